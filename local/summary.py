@@ -14,7 +14,7 @@ from rich.text import Text
 
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.messages.report import Account, CheckResult, Report
-from spark_jobs.messages.summary import told
+from spark_jobs.messages.stages import told
 
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 COLOURS = {"passed": "green", "failed": "red", "broken": "red"}

@@ -29,6 +29,7 @@ POINTS: Final = {
 """Failpoint of a drain -> what is true there."""
 PUBLISH_POINTS: Final = {
     "fixed": "the event is in events/, and the published table does not show its version",
+    "showing": "the published table shows a version before it, and goes on",
     "shown": "the published table shows it, and Airflow has no event of it",
 }
 """Failpoint of the task publish -> what is true there."""

@@ -58,7 +58,7 @@ class AuditedBatch(NamedTuple):
         state = self.state(before)
         batch = self.batch
         first, last = self.event_times
-        return self.account.model_dump() | {
+        return self.account.row() | {
             "source": "progress" if self.progress else "reread",
             "seconds": self.seconds,
             "offsets_start": json.dumps(batch.start),

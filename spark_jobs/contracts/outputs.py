@@ -28,7 +28,7 @@ def of_outputs(was: Contract, now: Contract) -> Iterator[Finding]:
     modes = [of.fingerprint["output_mode"] for of in (was, now)]
     if modes[0] != modes[1]:
         what = f"output_mode: was {modes[0]}, is {modes[1]}: rows are written in another way"
-        yield Finding(what, BREAKS, "streams over the table need skipChangeCommits")
+        yield Finding(what, BREAKS, "streams over the table lose rows: read batches")
     if was.whole_transactions and not now.whole_transactions:
         what = "publish_at: a part of a source's transaction may show"
         yield Finding(what, BREAKS, TELL)

@@ -66,10 +66,14 @@ class RecordDecoder:
 
     def _decode(self, records: Records) -> Decoded:
         found, reasons = self._value.decode(records)
-        records = records.first(len(reasons))
-        columns = dict(zip(self._of_value, found, strict=True))
-        if self._of_key or len(columns) < len(self._fields):
+        of_key, why_not = self._keys(records.first(len(reasons)))
+        count = len(why_not)
+        records, reasons = records.first(count), reasons[:count]
+        found = [column.slice(0, count) for column in [*found, *of_key]]
+        columns = dict(zip((*self._of_value, *self._of_key), found, strict=True))
+        if len(columns) < len(self._fields):
             columns |= self._others(records, reasons)
+        _merge(reasons, {at: f"key: {why}" for at, why in enumerate(why_not) if why})
         for field in self._ruled:
             for index, why in broken(columns[field.name], field).items():
                 reasons[index] = reasons[index] or f"{_named(field)} {why}"
@@ -91,9 +95,13 @@ class RecordDecoder:
         return decoder_class(format_)(format_, places, built, given), built
 
     def _built(self, places: Sequence[Place]) -> list[str]:
-        """Those that are wanted or have a rule."""
-        fields = (each.field for each in places)
-        return [field.name for field in fields if field.name in self._wanted or field.ruled]
+        """Those that are wanted or have a rule. If no row may be there, one of a row at least."""
+        fields = [each.field for each in places]
+        found = [field.name for field in fields if field.name in self._wanted or field.ruled]
+        of_row = [field.name for field in fields if field.part == "value"]
+        if self._topic.envelope == "debezium" and not {*found} & {*of_row}:
+            found += of_row[:1]
+        return found
 
     def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
         """The columns of the other parts than the value."""
@@ -105,21 +113,17 @@ class RecordDecoder:
                 unknown = records.headers.is_null().to_pylist()
                 wrong |= {index: NOT_KEPT for index in wrong if unknown[index]}
             _merge(reasons, wrong)
-        if self._of_key or any(each.part == "key" for each in self._fields.values()):
-            of_key, why_not = whole(
-                in_parts(self._key.decode, records._replace(values=records.keys))
-            )
-            columns |= dict(zip(self._of_key, of_key, strict=True))
-            nulls = records.keys.is_null().to_pylist()
-            _merge(
-                reasons,
-                {
-                    index: f"key: {why}"
-                    for index, why in enumerate(why_not)
-                    if why and not nulls[index]
-                },
-            )
         return columns
+
+    def _keys(self, records: Records) -> Decoded:
+        """Of the first records what fields of the key have. A key that is null is no wrong one."""
+        if not any(each.part == "key" for each in self._fields.values()):
+            return Decoded([], [None] * len(records.values))
+        found, why_not = self._key.decode(records._replace(values=records.keys))
+        nulls = records.keys.is_null().to_pylist()
+        return Decoded(
+            found, [None if no else why for no, why in zip(nulls, why_not, strict=False)]
+        )
 
     def _of_record(self, records: Records) -> dict[str, pa.Array]:
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it

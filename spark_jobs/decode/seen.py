@@ -5,10 +5,11 @@ without a registry: a page asks for it, and knows the schemas that are kept unde
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
+from spark_jobs.decode.envelopes.carried_data import CarriedData
 from spark_jobs.decode.envelopes.cloudevents import binary_modes, in_json
 from spark_jobs.decode.formats import Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
+    from spark_jobs.decode.formats import Decoded
     from spark_jobs.spec import Field, Topic
     from spark_jobs.spec.fields.place import Place
 
@@ -73,13 +75,19 @@ def _each(topic: Topic, root: UPath, record: Records) -> Iterator[Read]:
     headers = Headers(record.headers)
     [binary], wrong = binary_modes(headers)
     if not binary:
-        whole = topic.model_copy(update={"format": in_json(topic.format)})
-        for field, column, why in _of_value(whole, root, record, topic.value_places):
+        whole, given = in_json(topic.format), _given(topic, root)
+        data = {each.field.name: (_free(each),) for each in topic.data_places}
+        for place in topic.value_places:
+            name = place.field.name
+            by = CarriedData(
+                topic.format, whole, (_free(place),), data.get(name, ()), [name], given
+            )
+            field, column, why = _alone(by.decode, place, record)
             yield field, column, wrong.get(0, why)
         return
     yield from _of_value(topic, root, record, topic.data_places)
     for named in topic.attribute_names:
-        free = named._replace(field=_free(named.field))
+        free = named._replace(field=_optional(named.field))
         columns, reasons = HeaderFields([free], base64=True).columns(headers)
         yield named.field, columns[named.field.name], reasons.get(0)
 
@@ -87,15 +95,25 @@ def _each(topic: Topic, root: UPath, record: Records) -> Iterator[Read]:
 def _of_value(
     topic: Topic, root: UPath, record: Records, places: Sequence[Place]
 ) -> Iterator[Read]:
-    kind = decoder_class(topic.format)
-    given = kind.prepare(topic.format, topic, str(root), None)
+    kind, given = decoder_class(topic.format), _given(topic, root)
     for place in places:
-        field, free = place.field, place._replace(field=_free(place.field))
-        decoder = kind(topic.format, [free], [field.name], given)
-        [column], [why] = raised.decoded(decoder.decode, record, [field.type])
-        yield field, column, why
+        decoder = kind(topic.format, [_free(place)], [place.field.name], given)
+        yield _alone(decoder.decode, place, record)
 
 
-def _free(field: Field) -> Field:
+def _given(topic: Topic, root: UPath) -> object:
+    return decoder_class(topic.format).prepare(topic.format, topic, str(root), None)
+
+
+def _alone(decode: Callable[[Records], Decoded], place: Place, record: Records) -> Read:
+    [column], [why] = raised.decoded(decode, record, [place.field.type])
+    return place.field, column, why
+
+
+def _free(place: Place) -> Place:
     """One whose lack is not wrong."""
+    return place._replace(field=_optional(place.field))
+
+
+def _optional(field: Field) -> Field:
     return field.model_copy(update={"required": False})

@@ -71,7 +71,13 @@ def _fields(
     base = ("payload", "after") if envelope == "debezium" else ()
 
     def of(leaf: Leaf, clock_ms: float) -> Kind:
-        return said.get((*base, *leaf.path)) or kind(leaf, clock_ms)
+        shown = kind(leaf, clock_ms)
+        found = said.get((*base, *leaf.path), shown)
+        texts = sum(isinstance(value, str) for value in leaf.values)
+        if (found.format == "base64" or found.type == "binary") and texts * 2 < len(leaf.values):
+            # Numbers: the converter's decimal.format is NUMERIC, and the schema does not say so.
+            return found._replace(format=None) if found.format else shown
+        return found
 
     taken = ("changed_at", "op", "arrived_at")
     fields = drafted(leaves(rows), clock_ms, taken=taken, of=of, notes=notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.errors.base import Quoted, SluiceError, reason
 
+FAILED = "{pipeline}: {count} critical check(s) failed: {failed}."
 STAGED = (
     "{pipeline}: {count} critical check(s) of the computed rows failed: {failed}. The table is as "
     "it was."
@@ -16,7 +17,7 @@ NEWLY_BAD = (
 
 
 class CheckFailed(SluiceError):
-    """A critical check failed: the rows are in the table, and nothing was published."""
+    """A critical check failed, of rows or of a run's numbers. Nothing was published."""
 
     code, exit_status = "CHECK_FAILED", 50
     usual_remedy = (
@@ -24,15 +25,38 @@ class CheckFailed(SluiceError):
     )
 
     @reason(
-        "{pipeline}: {count} critical check(s) failed: {failed}. The rows are in table version "
-        "{table_version}, and not published.",
+        f"{FAILED} The rows are in table version {{table_version}}, and not published.",
         "See the failing values: sluice show checks {pipeline}. Then correct the rows "
         "in the table and run again. Or publish them as they are: sluice accept {pipeline} "
         "--check NAME --reason TEXT",
     )
-    def critical_failed(
+    def rows_failed(
         self, pipeline: object, count: object, failed: object, table_version: object
     ) -> None: ...
+
+    @reason(
+        f"{FAILED} Too little of what was read was accepted, and nothing is published.",
+        "See the reasons: sluice show quarantine {pipeline}, sluice show late {pipeline}. Then "
+        "correct the producer or the spec, and run again. Or go on without these records: sluice "
+        "accept {pipeline} --check NAME --reason TEXT",
+    )
+    def records_rejected(self, pipeline: object, count: object, failed: object) -> None: ...
+
+    @reason(
+        f"{FAILED} The counts of what was read, kept and written do not agree, and nothing is "
+        "published.",
+        "See which batch is off: sluice show batches {pipeline}. Look for damage: sluice doctor "
+        "{pipeline}. If it finds none, Sluice or Spark has a bug.",
+    )
+    def account_failed(self, pipeline: object, count: object, failed: object) -> None: ...
+
+    @reason(
+        f"{FAILED} They are about the run, not about single rows. Nothing is published.",
+        "See what each is about: sluice show checks {pipeline}. Then mend that, or its bound in "
+        "the spec, and run again. Or publish all the same: sluice accept {pipeline} --check NAME "
+        "--reason TEXT",
+    )
+    def state_failed(self, pipeline: object, count: object, failed: object) -> None: ...
 
     @reason(STAGED, NEWLY_BAD)
     def newly_bad(
@@ -44,6 +68,13 @@ class CheckFailed(SluiceError):
         "See the failing values above. Correct the data, or the check.",
     )
     def staged_failed(self, pipeline: object, count: object, failed: object) -> None: ...
+
+    @reason(
+        STAGED,
+        "The lines above say what each is about. No check of the spec is wrong: what differs is "
+        "the table, or the records that are left.",
+    )
+    def change_failed(self, pipeline: object, count: object, failed: object) -> None: ...
 
 
 class CheckBroken(SluiceError):

@@ -40,7 +40,7 @@ class SettingInvalid(SluiceError):
 
     @reason(
         "SLUICE_PIPELINES is {package!r}: {error}. It is neither on the path, nor in {here} or a "
-        "folder above that.",
+        "folder above that. One of another user, or in a folder that all share, is not taken.",
         "Set it to a Python package on the PYTHONPATH, or unset it. "
         "`sluice new NAME --into FOLDER` makes one.",
     )
@@ -353,7 +353,7 @@ class JarsMissing(SluiceError):
         "Spark's Kafka reader cannot read topic {topic}, partition {partition}, offset {offset}: "
         "its Kafka timestamp is {timestamp}. Sluice's reader can, but sluice-files.jar is "
         "missing or old.",
-        "Make the jar: `python -m local.files_jar`. The next run resumes.",
+        "Run `sluice install` (a clone: `python -m local.files_jar`). The next run resumes.",
     )
     def timestamp_unreadable(
         self, topic: object, partition: object, offset: object, timestamp: object
@@ -362,13 +362,14 @@ class JarsMissing(SluiceError):
     @reason(
         "sluice-files.jar is missing or old: a run of topic {topic} cannot end between two "
         "transactions.",
-        "Make the jar: `python -m local.files_jar`. The next run resumes.",
+        "Run `sluice install` (a clone: `python -m local.files_jar`). The next run resumes.",
     )
     def no_end_between(self, topic: object) -> None: ...
 
     @reason(
         "sluice-files.jar is of another Sluice. On S3 a run that has lost its lease could commit.",
-        "Make it: `python -m local.files_jar && python -m local.archive`. The next run resumes.",
+        "Run `sluice install` (a clone: `python -m local.files_jar && python -m local.archive`). "
+        "The next run resumes.",
     )
     def files_jar_stale(self) -> None: ...
 

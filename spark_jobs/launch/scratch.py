@@ -69,7 +69,8 @@ class Scratch:
         folder = home / uuid4().hex[:NAME_CHARACTERS]
         lock = os.open(_lock_of(folder), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.locks.append(lock)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(OSError):  # a file system without locks: then nobody sweeps it
+            fcntl.flock(lock, fcntl.LOCK_EX)
         os.write(lock, socket.gethostname().encode())
         folder.mkdir(mode=0o700)  # last: a folder that others see is locked
         self._folders.append(folder)
@@ -130,6 +131,7 @@ def _sweep(home: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Whoever has its lock does it."""
+    """Whoever has its lock does it. What cannot be removed now keeps it, for the next."""
     shutil.rmtree(folder, ignore_errors=True)
-    _lock_of(folder).unlink(missing_ok=True)
+    if not folder.exists():
+        _lock_of(folder).unlink(missing_ok=True)

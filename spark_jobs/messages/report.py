@@ -16,7 +16,7 @@ from pydantic import Field as Described, ValidationError
 from spark_jobs.errors import ReportMissing, SluiceError, Value, by_code
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
-from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.kind import STAGED_KINDS, Kind
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.part import Part
 from spark_jobs.messages.up_to import UpTo
@@ -91,8 +91,17 @@ class Account(Part):
         default=0, description="records that a Transform before the first stateful step removed"
     )
     late: int = Described(default=0, description="records behind the watermark; in ops.late")
+    kept_aside: int = Described(
+        default=0,
+        description="of a repair: records of ops.quarantine and ops.late of which it uses nothing",
+    )
+    outside: int = Described(
+        default=0, description="of a repair: good records that no row of its ranges needs"
+    )
     accepted: int = Described(
-        default=0, description="records that entered the first stateful step and were not late"
+        default=0,
+        description="records that entered the first stateful step and were not late; of a repair, "
+        "those from which rows are computed",
     )
     duplicates: int | None = Described(
         default=0,
@@ -125,11 +134,12 @@ class Account(Part):
         be unknown stays so.
         """
         return cls(
-            **{
-                name: row[name] if name in UNKNOWABLE else row[name] or 0
-                for name in cls.model_fields
-            }
+            **{name: row[name] if name in UNKNOWABLE else row[name] or 0 for name in OF_BATCHES}
         )
+
+    def row(self) -> dict[str, int | None]:
+        """Its columns in ops.batches."""
+        return self.model_dump(include={*OF_BATCHES})
 
     def __add__(self, other: Account) -> Account:
         """Field by field: the account of both. A count that one of them does not know is not known
@@ -160,6 +170,10 @@ UNKNOWABLE: Final = frozenset(
     name for name, field in Account.model_fields.items() if field.annotation is not int
 )
 """The counts that may be null: nothing says how many, which is not 0."""
+OF_BATCHES: Final = tuple(
+    name for name in Account.model_fields if name not in {"kept_aside", "outside"}
+)
+"""The counts that a batch has: columns of ops.batches. The others are a repair's."""
 
 
 def _both(one: int | None, other: int | None) -> int | None:
@@ -392,7 +406,7 @@ def parse_report(content: bytes | str, where: str) -> Report:
     Raises ReportMissing where it does not parse; FormatNewer where its version is newer.
     """
     try:
-        return Report.model_validate_json(content)
+        return _with_outside(Report.model_validate_json(content))
     except ValidationError as error:
         refuse_newer(_version(content), VERSION, where)
         raise ReportMissing.not_a_report(
@@ -400,6 +414,18 @@ def parse_report(content: bytes | str, where: str) -> Report:
             version=VERSION,
             error=error.errors()[0]["msg"],
         ) from None
+
+
+def _with_outside(report: Report) -> Report:
+    """An older Sluice did not count them: they were what was left. And it told how many late
+    records a repair had used, which no repair rejects.
+    """
+    account = report.account
+    if report.kind not in STAGED_KINDS or "outside" in account.model_fields_set:
+        return report
+    gone = account.malformed + account.premature + account.filtered
+    found = {"late": 0, "outside": max(0, account.read - gone - account.accepted)}
+    return report.model_copy(update={"account": account.model_copy(update=found)})
 
 
 def _version(report: bytes | str) -> object:

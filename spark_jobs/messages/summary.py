@@ -9,32 +9,25 @@ from typing import Final
 
 from spark_jobs.messages.held_back import held_back_line
 from spark_jobs.messages.report import CheckResult, Report
+from spark_jobs.messages.stages import account_line
 
 UNKNOWN: Final = "null"
 """What a state check has observed of a metric that is not known."""
 
 
 def summary(report: Report) -> tuple[str, ...]:
-    """The run's counts, time, batches, table version, state and watermark; open windows; the limit
-    that ended it.
+    """The run's counts and time; batches, table version, state and watermark, or what a repair
+    would change; open windows; the limit that ended it.
     """
-    account, state = report.account, report.state
-    counts = (
-        f"read {account.read:,}, accepted {account.accepted:,}, out {account.rows_out:,}, "
-        f"duplicates {told(account.duplicates)}, "
-        f"late {account.late:,}, filtered {account.filtered:,}, malformed {account.malformed:,}, "
-        f"premature {account.premature:,}, unaccounted {told(account.unaccounted)}"
-    )
-    if account.unkept:
-        counts += f", counted and not kept {account.unkept:,}"
-    if account.unknown:
-        counts += f", unknown {account.unknown:,}"
+    state = report.state
     watermark = report.watermark.isoformat() if report.watermark else "none yet"
     seconds = (report.ended_at - report.started_at).total_seconds()
     lines = [
-        f"{report.pipeline} {report.status}: {counts}; {seconds:.1f} s, the query "
-        f"{report.query_seconds:.1f} s of them",
-        f"{len(report.batches)} batches, table version {report.table_version_before} -> "
+        f"{report.pipeline} {report.status}: {account_line(report.account)}; {seconds:.1f} s, the "
+        f"query {report.query_seconds:.1f} s of them",
+        str(report.change)
+        if report.change
+        else f"{len(report.batches)} batches, table version {report.table_version_before} -> "
         f"{report.table_version}, "
         f"state {state.rows_before:,} -> {state.rows:,} rows, {state.bytes / 2**20:,.1f} MiB, "
         f"watermark {watermark}",
@@ -49,15 +42,6 @@ def summary(report: Report) -> tuple[str, ...]:
         lines.append(f"whole transactions of the source up to {report.up_to.id}")
     lines += (held_back_line(partition, held) for partition, held in report.held_back.items())
     return tuple(lines)
-
-
-def told(count: int | None) -> str:
-    """A count that may be unknown: that is not 0.
-
-    >>> told(1234), told(None)
-    ('1,234', 'not known')
-    """
-    return "not known" if count is None else f"{count:,}"
 
 
 def check_line(check: CheckResult) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned, SluiceError
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.spans.span import Span
+from spark_jobs.spec.state_metrics import OF_THE_ACCOUNT, OF_THE_REJECTED
 
 CHECK_CODES = frozenset(
     {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code, RangeThinned.code}
@@ -29,19 +30,13 @@ def verdict(
     """CheckBroken if a critical check could not be evaluated, else CheckFailed if one failed, else
     None.
 
-    The error names all such checks.
+    The error names all such checks. Its reason is the first one's by this order: the account, which
+    all else rests on; rows; what was rejected; any other number of the run.
     """
     results = tuple(checks)
     if broken := _broken(pipeline, results):
         return broken
-    if failed := _failed(results):
-        return CheckFailed.critical_failed(
-            pipeline=pipeline,
-            count=len(failed),
-            failed=_named(failed),
-            table_version=table_version,
-        )
-    return None
+    return _run_failed(pipeline, table_version, failed) if (failed := _failed(results)) else None
 
 
 def staged_verdict(
@@ -66,7 +61,10 @@ def staged_verdict(
         start, end = (at.isoformat().replace("+00:00", "Z") for at in span)
         newly_bad = ChangeUnexplained.newly_bad if unexplained else CheckFailed.newly_bad
         return newly_bad(pipeline=pipeline, count=count, failed=named, start=start, end=end)
-    staged = ChangeUnexplained.rows_unexplained if unexplained else CheckFailed.staged_failed
+    if unexplained:
+        return ChangeUnexplained.rows_unexplained(pipeline=pipeline, count=count, failed=named)
+    of_rows = any(check.suite == "output" for check in failed)
+    staged = CheckFailed.staged_failed if of_rows else CheckFailed.change_failed
     return staged(pipeline=pipeline, count=count, failed=named)
 
 
@@ -84,5 +82,29 @@ def _failed(results: tuple[CheckResult, ...]) -> list[CheckResult]:
     ]
 
 
+def _run_failed(pipeline: str, table_version: int | None, failed: list[CheckResult]) -> CheckFailed:
+    """Rows can be corrected only where a check of rows failed: there are some then."""
+    count, named = len(failed), _named(failed)
+    metrics = {check.column for check in failed if check.suite == "state"}
+    if metrics & OF_THE_ACCOUNT:
+        return CheckFailed.account_failed(pipeline=pipeline, count=count, failed=named)
+    if any(check.suite == "output" for check in failed):
+        return CheckFailed.rows_failed(
+            pipeline=pipeline, count=count, failed=named, table_version=table_version
+        )
+    if metrics & OF_THE_REJECTED:
+        return CheckFailed.records_rejected(pipeline=pipeline, count=count, failed=named)
+    return CheckFailed.state_failed(pipeline=pipeline, count=count, failed=named)
+
+
 def _named(failed: list[CheckResult]) -> str:
-    return ", ".join(f"{check.name} ({check.unexpected} rows)" for check in failed)
+    return ", ".join(f"{check.name}{_number(check)}" for check in failed)
+
+
+def _number(check: CheckResult) -> str:
+    """How many rows fail it; of a check of numbers, the number. What was observed in rows may be a
+    row's value.
+    """
+    if check.suite != "output":
+        return f" ({check.observed})" if check.observed else ""
+    return f" ({check.unexpected} rows)" if check.unexpected else ""

@@ -14,7 +14,14 @@ from pydantic import TypeAdapter
 
 from spark_jobs.errors import FormatNewer, ReportMissing
 from spark_jobs.messages.kind import LIVE_KINDS
-from spark_jobs.messages.report import UNKNOWABLE, Account, Report, StateUse, parse_report
+from spark_jobs.messages.report import (
+    OF_BATCHES,
+    UNKNOWABLE,
+    Account,
+    Report,
+    StateUse,
+    parse_report,
+)
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.next_steps import next_steps
@@ -42,10 +49,7 @@ BATCH = ", ".join(
     (
         *(name for name in BatchLine.model_fields if name not in {"batch", "account", "steps"}),
         # An older Sluice did not write each count. What the audit does not know is not 0.
-        *(
-            name if name in UNKNOWABLE else f"coalesce({name}, 0) AS {name}"
-            for name in Account.model_fields
-        ),
+        *(name if name in UNKNOWABLE else f"coalesce({name}, 0) AS {name}" for name in OF_BATCHES),
         "batch_id AS batch",
         "operators",
     )

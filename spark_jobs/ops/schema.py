@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.messages.report import Account, CheckResult, StateUse
+from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult, StateUse
 from spark_jobs.ops.operator_metrics import COUNTS
 
 Row = dict[str, Any]
@@ -134,7 +134,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         ),
         Column("offsets_start", _STRING, "partition -> first offset, as JSON"),
         Column("offsets_end", _STRING, "partition -> offset after the last, as JSON"),
-        *_described(Account),
+        *_described(Account, *OF_BATCHES),
         Column(
             "first_event_time",
             _TIME,
@@ -285,7 +285,13 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("malformed", _LONG, "of them, those that did not decode"),
         Column("premature", _LONG, "of them, those ahead of their time by more than max_ahead"),
         Column("filtered", _LONG, "of them, those that a condition of the spec left out"),
-        Column("outside", _LONG, "of them, those that no row of the ranges needs"),
+        Column(
+            "kept_aside",
+            _LONG,
+            "of them, those of ops.quarantine and ops.late of which it uses nothing; null if an "
+            "older Sluice wrote the row",
+        ),
+        Column("outside", _LONG, "of them, good ones that no row of the ranges needs"),
         Column("used", _LONG, "of them, those from which the rows were computed"),
         Column("duplicates", _LONG, "of them, copies of a used one"),
         Column("late_merged", _LONG, "late records that are in the rows now"),
@@ -299,11 +305,17 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "unexplained", _LONG, "of these changes, those that no late or replayed record explains"
         ),
         Column("unaccounted", _LONG, "mismatches in the account of the records; 0 if exact"),
-        Column("reused_keys", _LONG, "keys with copies further apart than the delay"),
+        Column(
+            "reused_keys",
+            _LONG,
+            "keys with copies further apart than the delay; null where no Deduplicate of the scope "
+            "watermark comes first",
+        ),
         Column(
             "ambiguous_copies",
             _LONG,
-            "copies between once and twice the delay apart, which a batch may have kept or not",
+            "copies between once and twice the delay apart, which a batch may have kept or not; "
+            "null likewise",
         ),
         Column("spec_digest", _STRING, "digest of the spec by which the rows were computed"),
         Column("table_version_before", _LONG, "the table's version before it"),
@@ -316,7 +328,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "when the swap was committed; when it was recorded, where no row differed",
         ),
         Column("seconds", _DOUBLE, "seconds that the computation took"),
-        Column("report", _STRING, "the whole report, as JSON"),
+        Column(
+            "report",
+            _STRING,
+            "the report of the run that computed it, as JSON, without values of rows",
+        ),
     ),
     "merged": (
         _PIPELINE,

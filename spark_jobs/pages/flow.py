@@ -18,7 +18,8 @@ SAID = {
     "premature": "too far ahead of their time",
     "late": "behind the watermark",
     "filtered": "a condition of the spec leaves them out",
-    "outside": "no row of the ranges needs them: all others",
+    "outside": "no row of the ranges needs them",
+    "kept aside": "in ops.quarantine or ops.late, and not used",
     "duplicates": "copies that were dropped",
     "superseded": "older than another change of their key",
     "absent": "deletes of a key that had no row",
@@ -34,6 +35,7 @@ ENDS = ("accepted", "each once", "accepted, copies among them", "computed from")
 KIND = {
     **dict.fromkeys(ENDS, "accepted"),
     "in rows": "accepted",
+    "kept aside": "outside",
     "as they were": "duplicates",
     "changed": "late",
     "added": "filtered",

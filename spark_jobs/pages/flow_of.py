@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.kind import STAGED_KINDS
+from spark_jobs.messages.stages import of_accepted, of_offsets, of_read
 from spark_jobs.pages.flow import ENDS, SAID, Flow, Part, Stage
 
 if TYPE_CHECKING:
     from spark_jobs.messages.held_back import HeldBack
     from spark_jobs.messages.report import Account
+    from spark_jobs.messages.stages import Counts
     from spark_jobs.ops.at_work.shown import AtWork
-    from spark_jobs.ops.shown import RunPage, TopicLine
+    from spark_jobs.ops.shown import RunPage
 
 
 def flow_of(found: RunPage) -> Flow | None:
@@ -87,44 +89,18 @@ def flow_of_rows(found: RunPage) -> Flow | None:
 
 
 def _drained(account: Account, held: int, left: int | None, name: str = "left") -> Flow:
-    told = account.aborted + account.markers + account.removed
-    lacks = account.covered - account.gaps - account.read
-    start = Stage(
-        "offsets",
-        account.covered + held + (left or 0),
-        (
-            Part("held", held),
-            Part(name, left),
-            Part("aborted", account.aborted),
-            Part("markers", account.markers),
-            Part("removed", account.removed),
-            Part("gaps", account.gaps - told),
-            Part("unknown", min(max(lacks, 0), account.unknown)),
-        ),
-        account.read,
-    )
-    taken = _taken(account)
+    covered, taken = of_offsets(account), stage_of("accepted", of_accepted(account))
+    waits = (Part("held", held), Part(name, left))
+    gone = stage_of("offsets", covered).parts
+    start = Stage("offsets", covered.whole + held + (left or 0), (*waits, *gone), covered.after)
     end = Part(_end(account), max(0, taken.after))
-    return Flow("offsets", (start, read_stage(account), taken), end)
+    return Flow("offsets", (start, stage_of("read", of_read(account)), taken), end)
 
 
-def read_stage(account: Account | TopicLine) -> Stage:
-    """What became of the records that were read."""
-    names = ("late", "filtered", "premature", "malformed")
-    parts = tuple(Part(name, getattr(account, name)) for name in names)
-    return Stage("read", account.read, parts, account.accepted)
-
-
-def _taken(account: Account) -> Stage:
-    """Copies; and of a table that follows a key, what became of each change."""
-    keyed = ("superseded", "absent", "deleted")
-    parts = tuple(Part(name, getattr(account, name)) for name in ("duplicates", *keyed))
-    fates = account.inserted + account.updated
-    if fates or any(part.records for part in parts[1:]):
-        after = fates  # each accepted change has a fate, which Delta's log was held against
-    else:
-        after = account.accepted - (account.duplicates or 0)
-    return Stage("accepted", account.accepted, parts, after)
+def stage_of(name: str, counts: Counts) -> Stage:
+    """What an account says of it."""
+    gone = (Part(each.replace("_", " "), count) for each, count in counts.gone.items())
+    return Stage(name, counts.whole, tuple(gone), counts.after)
 
 
 def _end(account: Account) -> str:
@@ -136,17 +112,7 @@ def _end(account: Account) -> str:
 
 
 def _staged(account: Account) -> Flow:
-    """`outside` is what is left: nothing counts it by itself. What the sources gave is held against
-    the plan, which is the account's `unaccounted`.
-    """
-    names = ("filtered", "premature", "malformed")
-    parts = tuple(Part(name, getattr(account, name)) for name in names)
-    outside = account.read - sum(part.records or 0 for part in parts) - account.accepted
-    read = Stage("read", account.read, (Part("outside", max(0, outside)), *parts), account.accepted)
-    copies = Part("duplicates", account.duplicates)
-    after = account.accepted - (account.duplicates or 0)
-    return Flow(
-        "records",
-        (read, Stage("used", account.accepted, (copies,), after)),
-        Part("computed from", max(0, after)),
-    )
+    """What the sources gave is held against the plan, which is the account's `unaccounted`."""
+    used = stage_of("used", of_accepted(account))
+    read = stage_of("read", of_read(account))
+    return Flow("records", (read, used), Part("computed from", max(0, used.after)))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spark_jobs.messages.report import Account
+from spark_jobs.messages.stages import of_read
+from spark_jobs.ops.views import OF_A_TOPIC
 from spark_jobs.pages.flow import Flow, Part, Stage
-from spark_jobs.pages.flow_of import read_stage
+from spark_jobs.pages.flow_of import stage_of
 
 if TYPE_CHECKING:
     from spark_jobs.ops.shown import RunPage, TopicLine
@@ -14,7 +17,9 @@ if TYPE_CHECKING:
 def flow_of_topic(topic: TopicLine) -> Flow:
     """Of one of several topics, as far as each has counts of its own."""
     start = Stage("offsets", topic.read + topic.gaps, (Part("gaps", topic.gaps),), topic.read)
-    return Flow("offsets", (start, read_stage(topic)), Part("accepted", max(0, topic.accepted)))
+    account = Account(**{name: getattr(topic, name) for name in OF_A_TOPIC})
+    read = stage_of("read", of_read(account))
+    return Flow("offsets", (start, read), Part("accepted", max(0, topic.accepted)))
 
 
 def topics_differ(found: RunPage) -> list[str]:

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from spark_jobs.errors.visible import visible
-from spark_jobs.messages.summary import told
+from spark_jobs.messages.stages import told
 from spark_jobs.ops.shown import OTHERS
 from spark_jobs.pages.amounts import amount, in_bytes, number
 from spark_jobs.pages.bands import drawing

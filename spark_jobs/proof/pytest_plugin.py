@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +16,7 @@ from typing import Any, Final
 import pytest
 
 from spark_jobs.errors import CaseInvalid, CasesFailed
+from spark_jobs.launch import relay
 from spark_jobs.proof.cases import NAMES, file_of, read
 
 Told = dict[tuple[str, str], list[str]]
@@ -86,8 +86,7 @@ def _run(cases: list[tuple[str, str]]) -> Told:
     with TemporaryDirectory(prefix="sluice-") as folder:
         path = Path(folder) / "results.jsonl"
         for words, variables in commands(dict.fromkeys(name for name, _ in cases), cases, path):
-            done = subprocess.run(words, env=variables, check=False)
-            if done.returncode not in {0, CasesFailed.exit_status}:
+            if relay.run(words, variables) not in {0, CasesFailed.exit_status}:
                 break
         for line in path.read_text().splitlines() if path.exists() else ():
             found = json.loads(line)

@@ -34,6 +34,8 @@ class Shown(BaseModel):
     """Delta's id of the pipeline's table: another one after a reset."""
     version: int
     """The version of that table."""
+    ahead: tuple[int, ...] = ()
+    """Later versions of it, whose appends are shown too."""
     data: str
     """Where its files are, from the published table's folder."""
     own_id: str

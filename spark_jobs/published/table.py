@@ -1,8 +1,9 @@
 """Published table: a second Delta table, of the rows that passed the checks and nothing else.
 
 It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
-task `publish` moves it from one judged version to the next, in one commit that says which version
-it shows. So a move that is repeated, or made by two processes, changes nothing.
+task `publish` moves it from one judged version to the next, in few commits (parts.py), each of
+which says what it shows. So a move that was killed goes on from there, and one that is repeated, or
+made by two processes, changes nothing.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from spark_jobs import failpoint
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published import data_folder
@@ -27,6 +30,7 @@ from spark_jobs.published.commit import (
     as_removed,
 )
 from spark_jobs.published.data_folder import located
+from spark_jobs.published.parts import Part, in_one, next_part
 from spark_jobs.published.seen import seen
 from spark_jobs.sink.table import identifier
 from spark_jobs.storage.delta import is_table, open_table
@@ -80,14 +84,17 @@ def behind(paths: Paths, judged: int) -> bool:
     return not _shows(_newest(Log.of(paths.published_table)), target(paths, judged))
 
 
-def move(paths: Paths, judged: int) -> bool:
+def move(paths: Paths, judged: int, *, at_once: bool = False) -> bool:
     """Show the rows of this version of the pipeline's table. False if it shows them already, or
     those of a later version.
+
+    `at_once`: in one commit, because the versions before it are nobody's to read.
 
     Raises PublishedTableRefused; VersionNotLive if a switch or a reset has come.
     """
     wanted = target(paths, judged)
     data = data_folder.reachable(paths, wanted.table_id)
+    take, read, moved = in_one if at_once else next_part, cache(wanted.log.commit), False
     while True:
         own = Log.of(paths.published_table)
         # In this order: whoever shows the table of another place has committed behind that place's
@@ -95,14 +102,21 @@ def move(paths: Paths, judged: int) -> bool:
         refuse_dead(paths)
         shown = _newest(own)
         if _shows(shown, wanted):
-            return False
-        content = _continued(wanted, shown, data) or _compared(paths, wanted, own, data)
+            return moved
+        if shown is not None and _goes_on(wanted, shown, data):
+            part = take(read, shown.version, shown.ahead, wanted.version)
+            version, ahead, content = part.version, part.ahead, _continued(part, shown)
+        else:
+            version, ahead, content = wanted.version, (), _compared(paths, wanted, own, data)
         mark = Shown(
-            table_id=wanted.table_id, version=wanted.version, data=data, own_id=content.own_id
-        )
+            table_id=wanted.table_id, version=version, ahead=ahead, data=data,
+            own_id=content.own_id,
+        )  # fmt: skip
         if own.put(own.newest + 1, [*actions(content, mark, paths.pipeline)]):
             _checkpoint(paths.published_table, own)
-            return True
+            moved = True
+            if version < wanted.version:
+                failpoint.at("showing")
 
 
 def _shows(shown: Shown | None, wanted: Target) -> bool:
@@ -118,7 +132,8 @@ def versions_shown(paths: Paths, since: datetime) -> set[int]:
     """
     shown = list(_shown_since(paths, since))
     now = identifier(paths.table) if shown else ""
-    return {mark.version for mark in shown if mark.table_id == now}
+    ours = (mark for mark in shown if mark.table_id == now)
+    return {version for mark in ours for version in (mark.version, *mark.ahead)}
 
 
 def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
@@ -152,17 +167,19 @@ def _mark(own: Log, number: int) -> Shown | None:
         return None
 
 
-def _continued(wanted: Target, shown: Shown | None, data: str) -> Content | None:
-    """What the commits since the version that is shown have changed; None if they do not tell, and
-    everything must be compared.
+def _goes_on(wanted: Target, shown: Shown, data: str) -> bool:
+    """Whether the commits since the version that is shown tell what is new: else everything must be
+    compared.
     """
-    if shown is None or (shown.table_id, shown.data) != (wanted.table_id, data):
-        return None
-    if not wanted.log.has(shown.version, wanted.version):
-        return None
-    since = wanted.log.replay(wanted.version, shown.version)
-    added = [located(file, data) for file in seen(since.added.values())]
-    removed = [located(file, data) for file in seen(since.removed.values())]
+    same = (shown.table_id, shown.data) == (wanted.table_id, data)
+    return same and wanted.log.has(shown.version, wanted.version)
+
+
+def _continued(part: Part, shown: Shown) -> Content:
+    """What these commits behind the version that is shown have changed."""
+    since = part.done
+    added = [located(file, shown.data) for file in seen(since.added.values())]
+    removed = [located(file, shown.data) for file in seen(since.removed.values())]
     if since.rewritten:
         added, removed = [*map(as_new, added)], [*map(as_new, removed)]
     return Content(shown.own_id, since.metadata, since.protocol, added, removed)

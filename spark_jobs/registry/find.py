@@ -7,6 +7,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import stat
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -83,27 +84,31 @@ def folder() -> Path:
     """
     top = package().partition(".")[0]
     try:
-        if find_spec(top) is None and (above := _above(top)) not in sys.path:
-            sys.path.append(above)
+        if find_spec(top) is None:
+            sys.path += [each for each in _above(top) if each not in sys.path]
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError, ValueError, TypeError) as error:
         here = Path.cwd()
         raise SettingInvalid.package_absent(package=package(), error=error, here=here) from None
 
 
-def _above(top: str) -> str:
+def _above(top: str) -> list[str]:
     """The working folder, or the nearest one above it with a folder of this name. Another user's is
     none: its code would run.
     """
     here = Path.cwd()
-    own = here.stat().st_uid
-    return str(next((each for each in (here, *here.parents) if _has(each / top, own)), here))
+    owners = {os.getuid(), here.stat().st_uid}
+    return [str(each) for each in (here, *here.parents) if _has(each, top, owners)][:1]
 
 
-def _has(folder: Path, owner: int) -> bool:
-    """Whether it is a folder of theirs, as far as this process may look."""
+def _has(folder: Path, top: str, owners: set[int]) -> bool:
+    """Whether it has one of theirs, as far as this process may look. What all users share, as /tmp,
+    has none: another's modules would stand beside it.
+    """
+    shared = stat.S_ISVTX | stat.S_IWOTH
     try:
-        return folder.is_dir() and folder.stat().st_uid == owner
+        own = (folder / top).is_dir() and (folder / top).stat().st_uid in owners
+        return own and folder.stat().st_mode & shared != shared
     except OSError:
         return False
 

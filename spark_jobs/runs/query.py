@@ -34,12 +34,14 @@ from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.new_keys import tell
-from spark_jobs.runs.schema_look import look
+from spark_jobs.runs.resume.of_the_table import of_the_table
+from spark_jobs.runs.schema_look import look, looks
 from spark_jobs.runs.silence import silent_topics
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
 from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.sink import table, writer
+from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
@@ -72,6 +74,8 @@ class Query:
         self.new_keys: tuple[NewKey, ...] = ()
         """Keys of the records that no field names, and of which nobody was told before."""
         self._notes: SliceNotes | None = None
+        self._looked = looks(run.spec) and ends_early(run.spark)
+        """Whether a query ends where somebody has looked for ids of schemas."""
         self._in_jvm = True
         """Whether the JVM may decode."""
         self._progress_log = ProgressLog(run, topic.latest, self._timers)
@@ -91,9 +95,12 @@ class Query:
         run = self._run
         names = [topic.name for topic in run.spec.topic.each]
         fit(run.checkpoint, names, self._topic.begins, run.lease, run.spec.name)
-        if self._waiting() and not self._limits.asked:
+        if self._looked and (again := of_the_table(run)) and not self._limits.asked:
+            self._consume(again)
+            self._limits.allow_no_data_batch()
+        if self._waiting() and not self._limits.asked and not self._limits.reached:
             look(run.spec, run.settings, run.spark, self._topic, self._done())
-            self._consume()
+            self._consume(self._latest if self._looked else None)
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence
             batch = no_data_batch.write(self._run.checkpoint, due, datetime.now(UTC))
@@ -143,9 +150,11 @@ class Query:
             return frozenset()
         return silent_topics(run.spec, run.source, run.source.state(), self._done(), now)
 
-    def _consume(self) -> None:
-        """Run a query to its end. One that fails on single records runs again without them."""
-        while (failed := self._failure_of_query()) is not None and not self._limits.asked:
+    def _consume(self, until: Offsets | None = None) -> None:
+        """Run a query to its end, or to these offsets. One that fails on single records runs again
+        without them.
+        """
+        while (failed := self._failure_of_query(until)) is not None and not self._limits.asked:
             audited = self._audit.cursor.audited
             if record := self._unsure_of(failed):
                 batch = self._run.checkpoint.planned()[-1]
@@ -155,9 +164,9 @@ class Query:
                 batch = set_failing_aside(self._run, failed, audited)
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
-    def _failure_of_query(self) -> StreamingQueryException | None:
+    def _failure_of_query(self, until: Offsets | None) -> StreamingQueryException | None:
         """Run one query to its end; its error, if it failed because of a value."""
-        rows, state_rows = self._rows(), self._state_rows()
+        rows, state_rows = self._rows(until), self._state_rows()
         self._claim_table(rows)
         query = writer.start(
             rows, self._run, self._limits, self._timers, lambda: self._audit.cursor.audited
@@ -228,7 +237,7 @@ class Query:
             while before != (before := self._audit.cursor.audited):
                 self._keep_up(follower, ended=False)
 
-    def _rows(self) -> DataFrame:
+    def _rows(self, until: Offsets | None) -> DataFrame:
         """The rows of the next query. Passes what the query tells of itself to the audit: by its
         capture policy, its timers and its notes.
         """
@@ -237,7 +246,8 @@ class Query:
         notes = self._notes = SliceNotes(run.spark, self._slice_policy(capture), keys)
         self._audit.begin(capture, self._timers, notes)
         each = waits(self._topic, self._done())
-        until = self._latest if run.spec.publish_at == "transaction" else None
+        if until is None and run.spec.publish_at == "transaction":
+            until = self._latest
         records = source_of(run.spec, run.settings, each, until).stream(run.spark)
         # Those that are still to come: any would leave all records to Python.
         done, noted = self._done(), read_failing(run.target.failing).reasons

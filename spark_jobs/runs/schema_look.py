@@ -9,6 +9,8 @@ costs one more read of the new offsets, of five bytes a record.
 from __future__ import annotations
 
 import logging
+import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.decode.schemed.counted import registries
@@ -21,7 +23,7 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.spec.topic import PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
     from upath import UPath
@@ -36,6 +38,8 @@ MOST_IDS: Final = 2_000
 """Of one look, the most frequent ones. Records of another format give as many ids as they like, and
 a producer's records never end a run: those with any other id are malformed.
 """
+_UNASKED: Final = re.compile(not_kept("(ID)").replace("ID", r"\d+|[0-9a-f-]{36}") + "$")
+"""The end of a reason, of a value or a key."""
 
 
 class Found(NamedTuple):
@@ -50,6 +54,11 @@ class Found(NamedTuple):
     def told(self, topic: Topic) -> str:
         first = f"partition {topic.shown(self.partition)}, offset {self.offset:,}"
         return f"{self.id} in {self.records:,} (first: {first})"
+
+
+def looks(spec: Pipeline) -> bool:
+    """Whether records of its topics have ids of schemas."""
+    return any(True for topic in spec.topic.each for _ in registries(topic))
 
 
 def look(
@@ -119,26 +128,27 @@ def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
     """
     for format_ in (each for topic in spec.topic.each for _, each in registries(topic)):
         kept = Kept(settings.root, format_.registry)
-        missing = [each for each, schema in kept.schemas().items() if isinstance(schema, str)]
-        missing += _unasked(root) if kept.has_others() else []
+        known = kept.schemas()
+        missing = [each for each, schema in known.items() if isinstance(schema, str)]
+        missing += _unasked(root, spec.name, known) if kept.has_others() else []
         try:
             kept.fetch(missing, lambda: Registry(settings.kafka_config.registry()))
         except (RegistryUnreachable, RegistryRefused) as error:
             LOG.warning("%s: %s", spec.name, error)
 
 
-def _unasked(root: UPath) -> list[str]:
-    """The ids of quarantined records whose schema is not kept, the most frequent first."""
+def _unasked(root: UPath, pipeline: str, known: Container[str]) -> list[str]:
+    """The ids of quarantined records for which nobody has asked, the most frequent first."""
     counted = ops_tables.stream(
         root,
         "quarantine",
         "SELECT reason, count(*) AS records FROM quarantine "
-        f"WHERE reason LIKE '{not_kept('%')}' GROUP BY reason ORDER BY records DESC "
-        f"LIMIT {MOST_IDS}",
+        f"WHERE pipeline = '{pipeline}' AND reason LIKE '%{not_kept('%')}' "
+        "GROUP BY reason ORDER BY records DESC",
     )
-    before, after = not_kept("%").split("%")
-    reasons = [row["reason"] for part in counted for row in part.to_pylist()]
-    return [each.removeprefix(before).removesuffix(after) for each in reasons]
+    found = (_UNASKED.search(row["reason"]) for part in counted for row in part.to_pylist())
+    ids = dict.fromkeys(each[1] for each in found if each and each[1] not in known)
+    return [*islice(ids, MOST_IDS)]
 
 
 def _parts(topic: SourceState, done: Offsets) -> Parts:
@@ -153,7 +163,9 @@ def _ids(records: DataFrame, part: str, *, in_header: bool) -> list[Found]:
     place = F.struct("kafka.partition", "kafka.offset").alias("place")
     raw = F.col(f"kafka.raw.{part}")
     head = F.substring(raw, 1, HEAD)
-    number = (F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0"))
+    # All that are no ids go before the limit, as schema_id has it: a number has no highest bit.
+    signed = F.substring("head", 2, 1) >= F.lit(b"\x80")
+    number = (F.length("head") == HEAD) & (F.substring("head", 1, 1) == F.lit(b"\0")) & ~signed
     guid = (F.length("head") == GUID) & (F.substring("head", 1, 1) == F.lit(b"\1"))
     if in_header:
         named = F.filter("kafka.raw.headers", lambda each: each["key"] == header_of(part))

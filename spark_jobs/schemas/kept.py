@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 READERS: Final = 8
 """Files that are read at the same time: an object store takes some 20 ms for each."""
 MISSING: Final = ".missing"
+MOST_MISSING: Final = 2_000
+"""Ids that are kept as missing. Records of another format have others in each run."""
 NONE: Final = "the registry has no schema {}"
 OTHERS: Final = "others.unasked"
 """It is there once records had more ids than are looked up."""
@@ -87,9 +89,12 @@ class Kept:
         wanted = [each for each in ids if not isinstance(kept.get(each), Schema)]
         asked = registry() if wanted else None
         had = {each: True for each in ids if each not in wanted}
+        missing = {each for each, schema in kept.items() if isinstance(schema, str)}
         for each in wanted:
             assert asked
-            had[each] = self._keep(each, asked)
+            room = each in missing or len(missing) < MOST_MISSING
+            had[each] = self._keep(each, asked, missing=room)
+            missing |= set() if had[each] else {each}
         return had
 
     def refuse_others(self, ids: Iterable[str], registry: Callable[[], Registry]) -> None:
@@ -116,12 +121,17 @@ class Kept:
                     folder=self.folder,
                 )
 
-    def _keep(self, number: str, asked: Registry) -> bool:
-        """Ask for this one; whether there is a schema that can be read."""
+    def _keep(self, number: str, asked: Registry, *, missing: bool) -> bool:
+        """Ask for this one; whether there is a schema that can be read. `missing`: whether there is
+        room for one more that has none.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             found, descriptor = _readable(number, asked)
         except SchemaUnread as error:
+            if not missing:
+                self.note_others()
+                return False
             with suppress(FileExistsError):
                 create_whole(self.folder / f"{number}{MISSING}", json.dumps({"why": str(error)}))
             return False

@@ -38,7 +38,7 @@ def reader(spark: SparkSession) -> str:
     return READER if newest else SPARKS
 
 
-def _ends_early(spark: SparkSession) -> bool:
+def ends_early(spark: SparkSession) -> bool:
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - as above
     return reader(spark) == READER and hasattr(jvm.sluice.kafka.Records, "UNTIL")
 
@@ -95,7 +95,7 @@ def read_stream(
     """
     query = spark.readStream.format(reader(spark)).options(**_options(settings, spec))
     if until is not None:
-        if not _ends_early(spark):
+        if not ends_early(spark):
             raise JarsMissing.no_end_between(topic=spec.topic.name)
         query = query.option("until", json.dumps({spec.topic.name: until}))
     query = query.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")

@@ -6,6 +6,8 @@ state_checks.py has the checks that every pipeline gets; docs/reference.md lists
 
 from __future__ import annotations
 
+from typing import Final
+
 from pydantic import BaseModel, ConfigDict, Field as Described
 
 
@@ -100,3 +102,9 @@ STATE_METRICS: dict[str, str] = {
     name: field.description or "" for name, field in StateMetrics.model_fields.items()
 }
 """Metric -> its meaning."""
+OF_THE_ACCOUNT: Final = frozenset({"unaccounted", "groups_unaccounted"})
+"""Those by which the account does not agree."""
+OF_THE_REJECTED: Final = frozenset(
+    {"nothing_accepted", "malformed_share", "premature_share", "rejected_share", "late_share"}
+)
+"""Those by which too little was accepted of what was read."""

@@ -62,12 +62,12 @@ def stateful_output(
         rows = held(rows, spec, index, event_time)
         rows = applied.apply(rows, StepContext(spec, index, event_time, root, timers))
         counts = [F.count(F.lit(1)).alias("rows"), *applied.counts()]
+        event_time = step.time_after(event_time) or ""  # else a column of that name is no time
         if step.stateful and event_time in rows.columns:
             # Spark drops late rows by this column, and its optimizer takes away what nothing behind
             # needs (SPARK-58979): what observes it needs it. late_rows.py holds the plan to that.
             counts.append(F.unix_micros(F.max(event_time)).alias("newest_us"))
         rows = rows.observe(observation_name(index), *counts)
-        event_time = step.time_after(event_time) or ""
     return rows
 
 

@@ -119,7 +119,9 @@ class Replay:
 
     def _add(self, file: Action) -> None:
         if self.removed.pop(file_key(file), None) is None:
-            self.added[file_key(file)] = file
+            mine = self.added.get(file_key(file))  # added again with more statistics, by ANALYZE
+            new = mine is not None and changes_data(mine)
+            self.added[file_key(file)] = file | {"dataChange": True} if new else file
 
     def _remove(self, file: Action) -> None:
         mine = self.added.pop(file_key(file), None)

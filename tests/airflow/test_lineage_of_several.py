@@ -12,7 +12,7 @@ def test_the_accounts_repairs_and_decisions_of_all_events_are_told():
     def event(number, read, **more):
         usual = {"run_id": f"r{number}", "generation": "g1", "table_version": number}
         usual |= {"table_version_before": number - 1, "decisions": [], "repairs": []}
-        account = Account(read=read, accepted=read).model_dump()
+        account = Account(read=read, accepted=read).row()
         return usual | {"account": account, "published_table": None} | more
 
     told = [event(4, 3, repairs=[{"repair_id": "mend"}]), event(5, 4)]

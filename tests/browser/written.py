@@ -253,7 +253,7 @@ class History:
         rows = self.state_rows[place]
         return (
             self._own(place)
-            | self.accounts[place].model_dump()
+            | self.accounts[place].row()
             | {
                 "batch_id": place,
                 "audited_at": self.began[place] + timedelta(seconds=15),

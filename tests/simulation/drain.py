@@ -168,7 +168,7 @@ class Drain(NamedTuple):
         if self.spec.keyed:
             keyed.account_holds(self.paths.table, known.owner(SPEC.name), done.id)
         read = done.covered
-        counts = Account(covered=read, read=read, accepted=read, rows_out=read).model_dump()
+        counts = Account(covered=read, read=read, accepted=read, rows_out=read).row()
         now, batch = table.version(self.paths.table), done.id
         told = counts | {
             "pipeline": SPEC.name,

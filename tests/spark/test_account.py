@@ -82,7 +82,7 @@ def test_a_source_that_does_not_agree_fails_the_run_by_as_much_as_it_is_off(
         corrupt(off, batch)
         report = drained.drain("off")
     failed = has("expect_column_values_to_be_between(unaccounted)")
-    because(report.problem, CheckFailed, "critical_failed", count=1, failed=failed)
+    because(report.problem, CheckFailed, "account_failed", count=1, failed=failed)
     assert report.account.unaccounted == unaccounted
     of_batches = {row["batch_id"]: row["unaccounted"] for row in drained.ops("batches")}
     assert of_batches == {0: 0, 1: 0, batch: unaccounted, 3: 0}
@@ -184,7 +184,7 @@ def test_records_that_entered_an_aggregate_are_in_its_state_or_its_rows(scene, m
             spark_says(one_record_less_in_the_groups_written)(off, batch)
         report = made.drain("off")
     failed = has("groups_unaccounted")
-    because(report.problem, CheckFailed, "critical_failed", failed=failed)
+    because(report.problem, CheckFailed, "account_failed", failed=failed)
     assert report.account.unaccounted == 0, "no other source can tell"
     made.deliver()
     again = made.drain("again")
@@ -248,4 +248,4 @@ def test_where_progress_is_lost_an_aggregate_is_balanced_and_has_its_slices(scen
         off.setattr(rows_of, "sum_of", lambda *of: max(rows_of_commit(*of) - 1, 0))
         report = made.drain("off")
     failed = has("groups_unaccounted")
-    because(report.problem, CheckFailed, "critical_failed", failed=failed)
+    because(report.problem, CheckFailed, "account_failed", failed=failed)

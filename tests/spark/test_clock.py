@@ -78,6 +78,11 @@ def test_an_overdue_timer_fires_exactly_once_in_a_run_without_data(scene):
         made.wait_past_the_last_batch(1000)
         assert made.run(f"due-{number}").account.read == 0
         assert fired() == len(made.table())
+        timers = {
+            name: sum(op[name] for row in made.ops("batches") for op in row["operators"] or [])
+            for name in ("numRegisteredTimers", "numDeletedTimers")
+        }
+        assert timers["numRegisteredTimers"] >= timers["numDeletedTimers"] >= fired() > 0
         good = [
             row["origin"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
         ]

@@ -9,11 +9,13 @@ from spark_jobs import failpoint
 from spark_jobs.admin.accept import accept
 from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
+from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.session import dynamic
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.runs.publish.publication import to_publish
 from spark_jobs.state.reader import operators, read
 from tests.harness.long_form import long_form
+from tests.harness.refused import because
 
 pytestmark = pytest.mark.usefixtures(
     "compiled"
@@ -147,7 +149,8 @@ def test_a_first_run_that_accepts_nothing_is_red_says_why_and_waits_for_a_person
     made.send(*(b'{"eventId": "%d", "delay": 1}' % number for number in range(250)))
     said: list[str] = []
     report = made.drain("first", said.append)
-    assert report.problem.code == "CHECK_FAILED"
+    because(report.problem, CheckFailed, "records_rejected", count=2)
+    assert made.table() == [], "no row could be corrected"
     failed = report.failing("critical")
     # The spec's own check on malformed_share warns, and so takes the place of the critical one.
     assert {check.column for check in failed} == {"nothing_accepted", "rejected_share"}

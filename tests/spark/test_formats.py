@@ -1,14 +1,18 @@
 """A real schema registry that is down, that lacks an id, and that is asked too late."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from local import registry
+from spark_jobs import failpoint
 from spark_jobs.errors import RegistryUnreachable
-from spark_jobs.runs.schema_look import ask_again
+from spark_jobs.runs.schema_look import ask_again, look
 from spark_jobs.schemas.kept import Kept
+from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.kafka.config import KafkaConfig
+from tests.harness.crash import Images, over
 from tests.harness.encoded import Encoding, encodings
 from tests.harness.refused import because
 from tests.harness.registry import JARS
@@ -89,6 +93,8 @@ def test_records_with_more_foreign_ids_than_are_looked_up_are_malformed_and_end_
         made.deliver(by.encode)
         for number in foreign:
             made.send(b"\0" + number.to_bytes(4, "big") + b"rest")
+        for _ in range(most):
+            made.send(b"\0\xff\xff\xff\xff, which is no id, and frequent")
         first = made.drain("first")
         assert first.status == "succeeded", first.problem
         rows = len(made.table())
@@ -106,3 +112,60 @@ def test_records_with_more_foreign_ids_than_are_looked_up_are_malformed_and_end_
     ask_again(made.spec, made.settings, made.paths.root)
     kept = Kept(made.settings.root, by.topic.format.registry).schemas()
     assert {str(number) for number in foreign} <= kept.keys()
+
+
+@pytest.mark.parametrize("place", ["planned", "table.committed"])
+def test_a_batch_that_is_in_the_table_has_the_schemas_that_it_had_and_what_follows_has_all(
+    kafka, own_registry, tmp_path, monkeypatch, place
+):
+    """A run is killed, and a schema of its batch is registered before the next."""
+    url, _ = own_registry
+    made = Scene(
+        kafka, tmp_path, "flight_events", events=300, deliveries=3, stores=1, partitions=1,
+        state_checks_off=("nothing_accepted", "rejected_share"),
+    )  # fmt: skip
+    images, asked = Images(made, tmp_path / "images"), Registry.schema
+    with encodings(url, made.topic, tmp_path) as all_of_them:
+        by = all_of_them["avro"]
+        registered(made, by, url)
+        made.deliver(by.encode)
+        made.deliver(by.encode)
+        with monkeypatch.context() as before:
+            before.setattr(failpoint, "at", lambda each: each == place and images.at(each))
+            before.setattr(Registry, "schema", lambda self, n: asked(self, n) if n != 2 else None)
+            lacking = made.drain("first").account.malformed
+        assert lacking > 100
+        made.deliver(by.encode)
+    killed = over(made, images.taken[place, 0])
+    account = killed.run("again").account
+    assert (
+        lacking <= account.malformed < lacking + 10
+        if place != "planned"
+        else account.malformed < 10
+    )
+    assert account.accepted > 80
+    assert len(killed.ops("quarantine")) == account.malformed + account.premature
+    assert len(killed.table()) == account.accepted - account.duplicates
+
+
+def test_what_comes_behind_the_look_is_left_to_the_next_run_where_ids_were_left_unasked(
+    kafka, own_registry, tmp_path, monkeypatch
+):
+    url, _ = own_registry
+    made = Scene(kafka, tmp_path, "flight_events", events=200, deliveries=2, stores=1, partitions=1)
+    with encodings(url, made.topic, tmp_path) as all_of_them:
+        by = all_of_them["avro"]
+        registered(made, by, url)
+        Kept(made.settings.root, by.topic.format.registry).note_others()
+        sent = sum(made.deliver(by.encode).values())
+
+        def behind(*given: Any) -> None:
+            look(*given)
+            made.deliver(by.encode)
+
+        with monkeypatch.context() as soon:
+            soon.setattr("spark_jobs.runs.query.look", behind)
+            assert made.run("first").account.covered == sent
+        second = made.run("second").account
+    assert second.covered > 100
+    assert second.malformed < 10

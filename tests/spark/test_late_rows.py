@@ -70,6 +70,17 @@ def test_a_late_record_stays_out_where_nothing_behind_needs_the_event_time(
     assert sorted(row[columns[0]] for row in made.table()) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("measure", ["max(key)", "max(value)"], ids=["text", "number"])
+def test_a_measure_with_the_name_of_the_event_time_is_no_time(kafka, tmp_path, measure):
+    step = Aggregate(window=Tumbling(size=HOUR), measures={"event_time": measure})
+    made = Scene(kafka, tmp_path, pipeline(step, output_mode="update"), 1)
+    made.send([good(Event("a", BEGIN, "no time", 7), 0)])
+    report = made.drain(None)
+    assert report.status == "succeeded", report.problem
+    assert (report.account.accepted, report.account.malformed) == (1, 0)
+    assert [row["event_time"] for row in made.table()] == ["no time" if "key" in measure else 7]
+
+
 def test_a_query_whose_plan_lets_late_rows_in_ends_before_its_first_batch(spark, tmp_path):
     """A stream of files in the place of Kafka, and Spark's own operators in the place of the
     steps: as they were planned before chain.py kept the event time.

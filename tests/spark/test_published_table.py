@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import deltalake
 import duckdb
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
@@ -18,6 +19,7 @@ from spark_jobs.storage.delta_log import Log
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT
+from tests.unit import repaired
 from tests.unit.specs import pipeline
 
 CARRIERS = Check(
@@ -136,23 +138,66 @@ def test_optimize_and_vacuum_of_either_table_take_no_row_from_consumers(tables):
     assert len(by_spark(tables.spark, tables.paths.table)) == 4
 
 
-@long_form
-def test_a_stream_over_it_reads_each_row_once_beside_optimize(tables, tmp_path):
-    def streamed() -> list[tuple[Any, ...]]:
-        rows = tables.spark.readStream.format("delta").load(str(tables.paths.published_table))
-        writer = rows.writeStream.format("delta").trigger(availableNow=True)
-        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        writer.start(str(tmp_path / "copy")).awaitTermination()
-        return by_spark(tables.spark, tmp_path / "copy")
+class Streamed(NamedTuple):
+    """A person's stream over the published table, which is run behind each publish."""
 
-    tables.do("INSERT INTO @ VALUES ('a', 1)")
-    tables.do("INSERT INTO @ VALUES ('b', 2)")
-    tables.publish()
-    assert streamed() == [("a", 1), ("b", 2)]
-    tables.spark.sql(f"OPTIMIZE delta.`{tables.paths.table}`")
-    tables.do("INSERT INTO @ VALUES ('c', 3)")
-    tables.publish()
-    assert streamed() == [("a", 1), ("b", 2), ("c", 3)]
+    spark: Any
+    published: Any
+    folder: Path
+
+    def read(self, **options: str) -> list[tuple[int, str, int]]:
+        """All that it has ever read: hour, shop and sales."""
+        reader = self.spark.readStream.format("delta").options(**options)
+        writer = reader.load(str(self.published)).writeStream.format("delta")
+        writer = writer.option("checkpointLocation", str(self.folder / "checkpoint"))
+        writer.trigger(availableNow=True).start(str(self.folder / "copy")).awaitTermination()
+        copied = self.spark.read.format("delta").load(str(self.folder / "copy"))
+        return sorted(
+            (row.hour, row.shop, row.sales)
+            for row in copied.selectExpr("hour(windowEnd) hour", "shop", "sales").collect()
+        )
+
+
+def test_a_stream_reads_the_rows_of_each_drain_once_beside_repairs_and_optimize(spark, tmp_path):
+    """Drain, repair, drain and OPTIMIZE in one publish, then a repair and a drain in one each. The
+    first repair replaces rows of the drain before it, too.
+    """
+    made, listener = repaired.Root(tmp_path / ROOT), Listener()
+
+    def publish() -> None:
+        assert listener.publish(made.paths, repaired.SPEC) is not None
+
+    def repair(name: str, *hours: int) -> None:
+        rows = [repaired.row(each, "a") for each in hours]
+        made.stage(name, [(row, row | {"sales": 2}) for row in rows])
+        made.swap(name)
+
+    def of_hours(first: int, last: int) -> list[tuple[int, str, int]]:
+        ends = (repaired.hour(each).hour for each in range(first, last + 1))
+        return [(end, shop, 1) for end in ends for shop in repaired.SHOPS]
+
+    made.drain(0, 5)
+    publish()
+    skipping = Streamed(spark, made.paths.published_table, tmp_path / "skipping")
+    plain = skipping._replace(folder=tmp_path / "plain")
+    skip = {"skipChangeCommits": "true"}
+    assert skipping.read(**skip) == plain.read() == of_hours(0, 5)
+    made.drain(6, 6)
+    repair("r1", 1, 6)
+    made.drain(7, 7)
+    made.table.optimize.compact()
+    made.drain(8, 8)
+    publish()
+    assert skipping.read(**skip) == of_hours(0, 8)
+    assert made.rows_of(made.paths.published_table) == made.rows()
+    with pytest.raises(StreamingQueryException, match="DELTA_SOURCE_TABLE_IGNORE_CHANGES"):
+        plain.read()
+    assert plain.read(**skip) == of_hours(0, 8), "it goes on from its checkpoint"
+    repair("r2", 2)
+    publish()
+    made.drain(9, 9)
+    publish()
+    assert skipping.read(**skip) == of_hours(0, 9)
 
 
 def test_rows_of_a_failed_check_are_shown_once_they_are_mended_and_no_earlier(spark, drained):

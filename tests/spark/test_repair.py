@@ -23,7 +23,10 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.messages.stages import account_line
+from spark_jobs.messages.summary import summary
+from spark_jobs.ops import history, ops_tables, repairs
+from spark_jobs.pages.flow_of import flow_of
 from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.sample import ROWS, sample, sample_lines
 from spark_jobs.repair.exchange.swap import Swapped, swap
@@ -157,9 +160,11 @@ def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiti
     made = waiting(operator)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
-    report, swapped = Repairs(made).done()
+    work = Repairs(made)
+    report = work.stage(plan := work.plan())
+    work.swap(plan)
     assert_same(rows(made), wanted, "the table after the repair")
-    assert swapped is not None
+    assert_the_account_adds_up(made, plan, report)
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)
     assert not [*made.paths.stagings.glob("*/records")], "bytes of records stay beside ops.late"
     assert len(made.ops("merged")) == sum(_fates(report))
@@ -168,6 +173,41 @@ def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiti
         if (row["partition"], row["offset"]) not in settled:
             assert _utc(row["event_time"]) + timedelta(days=1) > watermark, "its row is not final"
     assert Repairs(made).plan().idle
+
+
+def assert_the_account_adds_up(made: Scene, plan: RepairPlan, report: Report) -> None:
+    """The log, the page and ops.repairs have the numbers of the topic and of the ops tables."""
+    found = report.account
+    assert plan.late == len({*places(made.ops("late"), plan, needed=True)})
+    read = {*places(made.ledger.to_pylist(), plan)} | {*places(made.ops("late"), plan, needed=True)}
+    aside = {*places(made.ops("quarantine"), plan)} | {
+        *places(made.ops("late"), plan, needed=False)
+    }
+    assert (found.read, found.kept_aside) == (len(read), len(aside))
+    gone = found.malformed + found.premature + found.filtered + found.kept_aside + found.outside
+    assert found.read == gone + found.accepted
+    page = history.run(made.paths.root, made.spec.name, report.run_id)
+    flow = flow_of(page)
+    assert (flow.whole, flow.wrong) == (found.read, 0)
+    row = repairs.one(made.paths.root, made.spec.name, plan.repair_id)
+    assert [row[name] for name in ("read", "kept_aside", "outside", "used")] == [
+        found.read, found.kept_aside, found.outside, found.accepted,
+    ]  # fmt: skip
+    assert [line for line in summary(report) if account_line(found) in line]
+
+
+def places(
+    records: list[dict[str, Any]], plan: RepairPlan, *, needed: bool | None = None
+) -> Iterator[tuple[int, int]]:
+    """Of those at offsets that the plan reads; or that it needs by their event times."""
+    for row in records:
+        at = row["partition"], row["offset"]
+        reads = any(first <= at[1] < stop for first, stop in plan.parts.get(at[0], ()))
+        within = needed is not None and any(
+            span.start <= _utc(row["event_time"]) < span.end for span in plan.needed
+        )
+        if within if needed else reads and not within:
+            yield at
 
 
 DEMO = {

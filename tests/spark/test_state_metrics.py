@@ -63,7 +63,7 @@ def test_state_past_its_budget_of_rows_fails_the_run_and_past_that_of_bytes_warn
     made.deliver_all()
     report = made.drain()
     assert report.status == "failed"
-    because(report.problem, CheckFailed, "critical_failed", failed=has("state_rows"))
+    because(report.problem, CheckFailed, "state_failed", failed=has("state_rows"))
     assert {check.column: check.observed for check in report.failing("critical")} == {
         "state_rows": str(keys)
     }
@@ -79,7 +79,7 @@ def test_what_is_not_fresh_is_not_published_and_fails_without_a_new_record_too(d
     of_2013 = (fresh("2 hours", by="event_time"),)
     drained.change(state_checks=of_2013)
     report = drained.drain("second")
-    because(report.problem, CheckFailed, "critical_failed", failed=has("event_age_seconds"))
+    because(report.problem, CheckFailed, "state_failed", failed=has("event_age_seconds"))
     assert report.account.accepted > 0
     announced = (first.number, report.generation, first.table_version)
     assert told(*announced) == ()
@@ -91,6 +91,6 @@ def test_what_is_not_fresh_is_not_published_and_fails_without_a_new_record_too(d
     drained.change(state_checks=of_2013)
     assert not plan(drained.spec, drained.settings).idle
     report = drained.drain("nothing new")
-    because(report.problem, CheckFailed, "critical_failed", failed=has("event_age_seconds"))
+    because(report.problem, CheckFailed, "state_failed", failed=has("event_age_seconds"))
     assert report.account.read == 0
     assert told(event.number, report.generation, event.table_version) == ()

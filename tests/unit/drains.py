@@ -108,7 +108,7 @@ class Drains(Root):
             "run_id": "drain", "state_rows": batch, "state_bytes": 1,
             "table_version": table_version, "offsets_end": json.dumps({0: batch + 1}),
         }  # fmt: skip
-        return row | counts.model_dump()
+        return row | counts.row()
 
     def drain(self, first: int, last: int, *, red: bool = False, unaccounted: int = 0):
         """Drain these batches. The run fails by its checks if it is `red`."""

@@ -332,7 +332,7 @@ class Followed(Root):
         account = by_key(Account(covered=read, read=read, accepted=read), found)
         assert (found.fates.all, account.unaccounted) == (read, 0)
         where = {"pipeline": self.spec.name, "generation": known.generation, "batch_id": batch}
-        row = where | account.model_dump() | {"run_id": "run", "audited_at": datetime.now(UTC)}
+        row = where | account.row() | {"run_id": "run", "audited_at": datetime.now(UTC)}
         row |= {"table_version": done.version if done else None}
         row |= {"offsets_end": json.dumps(Checkpoint(paths.checkpoint).batch(batch).end)}
         ops_tables.replace(paths.root, "batches", [row], ops_tables.equals(where), held)

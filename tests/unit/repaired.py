@@ -171,7 +171,7 @@ class Root(roots.Root):
         self.moved(audited=newest["batch_id"], table_version=newest["table_version"])
 
     def _accounted(self, batch: int, version: int, watermark: datetime | None = None) -> Row:
-        counts = Account(covered=1, read=1, accepted=1, rows_out=1).model_dump()
+        counts = Account(covered=1, read=1, accepted=1, rows_out=1).row()
         found: Row = {"pipeline": SPEC.name, "generation": self.identity.generation}
         found |= {"batch_id": batch, "run_id": f"run-{batch}", "offsets_start": "{}"}
         found |= {"offsets_end": json.dumps({0: batch + 1}), "audited_at": datetime.now(UTC)}

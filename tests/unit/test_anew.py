@@ -71,7 +71,7 @@ class Vain(Drains):
         row = {"pipeline": SPEC.name, "generation": self.identity.generation, "batch_id": number}
         row |= {"offsets_start": json.dumps({"0": 10 * number})}
         row |= {"offsets_end": json.dumps({"0": 10 * (number + 1)})}
-        ops_tables.append(self.paths.root, "batches", [row | account.model_dump()])
+        ops_tables.append(self.paths.root, "batches", [row | account.row()])
         self.cursor.model_copy(update={"audited": number}).write(self.paths.cursor)
 
 
@@ -218,7 +218,7 @@ def superseding(made: Vain, note: Superseded, until: int) -> Any:
     note.write(made.paths.superseded)
     row = {"pipeline": SPEC.name, "generation": "g0", "batch_id": 0}
     row |= {"offsets_start": '{"0": 0}', "offsets_end": json.dumps({"0": until})}
-    ops_tables.append(made.paths.root, "batches", [row | IN_VAIN.model_dump()])
+    ops_tables.append(made.paths.root, "batches", [row | IN_VAIN.row()])
     rejected(made, "g0", 3, 4, 25)
     rejected(made, "g1", 3)
     known = read_identity(made.paths)

@@ -81,7 +81,7 @@ class Works:
             "pipeline": NAME, "generation": "g", "batch_id": batch, "run_id": "r",
             "seconds": seconds, "offsets_start": json.dumps(start), "offsets_end": json.dumps(end),
         }  # fmt: skip
-        ops_tables.append(self.paths.root, "batches", [row | account.model_dump() | more])
+        ops_tables.append(self.paths.root, "batches", [row | account.row() | more])
 
     def seen(self, now=NOW):
         found = at_work(self.paths.root, NAME, now)

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from upath import UPath
 
+from spark_jobs.decode.seen import seen
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Compressed, Csv, Field, Json, Topic
 from tests.harness.refused import fails
@@ -243,6 +245,8 @@ def test_data_in_base64_is_the_data_and_its_lack_is_none():
             carried(b"", data_base64=None, data={"orderId": 9}),
         ]
         columns, reasons = decoder.columns(values)
+        by_time = Decoding(decoder.prepared.topic, ["time"]).columns(values)[1]
+        assert by_time == reasons, "a replay's plan wants the time alone"
         rows = [*zip(*columns, strict=True)]
         assert rows[0] == rows[1] == ROWS[0]
         assert rows[8][5] == 9
@@ -270,3 +274,14 @@ def test_data_in_base64_is_in_the_topics_own_format():
 def test_who_declares_the_base64_has_its_bytes():
     fields = (*events().fields[:2], Field(name="raw", type="binary", part="envelope", path="data_base64"))  # fmt: skip
     assert Decoding(events(fields=fields)).row(carried(b"abc"))[0] == ("e0", AT, b"abc")
+
+
+def test_a_page_shows_the_fields_of_data_in_base64_and_which_of_them_are_wrong():
+    def shown(value: bytes):
+        fields, why = seen(events(), UPath("memory://none"), value, None)
+        assert why == ""
+        return fields
+
+    assert shown(carried(b'{"orderId": 7, "note": "\\u00dcnal"}')) == shown(STRUCTURED[0][1])
+    wrong = {each.name for each in shown(carried(b"", data_base64="%%%")) if each.wrong}
+    assert wrong == {field.name for field in events().fields if field.part == "value"}

@@ -72,6 +72,11 @@ SAID_BY_OTHERS = {"fields_refused": {"fields"}}
 """Parameters that the text has in another: for whoever asks the error."""
 
 
+def test_no_remedy_names_only_a_module_that_a_wheel_has_not():
+    remedies = [why.remedy for _, why in REASONS]
+    assert [r for r in remedies if "python -m local" in r and "`sluice install`" not in r] == []
+
+
 def test_every_error_has_a_reason():
     """Texts are in errors/ alone."""
     kinds = {kind.__name__ for kind in catalogue()}

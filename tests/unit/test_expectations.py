@@ -64,6 +64,6 @@ def test_a_verify_fails_where_rows_are_parts_of_sessions_that_end_elsewhere():
         "; 2 other rows are parts of sessions that end outside of the ranges"
     )
     results = expectations.check_change(change_checks("verify", "unexplained"), metrics(found))
-    because(staged_verdict("sessions", results), CheckFailed, "staged_failed", failed=has("parts"))
+    because(staged_verdict("sessions", results), CheckFailed, "change_failed", failed=has("parts"))
     backfill = expectations.check_change(change_checks("backfill", "unexplained"), metrics(found))
     assert staged_verdict("sessions", backfill) is None

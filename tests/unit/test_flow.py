@@ -190,14 +190,14 @@ def test_what_a_transaction_held_when_the_run_began_counts_unless_a_batch_has_re
 
 def test_a_repair_s_records_are_those_it_used_and_all_others_and_its_rows_what_it_would_change():
     account = Account(
-        covered=90, read=95, malformed=1, premature=2, filtered=20, late=5, accepted=40,
-        duplicates=4, rows_out=8,
+        covered=95, read=95, malformed=1, premature=2, filtered=20, kept_aside=7, outside=25,
+        accepted=40, duplicates=4, rows_out=8,
     )  # fmt: skip
     change = Change(rows_before=9, rows_after=8, added=1, removed=2, changed=3)
     found = page(account, "repair", change=change)
     assert leaves(flow_of(found)) == {
-        "computed from": 36, "duplicates": 4, "outside": 32, "filtered": 20, "premature": 2,
-        "malformed": 1,
+        "computed from": 36, "duplicates": 4, "kept aside": 7, "outside": 25, "filtered": 20,
+        "premature": 2, "malformed": 1,
     }  # fmt: skip
     rows = leaves(flow_of_rows(found))
     assert rows == {"as they were": 4, "changed": 3, "added": 1, "removed rows": 2}

@@ -16,16 +16,22 @@ from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, strategies as st
+from upath import UPath
 
 from spark_jobs.decode.prepared import Prepared, prepare
 from spark_jobs.decode.schemed.registered import NO_HEAD, NO_ID
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.ops import ops_tables
+from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
-from spark_jobs.spec import Avro, Field, Json, Protobuf, Topic
+from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.spec import Avro, Field, Json, Protobuf, Topic, Transform
 from tests.harness.refused import fails
 from tests.harness.schemas import protoc
 from tests.unit.decoding import Header, records
+from tests.unit.specs import pipeline
 from tests.unit.test_schema_registry import Answer, answering
 
 AT = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -224,3 +230,41 @@ def test_a_guid_that_a_registry_cannot_look_up_makes_its_records_malformed(tmp_p
 def test_no_header_and_no_value_make_it_raise(value, header):
     found, why = decoded(prepared(Path("/nowhere")), value, [("__value_schema_id", header)])
     assert (found, bool(why)) == ((None, None), True)
+
+
+def test_replays_ask_for_each_id_of_a_key_or_a_value_for_which_no_run_asked(tmp_path, monkeypatch):
+    """As many at a time as a run asks for; none for what another pipeline lacks."""
+    monkeypatch.setattr("spark_jobs.runs.schema_look.MOST_IDS", 1)
+    root, avro = UPath(tmp_path), Avro(registry="main")
+    at = Field(name="at", type="timestamp", part="timestamp")
+    key = Field(name="id", type="string", part="key")
+    whole = Field(name="n", type="bigint")
+    by_key = Topic(name="k", key=avro, fields=(at, key, whole), event_time="at")
+    by_value = Topic(name="v", format=avro, fields=(at, FIELDS[0]), event_time="at")
+    reasons = []
+    for topic, some in (
+        (by_key, records([b'{"n": 1}'], keys=[b"\0\0\0\0\7"])),
+        (by_value, records([b"\0\0\0\0\x09"])),
+        (by_value, records([b"\0\0\0\0\x0a"])),
+    ):
+        reasons += prepare(topic, str(root), None).decoder().decode(some).reasons
+    of_step = Transform(where="true")
+    spec = pipeline(topic=by_key, steps=(of_step,), watermark_delay=None, output_checks=())
+    owners = (spec.name, spec.name, "another")
+    rows = [{"pipeline": name, "reason": why} for name, why in zip(owners, reasons, strict=True)]
+    ops_tables.append(root, "quarantine", [*rows, rows[2]])
+    Kept(str(root), "main").note_others()
+
+    asked = list[str]()
+
+    def answer(path: str) -> Answer:
+        asked.append(path.rpartition("/")[2])
+        return 200, {"schema": json.dumps(ORDER)}
+
+    with answering(answer) as url:
+        config = KafkaConfig.of({"schema.registry.url": url}, "a test")
+        settings = Settings(str(root), "", tmp_path, "", "", kafka_config=config)
+        for _ in range(3):
+            ask_again(spec, settings, root)
+    assert sorted(asked) == ["7", "9"]
+    assert {*Kept(str(root), "main").schemas()} == {"7", "9"}

@@ -166,6 +166,30 @@ def test_files_are_written_again_in_one_commit_without_a_change_of_data(path):
     assert not rewrite.make_exact(delta.open_table(path))
 
 
+def test_numbers_that_are_none_stay_beside_times_that_are_written_again(tmp_path):
+    """NaN is no number, and equal to none: 0.0 / 0.0 in a person's SQL, or a producer's double."""
+    path, nan = UPath(tmp_path / "table"), float("nan")
+    parts = pa.struct([("n", pa.float32()), ("at", pa.timestamp("us", "UTC"))])
+    rows = pa.table(
+        {
+            "at": pa.array(TIMES, pa.timestamp("us", "UTC")),
+            "share": [nan, -0.0, 1.1, None],
+            "several": pa.array([[("k", [{"n": nan, "at": None}])], [], None, None], pa.map_(pa.string(), pa.list_(parts))),
+        }
+    )  # fmt: skip
+    deltalake.DeltaTable.create(str(path), deltalake.Schema.from_arrow(rows.schema))
+    made = "part-00000-00000000-0000-4000-8000-000000000000.c000.snappy.parquet"
+    _as_spark(tmp_path / "table" / made, rows)
+    add = {"path": made, "partitionValues": {}, "size": 1, "modificationTime": 1}
+    assert Log.of(path).put(1, [{"add": add | {"dataChange": True}}])
+
+    assert rewrite.make_exact(delta.open_table(path)) == 1
+
+    found = delta.dataset(delta.open_table(path)).to_table().to_pylist()
+    assert repr(found) == repr(rows.to_pylist())
+    assert not rewrite.inexact(delta.open_table(path))
+
+
 REWRITING = {"merge", "delete", "update", "compact", "z_order", "write_deltalake"}
 
 

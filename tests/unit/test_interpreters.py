@@ -23,7 +23,7 @@ def named(node: ast.AST) -> str:
 
 def starts_python(node: ast.AST) -> bool:
     """Whether a list of words is a module's or a program's, and not git's."""
-    if not isinstance(node, ast.List):
+    if not isinstance(node, ast.List | ast.Tuple):
         return False
     words = [each.value for each in node.elts if isinstance(each, ast.Constant)]
     return bool({"-m", "-c"} & {*words}) and "git" not in words

@@ -54,7 +54,7 @@ def test_a_batch_without_data_that_the_next_run_planned_is_not_taken_back(tmp_pa
         spark=SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)),
     )
     vars(stopped).update(_run=run, _limits=SimpleNamespace(over=False), _timers=None)
-    monkeypatch.setattr(stopped, "_rows", lambda: None)
+    monkeypatch.setattr(stopped, "_rows", lambda *_: None)
     monkeypatch.setattr(stopped, "_claim_table", lambda _: None)
     monkeypatch.setattr(query, "Follower", lambda *_: None)
     monkeypatch.setattr(query.writer, "start", lambda *_: Ended())

@@ -78,7 +78,7 @@ class Root(roots.Root):
         own = {"pipeline": SPEC.name, "generation": "g", "batch_id": number, "run_id": run_id}
         if everywhere:
             self._rejected_and_repaired(own, number, at)
-        account = dict.fromkeys(Account.model_fields, 0) | {"read": 3, "rows_out": 2}
+        account = dict.fromkeys(Account().row(), 0) | {"read": 3, "rows_out": 2}
         row = account | {"audited_at": at, "table_version": self.version, "last_event_time": at}
         self.put("batches", own | row | {"state_rows": 7})
         checked = {"pipeline": SPEC.name, "run_id": run_id, "checked_at": at}

@@ -333,6 +333,19 @@ def test_a_decimal_without_a_usable_scale_is_drafted_as_its_bytes(parameters):
     assert not made.tried.malformed
 
 
+@pytest.mark.parametrize(
+    ("parameters", "kind"), [({"scale": "2"}, "decimal(38,2)"), (None, "double")], ids=["scale", "none"]
+)  # fmt: skip
+def test_a_decimal_that_connect_writes_as_a_number_is_drafted_as_one(parameters, kind):
+    """Its converter's decimal.format NUMERIC leaves the schema as it is."""
+    part = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "field": "amount", "parameters": parameters}  # fmt: skip
+    values = [connect([part], {"amount": n + 0.25, "n": n}) for n in range(60)]
+    made = draft("x", "x", sampled(values))
+    [field] = [each for each in written(made).topic.fields if each.name == "amount"]
+    assert (field.type, field.format) == (kind, None)
+    assert not made.tried.malformed
+
+
 def test_an_event_of_cloudevents_is_told_by_its_own_id():
     values = [
         {"specversion": "1.0", "id": f"e-{n}", "source": "/shop", "type": "paid", "data": {"orderId": n},

@@ -50,7 +50,7 @@ class Root(roots.Root):
             "watermark": NOON,
             "offsets_end": json.dumps({"0": 10 * (batch + 1)}),
         }
-        account = Account(covered=10, read=10, accepted=10, rows_out=10).model_dump()
+        account = Account(covered=10, read=10, accepted=10, rows_out=10).row()
         self.put("batches", row | account)
 
     def passed(self, batch: int, version: int) -> None:

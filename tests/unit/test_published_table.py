@@ -197,15 +197,20 @@ def test_optimize_is_followed_without_a_new_judgement_and_changes_no_data(root):
     assert root.shown() == [0, 1, 2]
 
 
-def test_rows_that_were_new_and_compacted_between_two_moves_count_as_new(root):
+@pytest.mark.parametrize(
+    ("at_once", "commits", "changes"), [(False, 3, {False}), (True, 2, {True})]
+)
+def test_rows_that_were_new_and_compacted_between_two_moves_count_as_new(
+    root, at_once, commits, changes
+):
     """A stream that reads the published table would else not see them."""
     root.append(1)
     root.move()
     root.append(2)
     root.table.optimize.compact()
-    root.move()
+    assert move(root.paths, root.version, at_once=at_once)
     assert root.shown() == [1, 2]
-    assert root.data_changes() == {True}
+    assert (len(root.commits()), root.data_changes()) == (commits, changes)
 
 
 def test_rows_after_an_optimize_are_not_shown_before_they_are_judged(root):

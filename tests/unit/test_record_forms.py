@@ -694,14 +694,18 @@ TRUNCATE = "a truncate: all rows of the source's table are gone, and none of the
 @pytest.mark.parametrize("required", [True, False])
 @pytest.mark.parametrize("by", [None, "gzip"])
 def test_a_truncate_and_a_message_are_named_though_they_have_no_row(required, by):
-    """Also where no field of the row must be there, and beside what is malformed of itself."""
+    """Also where no field of the row must be there, beside what is malformed of itself, and for who
+    wants no field of the row: a replay looks for records by their time alone.
+    """
     fields = tuple(each.model_copy(update={"required": required} if each.part == "value" else {"one_of": ()}) for each in DEBEZIUM.fields if each.name in ("id", "op", "changed"))  # fmt: skip
     changes: dict[str, Any] = {"fields": fields} | ({"format": Compressed(by=by)} if by else {})
-    decoder = Decoding(DEBEZIUM.model_copy(update=changes))
+    of = DEBEZIUM.model_copy(update=changes)
     gone = change("t", None, None)
     given = [change("c", None, row("a")), gone, {"payload": gone}, change("m", None, None), {"op": "t"}]  # fmt: skip
     values = [json.dumps(each).encode() for each in given]
-    _, reasons = decoder.columns([*(gzip.compress(each) if by else each for each in values), b"t"])
+    values = [*(gzip.compress(each) if by else each for each in values), b"t"]
+    _, reasons = Decoding(of).columns(values)
+    assert Decoding(of, [of.event_time]).columns(values)[1] == reasons
     assert [why == TRUNCATE for why in reasons] == [False, True, True, False, True, False]
     assert reasons[0] is None
     assert reasons[3] == "a message of the source's log, which is no change of a row"

@@ -165,7 +165,7 @@ def test_each_metric_has_a_meaning():
 def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_path):
     paths = Paths(str(tmp_path), pipeline())
     for generation, batch, bad in [("old", 0, 0), ("old", 1, 5), ("new", 2, 0), ("other", 2, 9)]:
-        account = Account(read=10, unaccounted=bad).model_dump()
+        account = Account(read=10, unaccounted=bad).row()
         row = {
             "pipeline": paths.table.name,
             "generation": generation,

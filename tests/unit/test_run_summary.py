@@ -1,8 +1,14 @@
 """The lines that the command line and Airflow's task log have of a run."""
 
+import json
+import re
 from datetime import UTC, datetime
 
-from spark_jobs.messages.report import Account, StateUse
+from hypothesis import given, strategies as st
+
+from spark_jobs.messages.change import Change
+from spark_jobs.messages.report import Account, StateUse, parse_report
+from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.summary import check_line, summary
 from tests.unit.test_report import check, report
 
@@ -32,6 +38,61 @@ def test_a_run_in_lines():
         "2 batches, table version 6 -> 7, state 2 -> 4,321 rows, 3.0 MiB, watermark "
         "2026-03-01T10:00:00+00:00"
     )
+
+
+COUNT = st.one_of(st.just(0), st.integers(1, 9), st.integers(1, 10**9))
+NO_FATES = {"covered", "gaps", "read", "accepted", "rows_out", "undated", "unkept", "unaccounted"}
+"""Counts of an account that are sums, of rows, or of some that another count has too."""
+GAPS = ("aborted", "markers", "removed")
+REJECTED = ("malformed", "premature", "late", "filtered", "kept_aside", "outside")
+FATES = ("duplicates", "superseded", "absent", "deleted", "inserted", "updated")
+
+
+@st.composite
+def accounts(draw) -> Account:
+    """Of each fate a number, and what they come to."""
+    gone = {name: draw(COUNT) for name in (*GAPS, *REJECTED, *FATES)}
+    gaps, accepted = (sum(gone[name] for name in names) for names in (GAPS, FATES))
+    read = accepted + sum(gone[name] for name in REJECTED)
+    covered = read + gaps
+    return Account(**gone, covered=covered, gaps=gaps, read=read, accepted=accepted)
+
+
+def counts_of(line: str) -> dict[str, int]:
+    """Of an account's line: name -> count."""
+    return {
+        name.replace(" ", "_"): int(count.replace(",", ""))
+        for name, count in re.findall(r"([a-z ]+?) ([\d,]*\d)(?:, |$)", line)
+    }
+
+
+@given(accounts())
+def test_the_parts_of_a_run_s_line_come_to_what_was_there_at_each_step(account):
+    told = counts_of(account_line(account))
+    assert told["read"] == told["accepted"] + sum(told.get(name, 0) for name in REJECTED)
+    assert told["accepted"] == sum(told.get(name, 0) for name in FATES)
+    assert account.covered - told["read"] == sum(told.get(name, 0) for name in GAPS)
+    for name in Account.model_fields.keys() - NO_FATES:
+        assert told.get(name, 0) == getattr(account, name), name
+    assert told["unaccounted"] == 0
+
+
+def test_a_repair_s_line_is_followed_by_what_it_would_change():
+    account = Account(covered=60, read=60, kept_aside=4, outside=20, accepted=36, rows_out=8)
+    of = report(kind="repair", account=account, change=Change(rows_before=7, rows_after=8, added=1))
+    first, second = summary(of)
+    assert counts_of(first.split("succeeded: ")[1].split(";")[0])["kept_aside"] == 4
+    assert second == str(of.change)
+
+
+def test_of_an_older_repair_what_was_not_counted_is_outside_and_what_it_used_is_not_late():
+    stored = report(kind="repair", account=Account(read=60, filtered=4, late=5, accepted=36))
+    older = stored.model_dump(mode="json")
+    for name in ("outside", "kept_aside"):
+        del older["account"][name]
+    found = parse_report(json.dumps(older), "ops.runs").account
+    assert (found.outside, found.late) == (20, 0)
+    assert parse_report(stored.model_dump_json(), "ops.runs") == stored
 
 
 def test_what_is_not_known_is_not_told_as_0():

@@ -1,5 +1,8 @@
 """The folder of a JVM: for whom it is, how long it stays, and what the JVM is told of it."""
 
+import ast
+import errno
+import fcntl
 import os
 import shlex
 import signal
@@ -16,9 +19,16 @@ import pytest
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import relay
 from spark_jobs.launch.scratch import FOLDERS, Scratch, has_sockets, remove_own, scratch
+from spark_jobs.proof import pytest_plugin
+from spark_jobs.settings.installation import REPO
+from tests.harness.nobody import as_nobody, needs_two_users
 from tests.harness.refused import fails
 
 WRITES = "import os, pathlib; pathlib.Path(os.environ['SPARK_LOCAL_DIRS'], 'rows').touch()"
+STARTS = {"Popen", "run", "call", "check_call", "check_output"}
+WITHOUT_SPARK = {"contracts/at_commit", "install/environment", "install/needed", "proof/touched"}
+WITHOUT_SPARK |= {"schemas/protoc"}
+"""Files that start git, pip, Maven, Java or protoc."""
 
 
 @pytest.fixture
@@ -101,6 +111,38 @@ def test_what_a_killed_jvm_left_goes_with_the_next_start_and_that_of_a_living_on
     assert not [*home.iterdir()]
 
 
+def test_a_disk_without_locks_has_one_too_which_nobody_sweeps(home, monkeypatch):
+    """As Lustre or NFS may be mounted."""
+
+    def none(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with scratch({}) as made, scratch({}):
+        assert Path(made.variables["SPARK_LOCAL_DIRS"]).is_dir()
+    assert not [*home.iterdir()]
+
+
+@needs_two_users
+def test_what_could_not_be_removed_at_once_goes_with_a_later_start(temporary):
+    """Root removes whatever it meets."""
+    temporary.chmod(0o1777)
+
+    def twice() -> list[int]:
+        with scratch({}) as made:
+            kept = Path(made.variables["SPARK_LOCAL_DIRS"]) / "kept"
+            kept.mkdir()
+            (kept / "rows").touch()
+            kept.chmod(0o500)
+        left = len([*temporary.glob("*/*/kept/rows")])
+        kept.chmod(0o700)
+        with scratch({}):
+            pass
+        return [left, len([*temporary.glob("*/*")])]
+
+    assert as_nobody(twice) == [1, 0]
+
+
 def test_what_another_machine_has_in_a_shared_folder_stays(home, monkeypatch):
     """Its lock may be free here while its JVM lives there."""
     with monkeypatch.context() as patch:
@@ -124,3 +166,25 @@ def test_who_has_killed_its_jvm_removes_what_that_one_left_and_nothing_else(home
 def test_a_command_leaves_nothing(home):
     assert relay.run([sys.executable, "-c", WRITES], os.environ) == 0
     assert not [*home.iterdir()]
+
+
+def test_the_cases_that_pytest_runs_have_a_folder_too(home, monkeypatch, temporary):
+    notes = f"import os; open({str(temporary / 'noted')!r}, 'w').write(os.environ[{FOLDERS!r}])"
+    words = [sys.executable, "-c", notes]
+    monkeypatch.setattr("spark_jobs.proof.start.commands", lambda *_: [(words, os.environ)])
+    assert pytest_plugin._run([("orders", "one")]) == {}  # noqa: SLF001 - pytest calls it
+    assert Path((temporary / "noted").read_text()).parent == home
+    assert not [*home.iterdir()]
+
+
+def test_who_starts_a_process_starts_no_spark_or_gives_it_a_folder():
+    starts, gives = set[str](), set[str]()
+    for path in (REPO / "spark_jobs").rglob("*.py"):
+        name = str(path.relative_to(REPO / "spark_jobs").with_suffix(""))
+        for node in ast.walk(ast.parse(path.read_text())):
+            of = getattr(getattr(node, "value", None), "id", "")
+            if isinstance(node, ast.Attribute) and of == "subprocess" and node.attr in STARTS:
+                starts.add(name)
+            if isinstance(node, ast.ImportFrom) and node.module == "spark_jobs.launch.scratch":
+                gives.add(name)
+    assert starts - gives == WITHOUT_SPARK

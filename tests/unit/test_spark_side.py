@@ -15,6 +15,7 @@ from spark_jobs.launch import submit
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import MADE, REPO, Settings
+from tests.harness.nobody import NOBODY, needs_two_users
 from tests.harness.refused import fails
 
 
@@ -125,11 +126,33 @@ def test_the_package_is_found_from_a_folder_below(below):
     assert registry.own_path() == below.parent
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="another user's folder is made by root alone")
-def test_another_users_folder_above_is_not_taken(below):
-    os.chown(below, 12345, 12345)
+@needs_two_users
+@pytest.mark.parametrize("at", ["above", "here"])
+def test_another_users_folder_is_not_taken_and_its_code_does_not_run(below, monkeypatch, at):
+    (below / "__init__.py").write_text("raise SystemExit('its code ran')")
+    os.chown(below, NOBODY, NOBODY)
+    if at == "here":
+        monkeypatch.chdir(below.parent)
+    before = [*sys.path]
     with fails(SettingInvalid, "package_absent", package="found_above", here=Path.cwd()):
         registry.folder()
+    assert sys.path == before
+
+
+def test_what_all_users_share_has_no_package_since_others_modules_would_stand_beside_it(
+    below, monkeypatch
+):
+    below.parent.chmod(0o1777)
+    monkeypatch.chdir(below.parent)
+    with fails(SettingInvalid, "package_absent", package="found_above", here=below.parent):
+        registry.folder()
+
+
+@needs_two_users
+def test_ones_own_package_is_taken_in_a_folder_of_another_user(below, monkeypatch):
+    os.chown(below.parent, NOBODY, NOBODY)
+    monkeypatch.chdir(below.parent)
+    assert registry.folder() == below
 
 
 @pytest.mark.parametrize("given", ["..", ".x", "a/b", "nowhere_at_all"])

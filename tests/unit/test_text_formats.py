@@ -269,6 +269,32 @@ def test_values_that_grow_are_decoded_in_parts_of_bounded_bytes(by, around):
     assert [number for number, why in enumerate(reasons) if why] == [0]
 
 
+@pytest.mark.parametrize("values", [Json(), Compressed(by="gzip")])
+def test_keys_that_grow_are_decoded_in_parts_of_bounded_bytes_too(values):
+    size, count = 5_000_000, 40
+    of = Topic(
+        name="t",
+        event_time="at",
+        format=values,
+        key=Compressed(by="gzip"),
+        fields=(Field(name="id", type="string"), Field(name="note", type="string", part="key", path="note"), Field(name="at", type="timestamp", part="timestamp")),
+    )  # fmt: skip
+    packed = [f'{{"id":"{number}"}}'.encode() for number in range(count)]
+    if values != Json():
+        packed = [*map(gzip.compress, packed)]
+    key = gzip.compress(f'{{"note":"{"x" * size}"}}'.encode(), 1)
+    given = records([b"broken", *packed], [key, b"no gzip", *[key] * (count - 1)])
+    parts = [*Decoding(of).prepared.decoder().parts(given)]
+    inflated = [sum(column.nbytes for column in part.columns) for part in parts]
+    assert max(inflated) < PART + size + 100_000
+    ids = [each for part in parts for each in part.columns[0].to_pylist()]
+    assert ids == [None, None, *map(str, range(1, count))]
+    notes = [each and len(each) for part in parts for each in part.columns[1].to_pylist()]
+    assert notes == [None, None, *[size] * (count - 1)]
+    reasons = [why for part in parts for why in part.reasons]
+    assert [number for number, why in enumerate(reasons) if why] == [0, 1]
+
+
 MARK = b"\xef\xbb\xbf"
 AT_TEXT = b"2026-11-26T10:00:00Z"
 

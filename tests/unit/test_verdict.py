@@ -11,6 +11,7 @@ from spark_jobs.messages.verdict import staged_verdict, verdict
 from spark_jobs.repair.compute.held import Source, thinned
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.spans.span import Span
+from spark_jobs.spec.state_metrics import STATE_METRICS
 from tests.harness.refused import because, has
 
 
@@ -45,8 +46,49 @@ def test_each_critical_check_that_failed_is_named_with_its_rows_and_the_table_ve
             check("failed", "warning", "w"),
         ],
     )
-    failed = "expect_x(n) (3 rows), expect_x (0 rows)"
-    because(error, CheckFailed, "critical_failed", count=2, failed=failed, table_version=7)
+    failed = "expect_x(n) (3 rows), expect_x"
+    because(error, CheckFailed, "rows_failed", count=2, failed=failed, table_version=7)
+
+
+OF_METRICS = {
+    **dict.fromkeys(("unaccounted", "groups_unaccounted"), "account_failed"),
+    **dict.fromkeys(
+        ("nothing_accepted", "malformed_share", "premature_share", "rejected_share", "late_share"),
+        "records_rejected",
+    ),
+    **dict.fromkeys(
+        ("rows_read", "state_rows", "state_bytes", "state_growth", "truncates", "duplicate_share",
+         "watermark_lag_seconds", "behind_watermark_seconds", "still_batches", "archive_lag",
+         "remembered_share", "accepted_age_seconds", "event_age_seconds", "volume_of_hour",
+         "volume_of_day", "timers_per_row"),
+        "state_failed",
+    ),
+}  # fmt: skip
+
+
+def test_each_metric_has_the_reason_that_fits_it_and_no_remedy_corrects_rows_where_none_failed():
+    assert set(OF_METRICS) == set(STATE_METRICS), "say here which remedy a new metric has"
+    for metric, reason in OF_METRICS.items():
+        error = verdict("p", 7, [check("failed", column=metric, suite="state", observed="0.9")])
+        because(error, CheckFailed, reason, count=1, failed=f"expect_x({metric}) (0.9)")
+        assert "table_version" not in error.parameters
+
+
+@pytest.mark.parametrize(
+    ("metric", "reason"),
+    [
+        ("unaccounted", "account_failed"),
+        ("malformed_share", "rows_failed"),
+        ("state_rows", "rows_failed"),
+    ],
+)
+def test_a_column_named_as_a_metric_is_no_metric_and_the_worst_check_gives_the_reason(
+    metric, reason
+):
+    rows = check("failed", column="unaccounted", unexpected=3)
+    because(verdict("p", 7, [rows]), CheckFailed, "rows_failed")
+    error = verdict("p", 7, [rows, check("failed", column=metric, suite="state")])
+    because(error, CheckFailed, reason, count=2, failed=has("expect_x(unaccounted) (3 rows)"))
 
 
 def test_a_check_that_only_warns_fails_no_run_where_it_cannot_be_evaluated():
@@ -85,7 +127,7 @@ def test_a_verify_with_bad_records_that_nobody_has_quarantined_names_the_command
         start, end = "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"
         because(error, kind, "newly_bad", start=start, end=end)
     # Without a span it is a backfill itself, of which nobody is asked.
-    because(staged_verdict("p", [bad]), CheckFailed, "staged_failed")
+    because(staged_verdict("p", [bad]), CheckFailed, "change_failed")
 
 
 def test_a_range_that_compaction_has_thinned_cannot_be_proved_and_nothing_else_is_blamed():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +88,7 @@ class Submission:
             if not self._run_warm(settings, records, job) and not self._killed:
                 with scratch(os.environ) as made:
                     self.hook = self._hook_for(settings, records, job, made.variables)
-                    self._submit(self.hook, submit.application(settings.spark_env))
+                    self._submit(self.hook, submit.application(settings.spark_env), made.locks)
         return for_tasks(read_report(path))
 
     def kill(self) -> None:
@@ -152,9 +152,9 @@ class Submission:
         said.join(SAID_SECONDS)
         return True
 
-    def _submit(self, hook: SparkSubmitHook, application: str) -> None:
+    def _submit(self, hook: SparkSubmitHook, application: str, locks: Sequence[int]) -> None:
         try:
-            hook.submit(application)
+            hook.submit(application, pass_fds=locks)
         except FileNotFoundError:
             raise SparkFailed.no_spark_submit() from None
         except AirflowException:
@@ -164,6 +164,9 @@ class Submission:
                 "above",
                 status,
             )
+        except BaseException:  # Airflow's timeout: Spark would be at work in a folder that goes
+            self.kill()
+            raise
         finally:
             # The provider leaves the pipe of spark-submit's output open.
             output = getattr(getattr(hook, "_submit_sp", None), "stdout", None)

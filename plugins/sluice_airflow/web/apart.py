@@ -61,8 +61,15 @@ class Threads:
                 return
             answer, work = self._waiting.popleft()
             self._at_work[answer] = time.monotonic()
-        given = (answer, work)
-        threading.Thread(target=self._work, args=given, name="sluice views", daemon=True).start()
+        thread = threading.Thread(
+            target=self._work, args=(answer, work), name="sluice views", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:  # the machine has no more, now
+            del self._at_work[answer]
+            if answer.set_running_or_notify_cancel():
+                answer.set_exception(error)
 
     def _work(self, answer: Future[Any], work: Work) -> None:
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from spark_jobs.spec import Format, Topic
+    from spark_jobs.spec import Format
 
 MEMBER: Final = "data_base64"
 NO_BASE64: Final = f"`$.{MEMBER}` is no base64"
@@ -26,32 +26,37 @@ BOTH: Final = f"it has both `$.data` and `$.{MEMBER}`"
 class CarriedData:
     """The structured events of a topic, by a decoder of whole events."""
 
-    def __init__(self, topic: Topic, whole: Format, wanted: Sequence[str], given: object) -> None:
-        """`whole` is the format of an event; the topic's own, which prepared `given`, that of the
-        bytes.
+    def __init__(
+        self,
+        format_: Format,
+        whole: Format,
+        places: Sequence[Place],
+        data: Sequence[Place],
+        wanted: Sequence[str],
+        given: object,
+    ) -> None:
+        """`whole` is the format of an event with these places; that of the bytes, with the places
+        `data`, is in the topic's `format_`, which prepared `given`.
         """
-        places = topic.value_places
         names = [each.field.name for each in places]
         name = next(f"{MEMBER}_{n}" for n in range(len(names) + 1) if f"{MEMBER}_{n}" not in names)
         member = Place(
             Field(name=name, type="string", part="envelope", required=False), ((MEMBER,),)
         )
+        around = [each for each in places if each.field.part == "envelope"]
         # Whoever declares it has its bytes already.
-        self._reads = not any(
-            path[0] == MEMBER
-            for each in places
-            if each.field.part == "envelope"
-            for path in each.paths
-        )
+        declared = any(path[0] == MEMBER for each in around for path in each.paths)
+        self._reads = bool(data) and not declared
         more = (member,) if self._reads else ()
         of = decoder_class(whole)
-        self._whole = of(
-            whole, (*places, *more), [*wanted, *(each.field.name for each in more)], None
-        )
-        around = [each for each in places if each.field.part == "envelope"]
+        # Whatever is wanted, all of the data tells whether the event has it in both places.
+        unwanted = [each.field.name for each in data if each.field.name not in wanted]
+        told = [*wanted, *unwanted, name] if self._reads else wanted
+        self._whole = of(whole, (*places, *more), told, None)
+        self._told_by = [told.index(each.field.name) for each in data] if self._reads else []
         self._names = [each.field.name for each in around if each.field.name in wanted]
         self._around = of(whole, around, self._names, None)
-        inner, data = topic.format.within, topic.data_places
+        inner = format_.within
         self._of_data = [each.field.name for each in data if each.field.name in wanted]
         self._data = decoder_class(inner)(inner, data, self._of_data, given)
         self._wanted = tuple(wanted)
@@ -61,14 +66,15 @@ class CarriedData:
         found = self._whole.decode(records)
         if not self._reads:
             return found
-        [*columns, texts] = found.columns
+        [*every, texts] = found.columns
+        columns = every[: len(self._wanted)]
         own = Decoded(columns, found.reasons)
         if texts.null_count == len(texts):
             return own
         here = texts.is_valid().to_pylist()
         others = [number for number, carried in enumerate(here) if not carried]
         numbers = [number for number, carried in enumerate(here) if carried]
-        twice = {n for n in numbers if any(own.columns[at][n].is_valid for at in self._data_at())}
+        twice = {n for n in numbers if any(every[at][n].is_valid for at in self._told_by)}
         carried = self._carried(records.at(numbers), texts.drop_null().to_pylist())
         reasons = [
             BOTH if n in twice else why for n, why in zip(numbers, carried.reasons, strict=True)
@@ -77,9 +83,6 @@ class CarriedData:
             [column.take(_array(others)) for column in columns], [found.reasons[n] for n in others]
         )
         return together([cut, carried._replace(reasons=reasons)], [others, numbers])
-
-    def _data_at(self) -> list[int]:
-        return [at for at, name in enumerate(self._wanted) if name in self._of_data]
 
     def _carried(self, records: Records, texts: Sequence[str]) -> Decoded:
         import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not

@@ -35,9 +35,8 @@ class CloudEventsDecoder:
     def __init__(self, topic: Topic, wanted: Sequence[str], given: object) -> None:
         """`given` is what the topic's format has prepared."""
         self._wanted = tuple(wanted)
-        whole = in_json(topic.format)
-        self._whole = CarriedData(topic, whole, wanted, given)
-        data = topic.data_places
+        whole, data = in_json(topic.format), topic.data_places
+        self._whole = CarriedData(topic.format, whole, topic.value_places, data, wanted, given)
         self._of_data = [each.field.name for each in data if each.field.name in wanted]
         self._data = decoder_class(topic.format)(topic.format, data, self._of_data, given)
         self._attributes = HeaderFields(topic.attribute_names, base64=True)

@@ -109,13 +109,15 @@ def _counting(spec: Pipeline) -> str | None:
 
 def drained_of(plan: RepairPlan, computed: Computed, found: Change) -> Drained:
     read, entered, kept = (seen.get for seen in (computed.read, computed.entered, computed.kept))
+    aside = held(plan, computed).aside
     account = Account(
         covered=plan.offsets,
-        read=read["read"],
+        read=read["read"] + aside,
         malformed=read["malformed"],
         premature=read["premature"],
         filtered=read["good"] - entered["rows"],
-        late=plan.late,
+        kept_aside=aside,
+        outside=entered["rows"] - entered["used"],
         accepted=entered["used"],
         duplicates=entered["used"] - kept["rows"],
         rows_out=found.rows_after,

@@ -55,7 +55,7 @@ def compute_keys(way: Ranged, judging: Judging) -> Computed:
     """
     spark, spec, _, paths, plan, *_ = judging
     step = _step(way.spec)
-    fetched = Fetched(Observation(), Observation(), Observation())
+    fetched = Fetched.unread()
     read, entered, kept = Observation(), Observation(), Observation()
     good = judging.flow(fetched, read).stateful_input
     rows = F.count(F.lit(1)).alias("rows")

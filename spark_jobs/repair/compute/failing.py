@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.classify.classifier import good_records
 from spark_jobs.dataflow import dataflow
@@ -55,7 +55,7 @@ def expression_failed(
     def computed(rows: DataFrame) -> DataFrame:
         return chain.row_part(chain.stateful_input(rows, spec).where(needed), spec, NEVER_LATE_MS)
 
-    unseen = Fetched(Observation(), Observation(), Observation())
+    unseen = Fetched.unread()
     given = records(spark, spec, settings, paths, plan, unseen)
     clock_ms = int(datetime.now(UTC).timestamp() * 1000)
     flow = dataflow(given, spec, settings, clock_ms=clock_ms, failing=known_failing(paths, plan))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from pyspark.sql import Observation
+
     from spark_jobs.repair.compute.rows import Computed
     from spark_jobs.repair.find.plan import RepairPlan
 
@@ -35,23 +37,32 @@ class Held(NamedTuple):
     """Kafka and the archive."""
     late: Source
     quarantine: Source
+    aside: int
+    """Records that Spark read, of which nothing is used: ops.late or ops.quarantine keeps them."""
 
     @property
     def unaccounted(self) -> int:
         """All that differs. A record that is missing here is never made up for by one that is too
         many there.
         """
-        return sum(each.fewer + each.more for each in self)
+        sources = (self.topic, self.late, self.quarantine)
+        return sum(each.fewer + each.more for each in sources)
 
 
 def held(plan: RepairPlan, computed: Computed) -> Held:
     """Once all is read."""
-    fetched = computed.fetched
-    at_offsets = plan.parts or plan.archived
+    fetched, at_offsets = computed.fetched, plan.parts or plan.archived
+
+    def seen(of: Observation, observed: object) -> int:
+        return int(of.get["records"]) if observed else 0
+
+    topic, late = seen(fetched.kafka, at_offsets), seen(fetched.late, plan.late)
+    used = seen(fetched.used, at_offsets) + seen(fetched.late_used, plan.late)
     return Held(
-        Source(plan.records, fetched.kafka.get["records"] if at_offsets else 0),
-        Source(plan.late, fetched.late.get["records"] if plan.late else 0),
-        Source(plan.from_quarantine, fetched.quarantine.get["records"] if plan.quarantined else 0),
+        Source(plan.records, topic),
+        Source(plan.late, late),
+        Source(plan.from_quarantine, seen(fetched.quarantine, plan.quarantined)),
+        topic + late - used,
     )
 
 

@@ -6,8 +6,8 @@ delta-rs reads the two tables. For Spark, opening and planning them was a quarte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -39,11 +39,13 @@ class Kept(NamedTuple):
     quarantine: UPath | None
     """The quarantined records that the plan names: RECORD."""
     places: UPath | None
-    """PLACE of all late and quarantined records at offsets that the plan reads: those are not taken
-    from there.
-    """
+    """PLACE of these at offsets that the plan reads: they are not taken from there."""
+    aside: UPath | None
+    """PLACE of all others of both at these offsets: they are taken from nowhere."""
     bad: UPath | None
     """PLACE of the late records that a repair has found bad: they are in ops.quarantine as well."""
+    named: UPath | None
+    """PLACE of those of them that the plan names: they are taken from there."""
 
 
 def folder(paths: Paths, plan: RepairPlan) -> UPath:
@@ -56,20 +58,20 @@ def folder(paths: Paths, plan: RepairPlan) -> UPath:
 def write(paths: Paths, plan: RepairPlan) -> Kept:
     """Write them, a few thousand at a time. What a killed try has left is overwritten."""
     into = folder(paths, plan)
-    late = quarantine = bad = None
+    late = quarantine = bad = named = None
     if plan.late:
-        needed = _query(plan, "late", RECORD, Position("event_time").sql(plan.needed))
+        needed = _query(plan, "late", RECORD, _needed(plan))
         late = into / "late.parquet"
         _write(late, RECORD, ops_tables.stream(paths.root, "late", needed))
-        bad = into / "bad.parquet"
-        if not _write(bad, PLACE, ops_tables.stream(paths.root, "quarantine", _both(plan), "late")):
-            bad = None
+        bad = _written(into / "bad.parquet", _in_both(paths, plan, named=False))
+        named = _written(into / "named.parquet", _in_both(paths, plan, named=True))
     if plan.quarantined:
         quarantine = into / "quarantine.parquet"
         _write(quarantine, RECORD, _named(paths, plan))
-    places = into / "places.parquet"
-    found = _write(places, PLACE, _places(paths, plan))
-    return Kept(late, quarantine, places if found else None, bad)
+    within = _within(plan)
+    places = _written(into / "places.parquet", _places(paths, plan, within))
+    aside = _written(into / "aside.parquet", _aside(paths, plan, within))
+    return Kept(late, quarantine, places, aside, bad, named)
 
 
 def few(path: UPath) -> pa.Table | None:
@@ -92,40 +94,76 @@ def arrow_schema(columns: Iterable[str]) -> pa.Schema:
     return pa.schema([SCHEMAS["late"].field(name) for name in columns])
 
 
-def _places(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
+def _within(plan: RepairPlan) -> str:
+    """SQL: whether a record is at an offset that the plan reads; empty if it reads none."""
     reads = [each for parts in (plan.parts, plan.archived) for each in parts.items()]
-    within = any_of(
+    return any_of(
         f'("partition" = {partition} AND "offset" >= {first} AND "offset" < {stop})'
         for partition, ranges in reads
         for first, stop in ranges
     )
-    tables: tuple[Source, ...] = ("late", "quarantine")
-    for table in tables if within else ():
-        yield from ops_tables.stream(paths.root, table, _query(plan, table, PLACE, within))
 
 
-def _named(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
+def _needed(plan: RepairPlan) -> str:
+    return Position("event_time").sql(plan.needed)
+
+
+def _places(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBatch]:
+    if within:
+        needed = _query(plan, "late", PLACE, f"({within}) AND ({_needed(plan)})")
+        yield from ops_tables.stream(paths.root, "late", needed)
+    if within and plan.quarantined:
+        yield from _named(paths, plan, PLACE)
+
+
+def _aside(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBatch]:
+    if not within:
+        return
+    late = _query(plan, "late", PLACE, within)
+    others = _query(plan, "late", PLACE, f"({within}) AND NOT ({_needed(plan)})")
+    yield from ops_tables.stream(paths.root, "late", others)
+    bad = _beside(_query(plan, "quarantine", PLACE, within), late, "ANTI")
+    for part in ops_tables.stream(paths.root, "quarantine", bad, "late"):
+        yield _of_places(part, PLACE, plan, named=False)
+
+
+def _in_both(paths: Paths, plan: RepairPlan, *, named: bool) -> Iterator[pa.RecordBatch]:
+    late = _query(plan, "late", PLACE, _needed(plan))
+    bad = _beside(_query(plan, "quarantine", PLACE, "true"), late, "SEMI")
+    for part in ops_tables.stream(paths.root, "quarantine", bad, "late"):
+        yield _of_places(part, PLACE, plan, named=named)
+
+
+def _named(
+    paths: Paths, plan: RepairPlan, columns: Sequence[str] = RECORD
+) -> Iterator[pa.RecordBatch]:
     near = any_of(
         f'("partition" = {partition} AND "offset" BETWEEN {min(offsets)} AND {max(offsets)})'
         for partition, offsets in plan.quarantined.items()
     )
-    named = {partition: {*offsets} for partition, offsets in plan.quarantined.items()}
-    sql = _query(plan, "quarantine", RECORD, near)
+    sql = _query(plan, "quarantine", columns, near)
     for part in ops_tables.stream(paths.root, "quarantine", sql):
-        partitions, offsets = (part.column(name).to_pylist() for name in PLACE)
-        wanted = [
-            offset in named.get(partition, ())
-            for partition, offset in zip(partitions, offsets, strict=True)
-        ]
-        # delta-rs gives bytes as views, which PyArrow cannot filter.
-        yield part.cast(arrow_schema(RECORD)).filter(pa.array(wanted, pa.bool_()))
+        yield _of_places(part, columns, plan, named=True)
 
 
-def _both(plan: RepairPlan) -> str:
-    late = _query(plan, "late", PLACE, Position("event_time").sql(plan.needed))
+def _of_places(
+    part: pa.RecordBatch, columns: Sequence[str], plan: RepairPlan, *, named: bool
+) -> pa.RecordBatch:
+    """The rows whose records the plan names; or the others."""
+    these = {partition: {*offsets} for partition, offsets in plan.quarantined.items()}
+    partitions, offsets = (part.column(name).to_pylist() for name in PLACE)
+    wanted = [
+        (offset in these.get(partition, ())) == named
+        for partition, offset in zip(partitions, offsets, strict=True)
+    ]
+    # delta-rs gives bytes as views, which PyArrow cannot filter.
+    return part.cast(arrow_schema(columns)).filter(pa.array(wanted, pa.bool_()))
+
+
+def _beside(bad: str, late: str, join: Literal["SEMI", "ANTI"]) -> str:
+    """SQL: those of the bad records that are among the late ones, or are not."""
     return (
-        f"SELECT bad.* FROM ({_query(plan, 'quarantine', PLACE, 'true')}) AS bad "
-        f"LEFT SEMI JOIN ({late}) AS late_ones "
+        f"SELECT bad.* FROM ({bad}) AS bad LEFT {join} JOIN ({late}) AS late_ones "
         'ON bad."partition" = late_ones."partition" AND bad."offset" = late_ones."offset"'
     )
 
@@ -139,6 +177,11 @@ def _query(plan: RepairPlan, table: Source, columns: Iterable[str], where: str) 
         f"SELECT {named} FROM {table} "
         f"WHERE {own} AND {generations} AND batch_id <= {plan.batch} AND ({where})"
     )
+
+
+def _written(path: UPath, parts: Iterable[pa.RecordBatch]) -> UPath | None:
+    """The file with these places; None if there is none."""
+    return path if _write(path, PLACE, parts) else None
 
 
 def _write(path: UPath, columns: Iterable[str], parts: Iterable[pa.RecordBatch]) -> int:

@@ -34,6 +34,14 @@ class Fetched(NamedTuple):
     """From Kafka and from the archive."""
     late: Observation
     quarantine: Observation
+    used: Observation
+    """The first ones, without those that ops.late and ops.quarantine keep aside."""
+    late_used: Observation
+    """The late ones likewise."""
+
+    @classmethod
+    def unread(cls) -> Fetched:
+        return cls(*(Observation() for _ in cls._fields))
 
 
 def records(
@@ -59,12 +67,13 @@ def records(
     ]
     if reads:
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
-        places = None if has.places is None else _file(spark, has.places, kept.PLACE)
-        found.append(_without(all_read, places))
+        places, aside = (_places(spark, path) for path in (has.places, has.aside))
+        used = _counted(_not_at(_of_source(all_read), aside), fetched.used)
+        found.append(_not_at(used, places))
     if has.late is not None:
         late = _counted(_file(spark, has.late, kept.RECORD).select(_record()), fetched.late)
-        bad = None if has.bad is None else _file(spark, has.bad, kept.PLACE)
-        found.append(_not_at(late, bad))
+        bad, named = (_places(spark, path) for path in (has.bad, has.named))
+        found.append(_not_at(_counted(_not_at(late, bad), fetched.late_used), named))
     if has.quarantine is not None:
         named = _file(spark, has.quarantine, kept.RECORD).select(_record())
         found.append(_counted(named, fetched.quarantine))
@@ -95,11 +104,12 @@ def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame
     return reader.parquet(spark_url(path))
 
 
-def _without(rows: DataFrame, places: DataFrame | None) -> DataFrame:
-    """The records of the source that are at none of these places."""
-    return _not_at(
-        rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka")), places
-    )
+def _of_source(rows: DataFrame) -> DataFrame:
+    return rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka"))
+
+
+def _places(spark: SparkSession, path: UPath | None) -> DataFrame | None:
+    return None if path is None else _file(spark, path, kept.PLACE)
 
 
 def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:

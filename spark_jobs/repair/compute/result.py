@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.messages.change import needs_approval
 from spark_jobs.messages.kind import KINDS
@@ -16,12 +16,28 @@ from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.sink import table
 
 if TYPE_CHECKING:
+    from pyspark.sql import Observation
+
     from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.errors import SluiceError
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.spans.span import Span
     from spark_jobs.storage.held import Held
+
+VALUES: Final = {"sample", "observed"}
+"""Fields of a check's result that may have values of rows."""
+
+
+class Staged(NamedTuple):
+    """What a staging has written and found, beside its counts."""
+
+    differing: Sequence[Span]
+    """The parts of the ranges in which rows differ."""
+    merged: tuple[MergedRecord, ...]
+    copies: Observation | None
+    """As Computed has it."""
 
 
 def put_staged(
@@ -29,15 +45,16 @@ def put_staged(
     way: Ranged,
     plan: RepairPlan,
     outcome: RunOutcome,
-    differing: Sequence[Span],
-    merged: tuple[MergedRecord, ...],
+    staged: Staged,
+    problem: SluiceError | None,
     held: Held,
-    *,
-    good: bool,
 ) -> None:
-    """Write the row of ops.repairs and, if the checks passed and it swaps, the manifest."""
+    """Write the row of ops.repairs and, if the checks passed and it swaps, the manifest. `problem`
+    is the checks' verdict.
+    """
     found, account, swaps = outcome.change, outcome.drained.account, KINDS[plan.kind].swaps
     assert found is not None
+    good = problem is None
     if not swaps:
         state: repairs.State = "canonical" if good and not found.differs + found.parts else "failed"
     else:
@@ -66,14 +83,11 @@ def put_staged(
         "malformed": account.malformed,
         "premature": account.premature,
         "filtered": account.filtered,
-        "outside": account.read
-        - account.malformed
-        - account.premature
-        - account.filtered
-        - account.accepted,
+        "kept_aside": account.kept_aside,
+        "outside": account.outside,
         "used": account.accepted,
         "duplicates": account.duplicates,
-        **in_the_rows(merged),
+        **in_the_rows(staged.merged),
         "rows_before": found.rows_before,
         "rows_after": found.rows_after,
         "added": found.added,
@@ -81,9 +95,13 @@ def put_staged(
         "changed": found.changed,
         "unexplained": found.unexplained,
         "unaccounted": found.unaccounted,
+        **(staged.copies.get if staged.copies else {}),
+        "spec_digest": plan.spec_digest,
         "table_version_before": plan.table_version,
         "staged_at": datetime.now(UTC),
         "seconds": sum(outcome.seconds.values()),
+        # Rows of ops.repairs are never removed: they have no values of rows.
+        "report": outcome.report(problem).model_dump_json(exclude={"checks": {"__all__": VALUES}}),
     }
     repairs.put(paths.root, [row], held)
     if not (good and swaps):
@@ -96,7 +114,7 @@ def put_staged(
         kind=plan.kind,
         spans=plan.spans,
         around=way.replaced(plan.spans) if way.sessions else (),
-        differing=tuple(differing),
+        differing=tuple(staged.differing),
         position=way.position,
         spec_digest=plan.spec_digest,
         table_id=table.identifier(paths.table),
@@ -106,6 +124,6 @@ def put_staged(
         changed=found.changed,
         unexplained=found.unexplained,
         newly_bad=found.newly_bad,
-        merged=merged,
+        merged=staged.merged,
         approval="needed" if needs_approval(found, plan.approve) else "not needed",
     ).write(paths.staging(plan.repair_id) / "manifest.json")

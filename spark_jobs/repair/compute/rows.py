@@ -103,7 +103,7 @@ class Judging(NamedTuple):
 
     def bad(self) -> DataFrame:
         """See Computed. By Python, which alone says the reasons."""
-        unseen = Fetched(Observation(), Observation(), Observation())
+        unseen = Fetched.unread()
         found = self._replace(in_jvm=False).flow(unseen).classified.where(has_outcome(QUARANTINED))
         return found.select(*rejected_columns(self.spec.topic))
 
@@ -115,7 +115,7 @@ def compute(way: Ranged, judging: Judging) -> Computed:
     The caller releases what is computed once (launch/few_records.py).
     """
     spark, spec, _, paths, plan, *_ = judging
-    fetched = Fetched(Observation(), Observation(), Observation())
+    fetched = Fetched.unread()
     read, entered, kept = Observation(), Observation(), Observation()
     good = judging.flow(fetched, read).stateful_input
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))

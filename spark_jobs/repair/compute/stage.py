@@ -29,6 +29,7 @@ from spark_jobs.launch.few_records import computed_once, for_records, release
 from spark_jobs.messages.change import change_checks, metrics
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report
+from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
 from spark_jobs.repair.compute import by_key, kept, sessions
@@ -37,7 +38,7 @@ from spark_jobs.repair.compute.bad import Bad, write_bad
 from spark_jobs.repair.compute.change import change, explained, rows_after
 from spark_jobs.repair.compute.failing import expression_failed
 from spark_jobs.repair.compute.fates import fates, places
-from spark_jobs.repair.compute.result import put_staged
+from spark_jobs.repair.compute.result import Staged, put_staged
 from spark_jobs.repair.compute.rows import Computed, Judging, compute
 from spark_jobs.repair.compute.staged import differing, write_changes, write_rows
 from spark_jobs.repair.exchange.again import refuse_done, withdraw
@@ -221,6 +222,7 @@ def _compute_and_judge(
     told = counted(way, paired)
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
+    LOG.info("%s: %s", plan.pipeline, account_line(outcome.drained.account))
     LOG.info("%s: %s", plan.pipeline, outcome.change)
     scene.held.confirm()
     write_changes(paired, folder)
@@ -247,8 +249,8 @@ def _compute_and_judge(
     whole = Span(plan.spans[0].start, plan.spans[-1].end)
     proved = None if KINDS[plan.kind].swaps or step else whole
     problem = staged_verdict(plan.pipeline, outcome.checks, proved)
-    good = problem is None
-    put_staged(scene.paths, way, plan, outcome, parts, merged, scene.held, good=good)
+    staged = Staged(parts, merged, computed.copies)
+    put_staged(scene.paths, way, plan, outcome, staged, problem, scene.held)
     failpoint.at("staged.judged")
     if problem and not outcome.change.thinned:
         _log_rows(folder)

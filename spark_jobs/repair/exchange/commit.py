@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import SwapRefused, TableContended
 from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.repair.exchange.base import Base
+    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.held import Held
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
@@ -56,7 +58,20 @@ def overwriting(rows: pa.Table, where: str) -> Write:
     return write
 
 
-def replace(base: Base, claim: Claim, write: Write, held: Held) -> int:
+def passed(paths: Paths, version: int) -> int:
+    """The newest version of the table, up to this one, of which all rows have passed; -1 without
+    one. The lease is held.
+    """
+    cursor = read_cursor(paths.cursor)
+    judged = cursor.judged_table_version
+    if judged is None:
+        return -1
+    if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version):
+        return judged
+    return version
+
+
+def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> int:
     """Replace rows; the commit's version. The lease is held, and `base` are the rows that go.
 
     delta-rs commits a transaction id a second time, so whoever calls asks for it first. Raises
@@ -64,7 +79,7 @@ def replace(base: Base, claim: Claim, write: Write, held: Held) -> int:
     """
     path = base.table
     try:
-        _commit(base, claim, write, held)
+        _commit(paths, base, claim, write, held)
     except CommitFailedError as error:
         raise TableContended.swap_overtaken(path=path, error=_first(error)) from None
     except DeltaError as error:
@@ -79,13 +94,14 @@ def replace(base: Base, claim: Claim, write: Write, held: Held) -> int:
 
 
 @delta.patiently
-def _commit(base: Base, claim: Claim, write: Write, held: Held) -> None:
+def _commit(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> None:
     table = delta.confirmed(base.table, held)
     if base.touched():
         if history.repair_version(base.table, claim.repair_id, base.version) is None:
             raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
         return  # by this commit, whose answer was lost
-    write(table, delta.here({history.REPAIR: claim.repair_id}, claim.transaction))
+    said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version())}
+    write(table, delta.here(said, claim.transaction))
 
 
 def refuse_features(table: deltalake.DeltaTable, *, merged: bool = False) -> None:

@@ -26,6 +26,7 @@ from spark_jobs.repair.exchange.commit import (
     Write,
     condition,
     overwriting,
+    passed,
     refuse_features,
     replace,
 )
@@ -220,7 +221,7 @@ def commit(facts: Exchange, scene: Scene) -> None:
     if made is not None:  # behind the note, which who declines it looks for once the No is written
         refuse_withdrawn(scene.paths, facts.claim)
     if made is not None and made.write is not None:
-        replace(made.base, facts.claim, made.write, scene.held)
+        replace(scene.paths, made.base, facts.claim, made.write, scene.held)
     failpoint.at("swap.committed")
 
 
@@ -240,7 +241,7 @@ def move_cursor(facts: Exchange, scene: Scene) -> None:
     judged = cursor.judged_table_version
     if version is None or judged is None or judged >= version:
         return
-    if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version - 1):
+    if passed(paths, version - 1) < version - 1:
         return
-    passed = cursor.model_copy(update={"judged_table_version": version})
-    passed.put(paths.cursor, scene.held)
+    moved = cursor.model_copy(update={"judged_table_version": version})
+    moved.put(paths.cursor, scene.held)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import accounts
 from spark_jobs.run import Run
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
-COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", *Account.model_fields)
+COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", *OF_BATCHES)
 
 
 class Unjudged(NamedTuple):

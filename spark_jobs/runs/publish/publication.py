@@ -19,7 +19,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
 from spark_jobs.errors import VersionNotLive
 from spark_jobs.messages.event import Event
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
-COUNTS = tuple(Account.model_fields)
 
 
 def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
@@ -51,7 +50,7 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, 
     # judged since.
     try:
         version = _to_show(paths, spec)
-        if version is not None and published_table.move(paths, version):
+        if version is not None and published_table.move(paths, version, at_once=_at_once(spec)):
             LOG.info("moved %s to what has passed", paths.published_table)
     except VersionNotLive:  # a reset or a switch came: the next publish shows another table
         pass
@@ -78,6 +77,14 @@ def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None)
 def _to_show(paths: Paths, spec: Pipeline) -> int | None:
     judged = None if spec.is_archive else read_judged(paths, spec)
     return judged.table_version if judged else None
+
+
+def _at_once(spec: Pipeline) -> bool:
+    """Whether consumers see nothing between two verdicts: a version amid a drain that replaces rows
+    is none that they may read, nor is one amid a transaction of the source.
+    """
+    appends = spec.output_mode == "append" and not spec.keyed
+    return not appends or spec.publish_at == "transaction"
 
 
 def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
@@ -138,7 +145,7 @@ def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> l
     rows: list[Row] = ops_tables.query(
         paths.root,
         "batches",
-        f"SELECT batch_id, run_id, watermark, offsets_end, {', '.join(COUNTS)} FROM batches "
+        f"SELECT batch_id, run_id, watermark, offsets_end, {', '.join(OF_BATCHES)} FROM batches "
         f"WHERE pipeline = '{pipeline}' AND generation IN ({generations}) "
         f"AND batch_id BETWEEN {fact.before_batch} AND {fact.batch} ORDER BY batch_id",
     ).to_pylist()

@@ -1,8 +1,10 @@
 """A file of one pipeline that does not answer: its own pages say so, and no other page waits."""
 
 import os
+import threading
 from collections import Counter
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,8 +12,19 @@ from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from tests.airflow.web.written import MINE, OTHER, addresses
 
+PATIENCE_SECONDS = 60
 ASKED = 6
 """More than any pool of threads that a pipeline has."""
+
+
+class NoThread:
+    """As Python where a container has as many as it may."""
+
+    def __init__(self, **_):
+        pass
+
+    def start(self):
+        raise RuntimeError("can't start new thread")
 
 
 @contextmanager
@@ -66,3 +79,13 @@ def test_a_file_of_one_pipeline_that_does_not_answer_takes_no_page_of_another(ge
     while lines(get)[OTHER]["lacking"]:
         pass
     assert len(lines(get)[OTHER]["runs"]) == 3
+
+
+def test_pages_are_answered_again_once_the_machine_has_threads_again(soon, monkeypatch):
+    threads = soon.Threads(2)
+    with monkeypatch.context() as none_left:
+        none_left.setattr(soon, "threading", SimpleNamespace(Thread=NoThread, Lock=threading.Lock))
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="new thread"):
+                threads.submit(int).result(1.0)
+    assert threads.submit(int).result(PATIENCE_SECONDS) == 0
