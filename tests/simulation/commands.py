@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 from spark_jobs.checkpoint.notes.live import GRACE
 from spark_jobs.sink import table
 from tests.simulation import clock
-from tests.simulation.model import SHOPS, Delete, Found, Key, Model, Swap, Undo
+from tests.simulation.model import SHOPS, Delete, Edit, Found, Key, Model, Swap, Undo
 from tests.simulation.places import arrived
 from tests.simulation.stage import Plan
 from tests.simulation.world import FIRST, World
+
+OF_KEY = 0.3
+"""Of the edits of a table that follows a key, so many are of the key."""
 
 
 class Given(NamedTuple):
@@ -166,22 +169,36 @@ class Commands:
         return Given("maintain after the days of grace", act)
 
     def _delete_bad(self, _: random.Random) -> Given:
-        return Given("delete bad", self.world.delete_bad, self._deleted(None))
+        return Given("delete bad", self.world.delete_bad, self._by_person(Delete(None)))
 
     def _delete(self, chance: random.Random) -> Given:
         key = _key(chance, SHOPS)
         return Given(
             f"a person's DELETE of {tuple(key)}",
             lambda: self.world.delete(key),
-            self._deleted(key),
+            self._by_person(Delete(key)),
         )
 
-    def _deleted(self, key: Key | None) -> Callable[[Model], Model]:
+    def _edit(self, chance: random.Random) -> Given | None:
+        """Of the newest row or the oldest; where the table follows a key also of the key."""
+        if not (rows := sorted(self.world.rows())):
+            return None
+        number = chance.randrange(100, 1000)
+        edit = Edit(chance.choice((rows[0], rows[-1])), number, None)
+        if self.world.keyed and chance.random() < OF_KEY:
+            edit = edit._replace(sales=None, shop=f"z{number}")
+        return Given(
+            f"a person's UPDATE to {tuple(edit)}",
+            lambda: self.world.edit(edit),
+            self._by_person(edit),
+        )
+
+    def _by_person(self, deed: Delete | Edit) -> Callable[[Model], Model]:
         """Who takes an earlier RESTORE back, or completes a rewind, takes this back too."""
         unsure = self.world.restores or self.world.under_way
 
         def then(model: Model) -> Model:
-            done = model.done([Delete(key)])
+            done = model.done([deed])
             return done.perhaps(model) if unsure else done
 
         return then

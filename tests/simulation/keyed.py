@@ -76,7 +76,7 @@ def merge(
 ) -> None:
     """Give the table what the record brings; None for a batch that reads none."""
     number, note = batch
-    changes = [change(of, shop, model.sales(of, shop)) for shop in SHOPS] if of else []
+    changes = [change(of, shop, model.sales) for shop in SHOPS] if of else []
     rows = pa.Table.from_pylist([_row(each) for each in changes], _CHANGES)
     table, owner = paths.table, str(note["sluice"])
     merge_here(rows, STEP, Commit(str(table), owner, number, note, table, 1, held.confirm))  # type: ignore[arg-type]  # nobody gives it to Spark
@@ -97,8 +97,8 @@ def _row(of: Change) -> dict[str, object]:
         "place": of.place[0],
         DELETED_AT: None if of.sales else datetime.now(UTC),  # so nobody forgets it
         PARTITION: 0,
-        OFFSET: offset,
-        CONTENTS: of.sales or 0,
+        OFFSET: of.place[1],
+        CONTENTS: of.said,
         DELETED: not of.sales,
         ALL: 1,
         COPIES: 1,

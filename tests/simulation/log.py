@@ -21,7 +21,7 @@ def is_table(folder: Path) -> bool:
 def records(folder: Path, at: int | None = None) -> list[dict[str, Any]]:
     """Its rows at a version, or now; none without a table."""
     found: list[dict[str, Any]] = []
-    for name, parts in _entries(folder, at).items():
+    for name, parts in entries(folder, at).items():
         if parts.get("_sluice_deleted") == "true":
             continue  # a delete that is remembered
         found += _content(str((folder / name).resolve(strict=True)))
@@ -30,10 +30,10 @@ def records(folder: Path, at: int | None = None) -> list[dict[str, Any]]:
 
 def files(folder: Path, at: int | None = None) -> frozenset[str]:
     """The names of the files that it has at a version, or now, without their folders."""
-    return frozenset(Path(each).name for each in _entries(folder, at))
+    return frozenset(Path(each).name for each in entries(folder, at))
 
 
-def _entries(folder: Path, at: int | None) -> dict[str, dict[str, str]]:
+def entries(folder: Path, at: int | None) -> dict[str, dict[str, str]]:
     """File -> the values by which it is a part of the table."""
     added: dict[str, dict[str, str]] = {}
     for commit in sorted((folder / "_delta_log").glob("*.json")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -43,6 +43,11 @@ class Change(NamedTuple):
     """0 deletes it."""
     place: tuple[int, int]
     """A change counts if its place is above that of what is known of the shop."""
+    said: int = 0
+    """The number of its record, whatever a person has made of it."""
+
+    def is_copy_of(self, other: Change) -> bool:
+        return (self.place[0], self.said) == (other.place[0], other.said)
 
 
 class Swap(NamedTuple):
@@ -74,13 +79,25 @@ class Delete(NamedTuple):
     """Of one row; None: the bad ones."""
 
 
+class Edit(NamedTuple):
+    """A person gave one row, if it is there, another number or another shop, which nothing sells."""
+
+    key: Key
+    sales: int | None
+    shop: str | None
+
+    def applied(self, sales: int) -> tuple[Key, int]:
+        key = self.key if self.shop is None else self.key._replace(shop=self.shop)
+        return key, sales if self.sales is None else self.sales
+
+
 class Switch(NamedTuple):
     """A rebuild took the place of the table with these deeds. It is the first of its table's."""
 
     before: Deeds
 
 
-Deed = Batch | Swap | Found | Undo | Delete | Switch
+Deed = Batch | Swap | Found | Undo | Delete | Edit | Switch
 Deeds = tuple[Deed, ...]
 Rows = dict[Key, int]
 
@@ -175,6 +192,9 @@ class Model(NamedTuple):
                     rows = {key: sales for key, sales in rows.items() if sales != BAD_SALES}
                 case Delete(key):
                     rows.pop(key, None)
+                case Edit(key) if key in rows:
+                    made, sales = deed.applied(rows.pop(key))
+                    rows[made] = sales
         return rows
 
     def _present(self, deeds: Deeds) -> Rows:
@@ -184,9 +204,9 @@ class Model(NamedTuple):
             match deed:
                 case Batch(_, of, True):
                     for shop in SHOPS:
-                        new = change(of, shop, self.sales(of, shop))
+                        new = change(of, shop, self.sales)
                         if shop not in known or new.place > known[shop].place:
-                            known[shop] = new
+                            known[shop] = met(known.get(shop), new)
                 case Delete(key):
                     gone = (lambda each: each.sales == BAD_SALES) if key is None else None
                     known = {
@@ -194,6 +214,11 @@ class Model(NamedTuple):
                         for shop, each in known.items()
                         if not (gone(each) if gone else each.key == key)
                     }
+                case Edit(key):
+                    for shop in [s for s, each in known.items() if each.key == key and each.sales]:
+                        each = known.pop(shop)
+                        made, sales = deed.applied(each.sales)
+                        known[made.shop] = each._replace(key=made, sales=sales)
         return {each.key: each.sales for each in known.values() if each.sales}
 
     def sales(self, of: Begins, shop: str) -> int:
@@ -201,12 +226,20 @@ class Model(NamedTuple):
         return BAD_SALES if of.offset in self.bad and shop == "a" else of.topic
 
 
-def change(of: Begins, shop: str, sales: int) -> Change:
-    """Some come late, and some delete."""
+def met(known: Change | None, new: Change) -> Change:
+    """Of a copy the place alone."""
+    return known._replace(place=new.place) if known and new.is_copy_of(known) else new
+
+
+def change(of: Begins, shop: str, sales: Callable[[Begins, str], int]) -> Change:
+    """Some come late, some delete, and some are copies of one before."""
     turn = of.offset + SHOPS.index(shop)
+    if turn % 7 == 6 and of.offset >= 2:
+        first = change(of._replace(offset=of.offset - 2), shop, sales)
+        return first._replace(place=(first.place[0], of.offset))
     deletes, late = turn % 5 == 4, turn % 3 == 2
-    place = of.offset - 4 * late
-    return Change(Key(of.offset, shop), 0 if deletes else sales, (place, of.offset))
+    place, said = of.offset - 4 * late, 0 if deletes else sales(of, shop)
+    return Change(Key(of.offset, shop), said, (place, of.offset), said)
 
 
 def standing(deeds: Deeds) -> dict[str, bool]:

@@ -40,6 +40,7 @@ OF_A_KEY = (
     *("drain",) * 6,
     *("publish",) * 4,
     *("rewind", "rewind", "accept", "reset", "delete bad", "delete", "restore", "doctor"),
+    *("edit",) * 4,
     *("maintain", "maintain later", "optimize", "vacuum", "newer", "retention", "topic anew"),
 )
 """Where the table follows a key: no range of it can be computed."""

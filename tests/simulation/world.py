@@ -40,10 +40,10 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import SOURCES
 from spark_jobs.spec import Pipeline, Topic as Kafka
 from spark_jobs.storage import delta
-from tests.simulation import keyed as of_a_key
+from tests.simulation import keyed as of_a_key, person as of_spark
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
-from tests.simulation.model import BAD_SALES, Found, Key, Model, Rows, Swap
+from tests.simulation.model import BAD_SALES, Edit, Found, Key, Model, Rows, Swap
 from tests.simulation.places import FOLDER, ROOTS, arrived, one_write
 from tests.simulation.rows import EVENING, of_day, rows_in
 from tests.simulation.stage import Plan, planned, stage
@@ -329,6 +329,13 @@ class World:
                 f"arrow_cast('{end:%Y-%m-%dT%H:%M:%SZ}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
             )
         )
+
+    def edit(self, edit: Edit) -> None:
+        """UPDATE or MERGE, by plain Spark."""
+        self.touched |= {edit.key, edit.applied(0)[0]}
+        with one_write("delta update of a person", DeltaError):
+            if self.has_table:
+                of_spark.edit(self.folder / "tables" / self.paths.table.name, edit)
 
     def optimize(self) -> None:
         self._of_person(lambda found: found.optimize.compact())
