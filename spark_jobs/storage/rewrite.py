@@ -73,9 +73,11 @@ def inexact(table: deltalake.DeltaTable) -> list[Action]:
     if not _has_times(table):
         return []
     paths = table.get_add_actions().column("path").to_pylist()
+    new = [path for path in paths if (table.table_uri, path) not in _seen]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        if not any(pool.map(lambda path: _is_old(table, path), paths)):
-            return []
+        [*pool.map(lambda path: _is_old(table, path), new)]
+    if not any(_is_old(table, path) for path in paths):
+        return []
     files = Log.of(_folder(table)).replay(table.version()).added.values()
     return [file for file in files if _is_old(table, file["path"])]
 
