@@ -13,16 +13,16 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-import deltalake
-
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage import compaction, delta, rewrite
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage import compaction, delta
+from spark_jobs.storage.answer import answer
 
 if TYPE_CHECKING:
+    import deltalake
+
     from spark_jobs.root.paths import Paths
     from spark_jobs.storage.held import Held
 
@@ -40,12 +40,11 @@ class _Old(NamedTuple):
 def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[Held], object]]]:
     """A line and a function, if the archive has records with a Kafka timestamp before this time
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
-    nobody knows. Nothing while files have INT96 times, which are misread: maintenance first writes
-    these again (table_care.py).
+    nobody knows.
     """
-    if not delta.is_table(paths.table) or rewrite.inexact(table := delta.open_table(paths.table)):
+    if not delta.is_table(paths.table):
         return
-    if old := _old(table, before):
+    if old := _old(delta.open_table(paths.table), before):
         records = sum(each.records for each in old)
         what = f"remove {records:,} records of {paths.table} from before {before:%F %H:%M}"
         yield what, partial(_remove, paths, old)
@@ -62,8 +61,7 @@ def _old(table: deltalake.DeltaTable, before: datetime) -> list[_Old]:
         'ON t.topic_id = ends.topic_id AND t."partition" = ends."partition" '
         'AND t."offset" < ends.stop GROUP BY 1, 2, 3 ORDER BY 1, 2'
     )
-    builder = deltalake.QueryBuilder().register("t", table)
-    return [_Old(**row) for row in table_of(builder.execute(sql)).to_pylist()]
+    return [_Old(**row) for row in answer(sql, {"t": table}).to_pylist()]
 
 
 def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
@@ -83,4 +81,4 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
         for each in old
     )
     with in_words(paths.table):
-        rewrite.delete(delta.open_table(paths.table), where, writer_properties=compaction.ZSTD)
+        delta.open_table(paths.table).delete(where, writer_properties=compaction.ZSTD)

@@ -7,13 +7,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-import deltalake
-
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.sink.history import FORGOT
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage import delta, rewrite
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage import delta
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.features import untried
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 
@@ -25,17 +23,11 @@ if TYPE_CHECKING:
 def forgotten_steps(
     paths: Paths, before: datetime
 ) -> Iterator[tuple[str, Callable[[Held], object]]]:
-    """A line and a function, if the table remembers deletes of batches planned before this time.
-
-    Nothing while files have INT96 times, as for an archive (archive_care.py).
-    """
+    """A line and a function, if the table remembers deletes of batches planned before this time."""
     if not delta.is_table(paths.table) or untried(table := delta.open_table(paths.table)):
         return  # its drains forget them (sink/keyed/forgetting.py)
-    if rewrite.inexact(table):
-        return
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
-    builder = deltalake.QueryBuilder().register("t", table)
-    [row] = table_of(builder.execute(f"SELECT count(*) AS n FROM t WHERE {where}")).to_pylist()
+    [row] = answer(f"SELECT count(*) AS n FROM t WHERE {where}", {"t": table}).to_pylist()
     if row["n"]:
         yield (
             f"forget {row['n']:,} deletes of {paths.table} from before {before:%F %H:%M}",
@@ -46,4 +38,4 @@ def forgotten_steps(
 def _forget(paths: Paths, where: str, held: Held) -> None:
     table = delta.confirmed(paths.table, held)
     with in_words(paths.table):
-        rewrite.delete(table, where, commit_properties=delta.here({FORGOT: where}))
+        table.delete(where, commit_properties=delta.here({FORGOT: where}))

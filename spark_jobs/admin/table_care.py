@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.published.table import versions_shown
 from spark_jobs.root.path_forms import sql_table
+from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.sink import history
 from spark_jobs.sink.table_layout import order
 from spark_jobs.storage import compaction, delta, rewrite, z_order
@@ -170,6 +171,8 @@ def in_words(path: UPath) -> Iterator[None]:
     try:
         yield
     except (DeltaError, ValueError) as error:
+        if refused := translate_store_error(error):
+            raise refused from error
         why = str(error).splitlines()[0].rstrip(". ")
         if isinstance(error, CommitFailedError) and "Unsupported" not in why:
             raise TableContended.changed_meanwhile(path=path, why=why) from None

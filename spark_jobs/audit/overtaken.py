@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import deltalake
-
 from spark_jobs.checkpoint.notes.removed import Offset, note_removed
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import is_table, open_table
 
 if TYPE_CHECKING:
@@ -70,8 +68,7 @@ def _stored(table: UPath, topic_id: str, parts: dict[int, Offset]) -> dict[int, 
         'SELECT "partition" AS p, min("offset") AS begin, max("offset") + 1 AS stop '
         f'FROM ({places}) GROUP BY "partition", run ORDER BY 1, 2'
     )
-    builder = deltalake.QueryBuilder().register("t", open_table(table))
     found: dict[int, list[Offset]] = {partition: [] for partition in parts}
-    for row in table_of(builder.execute(sql)).to_pylist():
+    for row in answer(sql, {"t": open_table(table)}).to_pylist():
         found[row["p"]].append((row["begin"], row["stop"]))
     return found

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spark_jobs.sink.few_rows import (
     MOST_BYTES,
@@ -25,6 +24,7 @@ from spark_jobs.sink.few_rows import (
 from spark_jobs.storage.delta import open_table
 from spark_jobs.storage.delta_log import Log, Replay, changes_data
 from spark_jobs.storage.features import MAPPING
+from spark_jobs.storage.parquet_files import parquet_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +89,6 @@ def _read(path: UPath, made: Replay, schema: StructType) -> pa.Table | None:
 
 def _batches(path: UPath, made: Replay, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
     for file in made.added.values():
-        with (path / unquote(file["path"])).open("rb") as opened:
-            # Spark's timestamps may be of Parquet's oldest kind, and of years far from ours.
-            parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
+        with parquet_file(path / unquote(file["path"])) as parquet:
             for rows in parquet.iter_batches(ROWS_AT_ONCE, columns=wanted.names):
                 yield rows.select(wanted.names).cast(wanted)

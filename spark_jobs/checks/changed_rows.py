@@ -46,7 +46,9 @@ def changed_rows(
             return None
         table.load_as_version(version)
         schema = columns(table)
-        reader = reader_of(change_feed(path, since, version))
+        if (feed := change_feed(path, since, version)) is None:
+            return None
+        reader = reader_of(feed)
         plain = pa.schema([_without_view(field) for field in reader.schema])
         found = few(batch.cast(plain) for batch in reader)
         if found is None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from spark_jobs import log
+from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
@@ -87,6 +88,8 @@ def plan(pipeline: PipelineName) -> None:
 
     with with_spark():
         settings = Settings.of(spec := registry.load(pipeline))
+        for line in misspelt(spec):
+            say(f"warning  {pipeline}  {line}")
         found = make_plan(live_spec(spec, settings.root), settings)
         for line in found.lines:
             say(line)

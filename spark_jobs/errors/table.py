@@ -41,6 +41,12 @@ class TableChanged(SluiceError):
     def part_unreadable(self, table: object, error: object) -> None: ...
 
     @reason(
+        "The file {file} is torn, or none of Parquet's: {error}.",
+        "Put it back from a backup; without one compute its rows again from Kafka: `sluice reset`.",
+    )
+    def file_torn(self, file: object, error: object) -> None: ...
+
+    @reason(
         "Somebody has written rows of the key {key} into {table}: several at one place, or one "
         "without a place.",
         "Remove them (DELETE FROM {sql}), or take the change back: `sluice rewind`.",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
 from deltalake.exceptions import DeltaError
@@ -22,7 +22,7 @@ from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.storage import compaction, delta, rewrite
-from spark_jobs.storage.answer import aside, reader_of, table_of
+from spark_jobs.storage.answer import aside, streamed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -196,9 +196,9 @@ def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:
     """
     asked = _asked(root, (table, *others), sql)
     if asked.key is None:
-        return table_of(asked.run())
+        return asked.run().read_all()
     with _told(OpsUnreadable.file_broken, asked.paths):
-        return kept(asked.key, lambda: table_of(asked.run()))
+        return kept(asked.key, lambda: asked.run().read_all())
 
 
 def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.RecordBatch]:
@@ -206,7 +206,7 @@ def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.Recor
     if exists(root, table):
         asked = _asked(root, (table, *others), sql)
         with _told(OpsUnreadable.file_broken, asked.paths):
-            yield from reader_of(asked.run())
+            yield from asked.run()
 
 
 class _Query(NamedTuple):
@@ -223,11 +223,8 @@ class _Query(NamedTuple):
         there = self.key.tables if self.key else ()
         return " or ".join(each.path for each in there if each.version >= 0)
 
-    def run(self) -> Any:  # Any: the reader of delta-rs has no types
-        builder = deltalake.QueryBuilder()
-        for name, stored in self.tables.items():
-            builder.register(name, stored)
-        return builder.execute(self.sql)
+    def run(self) -> pa.RecordBatchReader:
+        return streamed(self.sql, self.tables)
 
 
 def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.storage import delta, rewrite
+from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -29,8 +29,7 @@ def add_late(root: UPath, where: str) -> None:
     """Let these slices leave none out, in one commit."""
     first = _either("first_event_time", "<", "first_late_time")
     last = _either("last_event_time", ">", "last_late_time")
-    rewrite.update(
-        delta.open_table(root / "ops" / "slices"),
+    delta.open_table(root / "ops" / "slices").update(
         updates={
             "first_event_time": first,
             "last_event_time": last,

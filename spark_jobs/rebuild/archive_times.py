@@ -8,7 +8,6 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-import deltalake
 import pyarrow as pa
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -17,7 +16,7 @@ from spark_jobs.repair.offsets.archived import archive_paths
 from spark_jobs.repair.offsets.beginning import NO_BATCH
 from spark_jobs.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span
 from spark_jobs.spans.span_sql import floor_sql, microseconds
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
@@ -132,5 +131,4 @@ def _query(it: Rebuilding, parts: Older, select: str, behind: str) -> pa.Table:
         f"WHERE topic_id = '{known.topic_id}' AND ({where})"
     )
     table = open_table(archive_paths(it.paths.root, topic).table)
-    builder = deltalake.QueryBuilder().register("archived", table)
-    return table_of(builder.execute(f"{select} FROM ({records}) {behind}"))
+    return answer(f"{select} FROM ({records}) {behind}", {"archived": table})

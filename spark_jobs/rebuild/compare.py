@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import deltalake
-
 from spark_jobs.analysis.rounding import output_key
 from spark_jobs.spans.span import MICROSECOND
 from spark_jobs.spans.span_sql import floor_sql
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import open_table
 from spark_jobs.times import date_of
 from spark_jobs.values.own_columns import DELETED, is_own, own
 
 if TYPE_CHECKING:
+    import deltalake
     from upath import UPath
 
     from spark_jobs.spans.position import Position
@@ -69,11 +68,8 @@ def difference(live: UPath, side: UPath, spec: Pipeline, position: Position | No
     placed = position is not None and all(position.column in known for known in types.values())
     day = _day(position) if placed and position else "CAST(NULL AS BIGINT)"
     sql = _counts(day) if columns else _rows(day, types["side"], output_key(spec))
-    builder = deltalake.QueryBuilder()
-    for name, table in tables.items():
-        builder = builder.register(own(name), table)
     seen = ", ".join(map(_seen, tables, tables.values()))
-    found = table_of(builder.execute(f"WITH {seen}, {sql}"))
+    found = answer(f"WITH {seen}, {sql}", {own(name): tables[name] for name in tables})
     days, *counts = (found.column(name).to_pylist() for name in Day._fields)
     told = (None if us is None else date_of(us // _DAY_US) for us in days)
     return Difference(columns, tuple(Day(*row) for row in zip(told, *counts, strict=True)))

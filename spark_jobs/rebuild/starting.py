@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-import deltalake
-
 from spark_jobs.repair.offsets.archived import archive_paths
 from spark_jobs.spans.span import EPOCH
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import is_table, open_table
 
 if TYPE_CHECKING:
@@ -34,9 +32,8 @@ def since(root: UPath, topic: Topic, topic_id: str) -> Offsets:
     millis = "CAST(kafka_timestamp AS BIGINT) / 1000"
     if "kafka_millis" in {field.name for field in table.schema().fields}:
         millis = f"coalesce(kafka_millis, {millis})"
-    builder = deltalake.QueryBuilder().register("archived", table)
-    found = builder.execute(
+    sql = (
         'SELECT "partition", min("offset") AS first FROM archived '
         f"WHERE topic_id = '{topic_id}' AND {millis} >= {starting} GROUP BY 1"
     )
-    return {row["partition"]: row["first"] for row in table_of(found).to_pylist()}
+    return {row["partition"]: row["first"] for row in answer(sql, {"archived": table}).to_pylist()}

@@ -1,4 +1,6 @@
-"""Translates the errors of an object store's four clients into RootRefused and RootUnreachable."""
+"""Translates the errors of an object store's four clients into RootRefused and RootUnreachable, and
+delta-rs' of a disk into RootNotWritable.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
+from spark_jobs.root.disk_errors import translate_disk_error
 from spark_jobs.root.store import Store
 
 _CLIENTS: Final = re.compile(
@@ -131,7 +134,8 @@ _UNREACHABLE: Final = {
 def translate_store_error(
     error: BaseException, root: str = "", *, certain: bool = False
 ) -> SluiceError | None:
-    """The error as RootRefused or RootUnreachable; None where the store did not cause it.
+    """The error as RootRefused, RootUnreachable or RootNotWritable; None where neither store nor
+    disk caused it.
 
     The message contains no key.
 
@@ -141,6 +145,8 @@ def translate_store_error(
     FileNotFoundError that does not name them.
     """
     text = "\n".join(_chain(error))
+    if disk := translate_disk_error(text):
+        return disk
     text = text if certain else "\n".join(_of_the_store(text))
     if not text:
         return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from spark_jobs.storage.delta_log import Log
+from spark_jobs.storage.parquet_files import parquet_file
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -17,14 +18,13 @@ def sum_of(table: UPath, version: int, column: str) -> int | None:
     None if its entry of the log or one of its files is gone (VACUUM, log clean-up).
     """
     import pyarrow.compute as pc  # noqa: PLC0415 - only a batch whose progress was lost needs it
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     total = 0
     try:
         for action in Log.of(table).commit(version):
             if "add" in action:
-                with (table / unquote(action["add"]["path"])).open("rb") as file:
-                    read = pq.read_table(file, columns=[column])
+                with parquet_file(table / unquote(action["add"]["path"])) as file:
+                    read = file.read(columns=[column])
                 total += pc.sum(read[column]).as_py() or 0
     except FileNotFoundError:
         return None

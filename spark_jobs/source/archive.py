@@ -6,11 +6,9 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
-import deltalake
-
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spans.any_of import any_of
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import open_table
 from spark_jobs.values.record_headers import HEADERS
 
@@ -64,7 +62,6 @@ class ArchiveRecords(NamedTuple):
             for first, stop in ranges
         )
         sql = f"SELECT count(*) AS n FROM t WHERE topic_id = '{self.topic_id}' AND ({where})"
-        table = open_table(self.table)
-        [row] = table_of(deltalake.QueryBuilder().register("t", table).execute(sql)).to_pylist()
+        [row] = answer(sql, {"t": open_table(self.table)}).to_pylist()
         found: int = row["n"]
         return found

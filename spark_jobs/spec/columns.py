@@ -4,7 +4,8 @@ without Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -26,6 +27,17 @@ ColumnName = Annotated[str, AfterValidator(_quotable)]
 """A column that Sluice names in SQL of its own, and that only Spark may know."""
 
 
+def one_of(wanted: Iterable[str], columns: Sequence[str]) -> str:
+    """What would be right for names that no column has: first the nearest ones.
+
+    >>> one_of(["carier"], ["carrier", "delay"])
+    'Did you mean carrier? There are carrier, delay'
+    """
+    near = [close for name in wanted for close in difflib.get_close_matches(name, columns, n=1)]
+    there = ", ".join(columns)
+    return f"Did you mean {', '.join(near)}? There are {there}" if near else f"Use one of {there}"
+
+
 def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
     """Refuse each wanted name that is not among the columns that enter the step."""
     for name in wanted:
@@ -34,7 +46,7 @@ def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Colu
                 f"{step}.{field}",
                 name,
                 "the step's input has no such column",
-                f"Use one of {', '.join(columns)}",
+                one_of([name], columns),
             )
 
 

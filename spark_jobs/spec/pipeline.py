@@ -12,7 +12,7 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.spec import cron, keyed, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
-from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.more_topics import MoreTopics
@@ -325,9 +325,7 @@ class Pipeline(Model):
     def _refuse_ranges(self, columns: Columns) -> None:
         by, context = self.ranges.by, self.ranges.context
         if by is not None and columns is not None and by not in columns:
-            refuse(
-                "ranges.by", by, "the output has no such column", f"Use one of {', '.join(columns)}"
-            )
+            refuse("ranges.by", by, "the output has no such column", one_of([by], columns))
         if context is not None and not any(
             isinstance(step, GroupState) or isinstance(step.grouping_window, Session)
             for step in self.steps
@@ -448,7 +446,7 @@ class Pipeline(Model):
                     f"{field}: {check.type}",
                     unknown,
                     "there is no such column",
-                    f"Use one of {', '.join(columns)}",
+                    one_of(unknown, columns),
                 )
 
     def _refuse_conditions(self) -> None:

@@ -1,29 +1,48 @@
-"""Answer: what a query of delta-rs gives, as a table of PyArrow."""
+"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import deltalake
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
+"""Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
+1677 and behind 2262 become others.
+"""
 
-def reader_of(answer: Any) -> pa.RecordBatchReader:  # Any: the readers of delta-rs have no types
-    """The answer of a QueryBuilder's `execute`, of any number of rows."""
+
+def streamed(
+    sql: str, tables: Mapping[str, deltalake.DeltaTable], settings: Mapping[str, str] | None = None
+) -> pa.RecordBatchReader:
+    """The answer to SQL (DataFusion's) over tables by name, of any number of rows. `settings` are
+    DataFusion's.
+    """
+    builder = deltalake.QueryBuilder(EXACT | dict(settings or {}))
+    for name, table in tables.items():
+        builder.register(name, table)
+    return reader_of(builder.execute(sql))
+
+
+def reader_of(given: Any) -> pa.RecordBatchReader:  # Any: the readers of delta-rs have no types
+    """What a reader of delta-rs gives."""
     import pyarrow as pa  # noqa: PLC0415 - a plan with nothing new reads no table
 
-    return pa.RecordBatchReader.from_stream(answer)
+    return pa.RecordBatchReader.from_stream(given)
 
 
-def table_of(answer: Any) -> pa.Table:  # Any: as above
-    """The whole answer, in memory.
+def answer(sql: str, tables: Mapping[str, deltalake.DeltaTable]) -> pa.Table:
+    """The whole answer, in memory, as `streamed` gives it.
 
     pa.table() gives the same, but first imports pandas, to ask whether it was given a frame of it:
     half a second of each command that reads a table.
     """
-    return reader_of(answer).read_all()
+    return streamed(sql, tables).read_all()
 
 
 def aside(schema: pa.Schema, parts: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import deltalake
 
 from spark_jobs.root.store import is_remote
-from spark_jobs.storage import delta, rewrite
+from spark_jobs.storage import delta
 from spark_jobs.times import at_seconds
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def compact(
     Raises CommitFailedError if another writer has removed one of them meanwhile.
     """
     table = delta.open_table(path)
-    done = rewrite.compact(
-        table,
+    done = table.optimize.compact(
         partition_filters=[(name, "=", value) for name, value in (partition or {}).items()] or None,
         target_size=below or large(table),
         writer_properties=written,

@@ -20,6 +20,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 from spark_jobs.errors import TableChanged
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store import Store, is_s3
+from spark_jobs.storage import rewrite
 from spark_jobs.storage.log_files import LogFiles
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 
 def open_table(path: UPath | str) -> deltalake.DeltaTable:
     """The table at its newest version."""
-    return deltalake.DeltaTable(delta_path(path), storage_options=options(path))
+    return rewrite.Table(delta_path(path), storage_options=options(path))
 
 
 def dataset(table: deltalake.DeltaTable, where: str | None = None) -> Any:
@@ -174,14 +175,19 @@ def set_properties(
 
 
 def change_feed(path: UPath | str, since: int, version: int) -> Any:  # the reader has no types
-    """The change feed of the versions after `since`, up to `version`."""
-    return briefly(path).load_cdf(starting_version=since + 1, ending_version=version)
+    """The change feed of the versions after `since`, up to `version`. None where a file has INT96
+    times, of which delta-rs' feed makes others: Spark reads these.
+    """
+    table = briefly(path)
+    if rewrite.feeds_inexact(table, range(since + 1, version + 1)):
+        return None
+    return table.load_cdf(starting_version=since + 1, ending_version=version)
 
 
 def briefly(path: UPath | str) -> deltalake.DeltaTable:
     """The table, for functions that keep the interpreter's lock: a request is given up early."""
     wanted = options(path)
-    return deltalake.DeltaTable(delta_path(path), storage_options=wanted and wanted | BRIEFLY)
+    return rewrite.Table(delta_path(path), storage_options=wanted and wanted | BRIEFLY)
 
 
 def options(path: UPath | str) -> dict[str, str] | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.storage.object_store import put_new
+from spark_jobs.storage.parquet_files import parquet_file
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -155,10 +156,8 @@ def only_rearranges(actions: list[Action]) -> bool:
 
 def _checkpoint_actions(path: UPath) -> Iterator[Action]:
     """The actions of one file of a checkpoint: each row has one of them, the others are null."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only a log whose first commits are gone needs it
-
-    with path.open("rb") as file:
-        read = pq.read_table(file)
+    with parquet_file(path) as file:
+        read = file.read()
     if "sidecar" in read.column_names and read["sidecar"].null_count < read.num_rows:
         raise LookupError(f"{path} is a checkpoint of Delta's second form")
     for row in read.select(["add", "metaData", "protocol"]).to_pylist(maps_as_pydicts="strict"):

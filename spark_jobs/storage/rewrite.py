@@ -1,4 +1,4 @@
-"""Rewrite: the one door to those methods of delta-rs that write a table's stored rows anew.
+"""Rewrite: a table of delta-rs whose methods that write stored rows anew leave times as they are.
 
 Plain Spark writes timestamps as INT96, Parquet's oldest kind, and delta-rs reads these as
 nanoseconds: of years before 1677 and behind 2262 it would store others. So files with INT96 are
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -21,11 +21,12 @@ from spark_jobs.errors import MaintenanceRefused
 from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.root.store import opened
 from spark_jobs.storage.delta_log import Action, Log
+from spark_jobs.storage.parquet_files import parquet_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from deltalake.table import TableMerger
+    from deltalake.table import TableMerger, TableOptimizer
     from upath import UPath
 
 LEGACY: Final = b"org.apache.spark.legacyINT96"
@@ -34,26 +35,31 @@ REMOVED: Final = ("path", "partitionValues", "size", "deletionVector", "tags")
 """What the remove of a file has of its add."""
 AT_ONCE: Final = 8
 """Footers that are read at a time."""
-_seen: dict[str, bool] = {}
-"""Files of this process's tables -> whether they have INT96: a file never changes."""
+_seen: dict[tuple[str, str], bool] = {}
+"""Table and file -> whether it has INT96: a file never changes, and each is looked at once."""
 
 
-def merge(table: deltalake.DeltaTable, *args: Any, **named: Any) -> TableMerger:
-    """`DeltaTable.merge`. As all of these it raises CommitFailedError behind a foreign commit."""
-    make_exact(table)
-    return table.merge(*args, **named)
+class Table(deltalake.DeltaTable):
+    """Each method that writes stored rows anew makes the table exact first. As all of these they
+    raise CommitFailedError behind a foreign commit.
+    """
 
+    def merge(self, *args: Any, **named: Any) -> TableMerger:
+        make_exact(self)
+        return super().merge(*args, **named)
 
-def delete(table: deltalake.DeltaTable, *args: Any, **named: Any) -> None:
-    """`DeltaTable.delete`."""
-    make_exact(table)
-    table.delete(*args, **named)
+    def delete(self, *args: Any, **named: Any) -> dict[str, Any]:
+        make_exact(self)
+        return super().delete(*args, **named)
 
+    def update(self, *args: Any, **named: Any) -> dict[str, Any]:
+        make_exact(self)
+        return super().update(*args, **named)
 
-def update(table: deltalake.DeltaTable, *args: Any, **named: Any) -> None:
-    """`DeltaTable.update`."""
-    make_exact(table)
-    table.update(*args, **named)
+    @property
+    def optimize(self) -> TableOptimizer:
+        make_exact(self)
+        return super().optimize
 
 
 def overwrite(table: deltalake.DeltaTable, rows: pa.Table, where: str, **named: Any) -> None:
@@ -62,28 +68,30 @@ def overwrite(table: deltalake.DeltaTable, rows: pa.Table, where: str, **named: 
     deltalake.write_deltalake(table, rows, mode="overwrite", predicate=where, **named)
 
 
-def compact(table: deltalake.DeltaTable, **named: Any) -> dict[str, Any]:
-    """`DeltaTable.optimize.compact`."""
-    make_exact(table)
-    return table.optimize.compact(**named)
-
-
-def z_order(table: deltalake.DeltaTable, *args: Any, **named: Any) -> dict[str, Any]:
-    """`DeltaTable.optimize.z_order`."""
-    make_exact(table)
-    return table.optimize.z_order(*args, **named)
-
-
 def inexact(table: deltalake.DeltaTable) -> list[Action]:
     """The adds of the table's files that have INT96 timestamps."""
-    if '"timestamp"' not in table.schema().to_json():
+    if not _has_times(table):
         return []
     paths = table.get_add_actions().column("path").to_pylist()
+    new = [path for path in paths if (table.table_uri, path) not in _seen]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        if not any(pool.map(lambda path: _is_old(table, path), paths)):
-            return []
+        [*pool.map(lambda path: _is_old(table, path), new)]
+    if not any(_is_old(table, path) for path in paths):
+        return []
     files = Log.of(_folder(table)).replay(table.version()).added.values()
     return [file for file in files if _is_old(table, file["path"])]
+
+
+def feeds_inexact(table: deltalake.DeltaTable, versions: Iterable[int]) -> bool:
+    """Whether a file that these versions changed has INT96 timestamps."""
+    log = Log.of(_folder(table))
+    return _has_times(table) and any(
+        _is_old(table, action[kind]["path"])
+        for version in versions
+        for action in log.commit(version)
+        for kind in ("cdc", "add", "remove")
+        if kind in action
+    )
 
 
 def make_exact(table: deltalake.DeltaTable) -> int:
@@ -120,17 +128,17 @@ def _folder(table: deltalake.DeltaTable) -> UPath:
     return opened(from_uri(table.table_uri))
 
 
-def _is_old(table: deltalake.DeltaTable, path: str) -> bool:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - a plan reads no table
+def _has_times(table: deltalake.DeltaTable) -> bool:
+    return '"timestamp"' in table.schema().to_json()
 
-    place = _place(table, path)
-    if (known := _seen.get(str(place))) is None:
+
+def _is_old(table: deltalake.DeltaTable, path: str) -> bool:
+    if (known := _seen.get(asked := (table.table_uri, path))) is None:
         try:
-            with place.open("rb") as content:
-                footer = pq.ParquetFile(content).metadata
+            with parquet_file(_place(table, path)) as file:
+                known = _seen[asked] = "INT96" in _kinds(file.metadata)
         except FileNotFoundError:
             return False  # who reads its rows says so
-        known = _seen[str(place)] = "INT96" in _kinds(footer)
     return known
 
 
@@ -140,14 +148,13 @@ def _kinds(footer: pq.FileMetaData) -> list[str]:
 
 def _rewritten(table: deltalake.DeltaTable, file: Action) -> Action:
     """Write the file again; what of its add is another."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow as pa  # noqa: PLC0415 - a plan reads no table
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     folder, slash, _ = file["path"].rpartition("/")
     path = f"{folder}{slash}part-00000-{uuid.uuid4()}-c000.snappy.parquet"
     new = _place(table, path)
-    with _place(table, file["path"]).open("rb") as content:
-        source = pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+    with parquet_file(_place(table, file["path"])) as source:
         if LEGACY in (source.metadata.metadata or {}):
             raise _refusal(table, "a file has INT96 timestamps of the Julian calendar")
         kinds, exact = iter(_kinds(source.metadata)), pa.timestamp("us", "UTC")
@@ -181,13 +188,11 @@ def _with_leaves(schema: pa.Schema, leaf: Callable[[pa.DataType], pa.DataType]) 
 def _compare(table: deltalake.DeltaTable, source: pq.ParquetFile, new: Any) -> None:
     """Hold what was written against what was read."""
     import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     def told(kind: pa.DataType) -> pa.DataType:
         return pa.string() if pa.types.is_floating(kind) else kind  # as a number, NaN equals none
 
-    with new.open("rb") as content:
-        written = pq.ParquetFile(content)
+    with parquet_file(new) as written:
         if _kinds(written.metadata).count("INT96") or written.metadata.num_rows != (
             source.metadata.num_rows
         ):

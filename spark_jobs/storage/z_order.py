@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from deltalake import CommitProperties
 
-from spark_jobs.storage import compaction, delta, rewrite
+from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.delta_log import Log
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ def put_in_order(path: UPath, by: tuple[str, ...]) -> int:
             joined.append(part)
             continue
         table = delta.open_table(path)
-        made = rewrite.z_order(
-            table,
+        made = table.optimize.z_order(
             by,
             [(name, "=", value) for name, value in part] or None,
             target_size=compaction.large(table),

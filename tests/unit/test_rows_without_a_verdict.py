@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.runs.publish.publication import to_publish
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
@@ -31,8 +31,7 @@ class Told:
     def shown(self) -> list[int]:
         """The sales that consumers read."""
         read = deltalake.DeltaTable(str(self.root.paths.published_table))
-        sql = deltalake.QueryBuilder().register("t", read).execute("SELECT sales FROM t")
-        return sorted(table_of(sql)["sales"].to_pylist())
+        return sorted(answer("SELECT sales FROM t", {"t": read})["sales"].to_pylist())
 
     def bad(self) -> None:
         """Batch 5 fails, with a bad row."""

@@ -98,6 +98,44 @@ def test_validate_says_which_name_in_sql_is_near_to_a_column_and_is_none(folder)
     )
 
 
+def test_plan_says_it_too_before_it_asks_kafka(folder, monkeypatch, tmp_path):
+    add(folder, "late", MEASURED)
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path / "root"))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    said = CliRunner().invoke(app, ["plan", "late"]).stdout
+    assert said.count("is no column") == 2
+
+
+CHECKED = MEASURED.replace("carier", "carrier").replace("delay_minuts", "delay_minutes")
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "close"),
+    [
+        ('keys=("carrier",)', 'keys=("carier",)', "carrier"),
+        (
+            "    steps=(",
+            """    output_checks=(
+        Check(type="expect_column_values_to_not_be_null", kwargs={"column": "longst"}),
+    ),
+    steps=(""",
+            "longest",
+        ),
+    ],
+    ids=["key", "measure in a check"],
+)
+def test_validate_refuses_a_key_or_a_checks_measure_with_the_nearest_name(
+    folder, was, instead, close
+):
+    spec = CHECKED.replace("import Aggregate", "import Aggregate, Check")
+    add(folder, "right", spec.replace('name="late"', 'name="right"'))
+    assert CliRunner().invoke(app, ["validate", "right"]).exit_code == 0
+    add(folder, "late", spec.replace(was, instead))
+    done = CliRunner().invoke(app, ["validate", "late"])
+    assert done.exit_code == SpecInvalid.exit_status
+    assert f"Did you mean {close}?" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize("name", [*registry.names()])
 def test_no_name_of_a_shipped_spec_is_taken_for_a_misspelt_one(name):
     assert [*misspelt(registry.load(name))] == []

@@ -18,6 +18,7 @@ from spark_jobs.sink.few_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spans.position import Position
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.parquet_files import parquet_file
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -76,12 +77,9 @@ def write(paths: Paths, plan: RepairPlan) -> Kept:
 
 def few(path: UPath) -> pa.Table | None:
     """The rows of a file, if they are few: Spark would plan its read, and start a task for it."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only a stage reads
-
     if path.stat().st_size > MOST_BYTES:
         return None
-    with path.open("rb") as file:
-        parquet = pq.ParquetFile(file)
+    with parquet_file(path) as parquet:
         found = rows_of(parquet.iter_batches(ROWS_AT_ONCE))
         return None if found is None else pa.Table.from_batches(found, parquet.schema_arrow)
 

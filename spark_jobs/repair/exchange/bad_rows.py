@@ -10,16 +10,15 @@ again (ops/taken_out.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import deltalake
 import pyarrow as pa
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.ops.taken_out import PLACE, take_out
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import streamed
 from spark_jobs.storage.delta import open_table
 
 if TYPE_CHECKING:
@@ -62,9 +61,8 @@ class _Staged:
     def __init__(self, paths: Paths, manifest: Manifest) -> None:
         self._root, self._pipeline = paths.root, manifest.pipeline
         self._table = open_table(paths.staging(manifest.repair_id) / BAD)
-        [row] = table_of(
-            self._run("SELECT min(run_id) AS run_id, count(*) AS n FROM bad")
-        ).to_pylist()
+        ran = self._run("SELECT min(run_id) AS run_id, count(*) AS n FROM bad")
+        [row] = ran.read_all().to_pylist()
         self.count: int = row["n"]
         self.by_its_run = ops_tables.equals({"pipeline": self._pipeline, "run_id": row["run_id"]})
         """The SQL condition for what it has put into ops.quarantine."""
@@ -77,13 +75,13 @@ class _Staged:
         others = ops_tables.query(
             self._root, "quarantine", f'SELECT "partition", "offset" FROM quarantine WHERE {kept}'
         ).cast(PLACES)
-        places = table_of(self._run('SELECT "partition", "offset" FROM bad')).cast(PLACES)
+        places = self._run('SELECT "partition", "offset" FROM bad').read_all().cast(PLACES)
         return places.join(others, PLACE, join_type="left semi").select(PLACE)
 
     def parts(self, there: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows of the others."""
         schema = SCHEMAS["quarantine"]
-        for part in pa.RecordBatchReader.from_stream(self._run("SELECT * FROM bad")):
+        for part in self._run("SELECT * FROM bad"):
             rows = _whole(pa.Table.from_batches([part]), schema)
             if there.num_rows:
                 # By their numbers: Arrow joins no lists, as headers are.
@@ -93,9 +91,9 @@ class _Staged:
                 rows = rows.take(others.column("number"))
             yield from rows.to_batches()
 
-    def _run(self, sql: str) -> Any:  # the reader of delta-rs has no types
+    def _run(self, sql: str) -> pa.RecordBatchReader:
         one = {"datafusion.execution.target_partitions": "1"}
-        return deltalake.QueryBuilder(one).register("bad", self._table).execute(sql)
+        return streamed(sql, {"bad": self._table}, one)
 
 
 def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:

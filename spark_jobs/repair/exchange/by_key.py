@@ -19,7 +19,7 @@ from spark_jobs.sink.keyed.versions import ranks
 from spark_jobs.spans.span import EVER
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
-from spark_jobs.storage import delta, rewrite
+from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import WHOLE
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def _merge(
         return
     all_ = {f'"{name}"': f'new."{name}"' for name in rows.column_names if name != WHOLE}
     same = " AND ".join(f'old."{name}" = new."{name}"' for name in step.row_key)
-    merger = rewrite.merge(
-        table, rows, same, source_alias="new", target_alias="old", commit_properties=said
+    merger = table.merge(
+        rows, same, source_alias="new", target_alias="old", commit_properties=said
     ).when_matched_delete(f'new."{WHOLE}" IS NULL')
     if isinstance(step, History):
         span = {f'"{name}"': f'new."{name}"' for name in SPAN}

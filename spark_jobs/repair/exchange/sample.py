@@ -6,10 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import deltalake
-
 from spark_jobs.errors.visible import visible
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.values.python_times import rows_of
 
@@ -31,14 +29,8 @@ def sample(staging: UPath) -> list[dict[str, Any]]:
     changes = staging / "changes"
     if not is_table(changes):
         return []
-    found = (
-        deltalake.QueryBuilder()
-        .register("changes", open_table(changes))
-        .execute(
-            f"SELECT op, before, after, explained FROM changes ORDER BY explained LIMIT {ROWS}"
-        )
-    )
-    return rows_of(table_of(found))
+    sql = f"SELECT op, before, after, explained FROM changes ORDER BY explained LIMIT {ROWS}"
+    return rows_of(answer(sql, {"changes": open_table(changes)}))
 
 
 def sample_lines(rows: list[dict[str, Any]]) -> list[str]:

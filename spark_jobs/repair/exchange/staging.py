@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-import deltalake
 import pyarrow as pa
 
 from spark_jobs.errors import StagingStale
 from spark_jobs.repair.exchange.row_set import without
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import open_table
 
 Side = Literal["before", "after"]
@@ -21,6 +20,8 @@ SIDES: Final[tuple[Side, Side]] = ("before", "after")
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    import deltalake
 
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.root.paths import Paths
@@ -90,8 +91,7 @@ def select(
 ) -> pa.Table:
     """Some expressions of the table's rows, as these columns."""
     sql = f"SELECT {', '.join(what)} FROM t WHERE {condition}"
-    answer = deltalake.QueryBuilder().register("t", table).execute(sql)
-    return table_of(answer).cast(pa.schema(columns))
+    return answer(sql, {"t": table}).cast(pa.schema(columns))
 
 
 def arrow_schema(table: deltalake.DeltaTable) -> pa.Schema:

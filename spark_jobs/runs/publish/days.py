@@ -8,12 +8,10 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
-import deltalake
-
 from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.runs.publish.repaired import differing
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
-from spark_jobs.storage.answer import table_of
+from spark_jobs.storage.answer import answer
 from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.times import utc
 
@@ -78,15 +76,12 @@ def _with_rows(paths: Paths, position: Position) -> list[date]:
         return []
     column = f'"{position.column}"'
     at = column if position.edge == "instant" else f"{column} - INTERVAL '1 microsecond'"
-    rows = (
-        deltalake.QueryBuilder()
-        .register("t", stored)
-        .execute(
-            f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t "
-            f"WHERE {position.sql([Span(FIRST, LAST)])}"
-        )
+    rows = answer(
+        f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t "
+        f"WHERE {position.sql([Span(FIRST, LAST)])}",
+        {"t": stored},
     )
-    found = (row["day"] for row in table_of(rows).to_pylist())
+    found = (row["day"] for row in rows.to_pylist())
     return [day.date() for day in found if day is not None]
 
 

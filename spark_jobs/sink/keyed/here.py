@@ -12,7 +12,7 @@ from deltalake.exceptions import CommitFailedError
 
 from spark_jobs.errors import TableContended
 from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.storage import delta, rewrite
+from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
     from deltalake.table import TableMerger
@@ -61,8 +61,7 @@ def _merged_here(commit: Commit, merge: Callable[[deltalake.DeltaTable], Merge])
         parts = table.metadata().partition_columns
         table.create_write_transaction([], "append", table.schema(), parts, commit_properties=said)
         return
-    merger = rewrite.merge(
-        table,
+    merger = table.merge(
         found.rows,
         found.same,
         source_alias="new",

@@ -1,0 +1,205 @@
+"""INT96: what plain Spark writes is read with its times, by each way to read that there is."""
+
+import ast
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import deltalake
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+from upath import UPath
+
+import spark_jobs
+from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.standing import standing
+from spark_jobs.cli import app
+from spark_jobs.errors import TableChanged
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.exchange import commit, staging
+from spark_jobs.root.paths import Paths
+from spark_jobs.runs.publish.days import _with_rows
+from spark_jobs.source.port import SourceState
+from spark_jobs.spans.position import Position
+from spark_jobs.storage import delta, parquet_files, rewrite
+from spark_jobs.storage.answer import answer
+from spark_jobs.storage.delta_log import Log
+from tests.harness.refused import fails
+from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
+
+WHOLE = sorted((part, n + 1, TIMES[n % 4]) for part in PARTS for n in range(8))
+COLUMNS = pa.schema([("part", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+
+
+@pytest.fixture
+def path(tmp_path):
+    persons_table(tmp_path / "a table")
+    return UPath(tmp_path / "a table")
+
+
+def _tuples(rows):
+    return sorted(tuple(row.values()) for row in rows.to_pylist())
+
+
+def test_a_query_reads_the_times_that_a_person_wrote(path):
+    assert _tuples(answer("SELECT part, n, at FROM t", {"t": delta.open_table(path)})) == WHOLE
+
+
+def test_a_query_leaves_no_row_out_by_a_time_that_a_person_wrote(path):
+    table = {"t": delta.open_table(path)}
+
+    behind = answer("SELECT n FROM t WHERE at > '2025-01-01T00:00:00Z'", table)
+    before = answer("SELECT n FROM t WHERE CAST(at AS BIGINT) < -10000000000000000", table)
+
+    assert sorted(behind["n"].to_pylist()) == [4, 4, 8, 8]
+    assert sorted(before["n"].to_pylist()) == [1, 1, 2, 2, 5, 5, 6, 6]
+
+
+def test_an_older_version_is_read_with_the_times_that_a_person_wrote(path):
+    was = delta.open_table(path).version()
+    rewrite.make_exact(delta.open_table(path))
+    table = delta.open_table(path)
+    table.load_as_version(was)
+
+    assert _tuples(staging.within(table, "true", COLUMNS)) == WHOLE
+
+
+def _nested(tmp_path, columns):
+    """A table with one file of Spark's, whose times are parts of values too."""
+    path = UPath(tmp_path / "nested")
+    rows = pa.table({"at": pa.array(TIMES, pa.timestamp("us", "UTC")), **columns})
+    deltalake.DeltaTable.create(str(path), deltalake.Schema.from_arrow(rows.schema))
+    made = "part-00000-00000000-0000-4000-8000-000000000000.c000.snappy.parquet"
+    as_spark(tmp_path / "nested" / made, rows)
+    add = {"path": made, "partitionValues": {}, "size": (path / made).stat().st_size}
+    said = {"timestamp": 1, "operation": "UPDATE", "engineInfo": "Apache-Spark/4.2.0"}
+    actions = [{"commitInfo": said}, {"add": add | {"modificationTime": 1, "dataChange": True}}]
+    assert Log.of(path).put(1, actions)
+    return path, rows
+
+
+def test_times_that_are_parts_of_values_are_read_as_a_person_wrote_them(tmp_path):
+    inner = pa.struct([("at", pa.timestamp("us", "UTC"))])
+    path, rows = _nested(
+        tmp_path, {"several": pa.array([[{"at": at}] for at in TIMES], pa.list_(inner))}
+    )
+
+    found = answer("SELECT several FROM t", {"t": delta.open_table(path)})
+
+    assert found["several"].to_pylist() == rows["several"].to_pylist()
+
+
+def test_a_swap_knows_the_positions_that_a_person_wrote(path):
+    spans = [(at, at.replace(microsecond=0)) for at in TIMES]
+    position = SimpleNamespace(column="at", sql=lambda _: "true", sql_among=sorted)
+    manifest = SimpleNamespace(position=position, differing=spans * 3)
+
+    found = commit.condition(delta.open_table(path), manifest, COLUMNS.empty_table())
+
+    assert found == TIMES
+
+
+def test_the_days_of_rows_that_a_person_wrote_are_theirs(path):
+    found = _with_rows(SimpleNamespace(table=path), Position("at", "instant"))
+
+    assert datetime(2024, 2, 29, tzinfo=UTC).date() in found
+    assert {day.year for day in found} <= {at.year for at in TIMES}
+
+
+def test_the_change_feed_leaves_times_that_delta_rs_misreads_to_spark(path):
+    newest = delta.open_table(path).version()
+
+    assert rewrite.feeds_inexact(delta.open_table(path), [newest])
+    assert not rewrite.feeds_inexact(delta.open_table(path), range(newest))
+    assert delta.change_feed(path, newest - 1, newest) is None
+
+
+def test_a_file_that_is_torn_is_named(path):
+    table = delta.open_table(path)
+    [name, *_] = table.get_add_actions().column("path").to_pylist()
+    torn = path / rewrite.unquote(name)
+    torn.write_bytes(torn.read_bytes()[:100])
+
+    with fails(TableChanged, "file_torn") as raised:
+        rewrite.inexact(table)
+
+    assert torn.name in str(raised.value)
+
+
+def test_each_footer_is_looked_at_once(path, monkeypatch):
+    table, looked = delta.open_table(path), []
+    was = parquet_files.parquet_file
+    monkeypatch.setattr(rewrite, "parquet_file", lambda file: looked.append(file) or was(file))
+
+    assert len(rewrite.inexact(table)) == len(rewrite.inexact(delta.open_table(path)))
+
+    assert len(looked) == len({*looked}) == 2 * len(PARTS)
+
+
+def test_doctor_tells_the_files_of_a_person_and_maintain_mends_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLUICE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:9092")
+    spec = registry.load("flight_events")
+    paths = Paths(str(tmp_path), spec)
+    paths.ensure_writable()
+    source = SourceState("topic-1", {0: 0}, {0: 5})
+    standing(Present(spec), paths).identity(source).write(paths.identity)
+    persons_table(Path(str(paths.table)))
+
+    def told() -> str:
+        return " ".join(CliRunner().invoke(app, ["doctor", spec.name]).output.split())
+
+    assert f"2 files of {paths.table} have INT96 times" in told()
+    rewrite.make_exact(delta.open_table(paths.table))
+    assert "INT96" not in told()
+
+
+DOORS = {
+    "QueryBuilder": "storage/answer.py",
+    "load_cdf": "storage/delta.py",
+    "to_pyarrow_dataset": "storage/delta.py",
+    "to_pyarrow_table": None,
+    "to_pandas": None,
+    "ParquetFile": "storage/parquet_files.py",
+    "ParquetDataset": None,
+    "read_table": None,
+    "read_pandas": None,
+    "FileSystemDataset": "storage/delta.py",
+    "parquet_dataset": None,
+    "TableOptimizer": "storage/rewrite.py",
+    "TableMerger": None,
+}
+"""What reads or rewrites rows, by the names of delta-rs and pyarrow -> the one module that may."""
+
+
+def _uses(source):
+    """Names of DOORS that are called, and tables that are opened, made or overwritten."""
+    spark = "from delta.tables" in source
+    for call in ast.walk(ast.parse(source)):
+        if not isinstance(call, ast.Call):
+            continue
+        name = ast.unparse(call.func).rpartition(".")[2]
+        modes = [ast.unparse(word.value) for word in call.keywords if word.arg == "mode"]
+        if name in DOORS or (name == "DeltaTable" and not spark):
+            yield name
+        if name == "write_deltalake" and modes != ["'append'"]:
+            yield name
+
+
+def test_no_module_but_a_door_opens_a_table_or_reads_a_file_of_rows():
+    doors = DOORS | {"DeltaTable": None, "write_deltalake": "storage/rewrite.py"}
+    home = Path(spark_jobs.__file__).parent
+    found = {
+        (name, str(file.relative_to(home)))
+        for file in home.rglob("*.py")
+        for name in _uses(file.read_text())
+    }
+
+    assert {name for name, _ in found} >= {"QueryBuilder", "ParquetFile", "write_deltalake"}
+    assert {(name, file) for name, file in found if doors[name] != file} == set()
+
+
+@pytest.mark.parametrize("name", ["open_table", "briefly"])
+def test_a_table_that_is_opened_makes_its_times_exact_before_it_rewrites_rows(path, name):
+    assert isinstance(getattr(delta, name)(path), rewrite.Table)
