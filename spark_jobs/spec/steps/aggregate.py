@@ -121,24 +121,12 @@ class Aggregate(StepBase):
         )
 
     @property
-    def logic(self) -> None:
-        return None
-
-    @property
     def grouping_window(self) -> Window | None:
         return self.window
 
     @property
     def late_after(self) -> timedelta | None:
         return self.window.first_end_after if self.window else None
-
-    @property
-    def endless(self) -> bool:
-        return False
-
-    @property
-    def needs_rocksdb(self) -> bool:
-        return False
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.group
@@ -172,6 +160,32 @@ class Aggregate(StepBase):
                 f"Spark would evict groups by {time}, and drop their late rows",
                 "Group by a window, or by a copy: begin with a Transform that is SELECT *, "
                 f"{time} AS same_time FROM rows",
+            )
+
+    def refuse_mode(self, mode: str, *, first: bool) -> None:
+        session = isinstance(self.window, Session)
+        if mode == "append" and self.window is None:
+            refuse(
+                "output_mode",
+                mode,
+                "append writes a group when it is final, and a group without a window is never "
+                "final",
+                "Use update or complete, or give the Aggregate a window",
+            )
+        if mode == "append" and session and first:
+            refuse(
+                "steps",
+                "session",
+                "a late row can create a second session after Spark wrote the first",
+                "Put a Deduplicate before the Aggregate: it drops late rows and duplicates",
+            )
+        if mode == "update" and session:
+            refuse(
+                "output_mode",
+                mode,
+                "a growing session changes its window, and Spark does not support session windows "
+                "in update mode",
+                "Use append: it writes a session when the session has ended",
             )
 
     def unranged(self, ranges: Ranges) -> str | None:

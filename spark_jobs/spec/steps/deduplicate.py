@@ -7,7 +7,6 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns, refuse_repeated, refuse_unknown
@@ -56,34 +55,14 @@ class Deduplicate(StepBase):
         return 1
 
     @property
-    def update_key(self) -> None:
-        return None
-
-    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=True, only_fewer=True, several_per_key=False
         )
 
     @property
-    def logic(self) -> None:
-        return None
-
-    @property
-    def grouping_window(self) -> None:
-        return None
-
-    @property
     def late_after(self) -> timedelta:
         return timedelta()
-
-    @property
-    def endless(self) -> bool:
-        return False
-
-    @property
-    def needs_rocksdb(self) -> bool:
-        return False
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys
@@ -127,6 +106,3 @@ class Deduplicate(StepBase):
     def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
         # An accepted copy is kept before a late one, so a late record changes its own row alone.
         return positions
-
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
-        return position

@@ -8,13 +8,11 @@ from typing import Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
 from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.stateless import Stateless
-from spark_jobs.spec.steps.step import Balance
+from spark_jobs.spec.steps.step import Balance, StepBase
 
 COMPARABLE: Final = re.compile(
     r"(tinyint|smallint|int|bigint|decimal\(.*\)|date|timestamp|timestamp_ntz|string)"
@@ -22,7 +20,7 @@ COMPARABLE: Final = re.compile(
 """Types whose values Spark, Arrow and delta-rs order alike: double has NaN and -0.0."""
 
 
-class Following(Stateless):
+class Following(StepBase):
     """The last step of a pipeline whose table follows a key. It keeps no state in Spark: what it
     remembers is in the table.
     """
@@ -75,10 +73,6 @@ class Following(Stateless):
             counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False
         )
 
-    @property
-    def logic(self) -> None:
-        return None
-
     def columns_after(self, columns: Columns) -> Columns:
         for field, names in self.compared.items():
             refuse_unknown(type(self).__name__, field, names, columns)
@@ -89,6 +83,3 @@ class Following(Stateless):
 
     def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
-
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
-        return position

@@ -230,10 +230,6 @@ class GroupState(StepBase):
         return self.processor
 
     @property
-    def grouping_window(self) -> None:
-        return None
-
-    @property
     def late_after(self) -> timedelta | None:
         # Spark compares rows with the watermark only in this time mode.
         return timedelta() if self.time_mode == "event" else None
@@ -262,6 +258,23 @@ class GroupState(StepBase):
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
+
+    def refuse_mode(self, mode: str, *, first: bool) -> None:  # noqa: ARG002 - as the other steps
+        if mode == "complete":
+            refuse(
+                "output_mode",
+                mode,
+                "Spark does not keep the whole result of a GroupState",
+                "Use append or update",
+            )
+        missing = [key for key in self.keys if key not in self.output_columns]
+        if mode == "update" and missing:
+            refuse(
+                "GroupState.output",
+                missing,
+                "a row replaces the last row of its key, and output lacks these keys",
+                "Add the keys to output, or use append",
+            )
 
     def unranged(self, ranges: Ranges) -> str | None:
         if self.time_mode != "event":

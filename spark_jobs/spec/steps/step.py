@@ -1,5 +1,7 @@
 """The facts that every step declares, without Spark. Its Spark code is in spark_jobs/steps."""
 
+# ruff: noqa: ARG002 - the answers of a step without state need no arguments
+
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -34,27 +36,26 @@ class Balance(NamedTuple):
 
 
 class StepBase(Model):
-    """The base of all steps.
-
-    Its members are abstract, so a step class without one of them cannot be constructed.
+    """The base of all steps, with the answers of a step without state. What is abstract has no such
+    answer, so a step class without it cannot be constructed.
     """
 
     @property
-    @abstractmethod
     def evicted_by(self) -> EvictedBy:
         """What removes rows from the state."""
+        return "nothing"
 
     @property
-    @abstractmethod
     def rows_per_record(self) -> int:
         """The most rows of state that one record can create; 0 without state."""
+        return 0
 
     @property
-    @abstractmethod
     def update_key(self) -> tuple[str, ...] | None:
         """The output columns by which update mode merges into the table; () for a single row; None:
         no update mode.
         """
+        return None
 
     @property
     @abstractmethod
@@ -62,46 +63,46 @@ class StepBase(Model):
         """How the account balances the step."""
 
     @property
-    @abstractmethod
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that the step runs, if any."""
+        return None
 
     @property
-    @abstractmethod
     def grouping_window(self) -> Window | None:
         """The window of the event time by which it groups, if any: it closes when the watermark
         passes its end.
         """
+        return None
 
     @property
-    @abstractmethod
     def late_after(self) -> timedelta | None:
         """A record whose event time is at least so far behind the watermark is late for certain, if
         this is the first stateful step; None if there is no such time.
         """
+        return None
 
     @property
-    @abstractmethod
     def endless(self) -> bool:
         """Whether Spark plans no-data batches for ever, so that an availableNow run would
         not end.
         """
+        return False
 
     @property
-    @abstractmethod
     def needs_rocksdb(self) -> bool:
         """Whether Spark runs the step only with the RocksDB state store."""
+        return False
 
     @property
     def sql_texts(self) -> tuple[SqlText, ...]:
         """All Spark SQL in the step's fields."""
         return sql_texts(self)
 
-    @abstractmethod
     def state_key(self, columns: Columns) -> Columns:
         """The columns of the state's key, given the input's; () without state, None where only
         Spark can resolve them.
         """
+        return ()
 
     @abstractmethod
     def columns_after(self, columns: Columns) -> Columns:
@@ -134,23 +135,28 @@ class StepBase(Model):
         has it among them.
         """
 
-    @abstractmethod
+    def refuse_mode(self, mode: str, *, first: bool) -> None:
+        """Refuse an output mode that cannot write its rows. `first`: whether no step with state is
+        before it.
+        """
+
     def unranged(self, ranges: Ranges) -> str | None:
         """Why a range of its output cannot be computed by itself; None if it can."""
+        return None
 
-    @abstractmethod
     def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         """The positions of the input rows on which the output rows at these positions depend.
 
         `delay` is the watermark's.
         """
+        return positions
 
-    @abstractmethod
     def touched(self, positions: Times, ranges: Ranges) -> Times:
         """The positions of the output rows that may change with an input row at these positions."""
+        return positions
 
-    @abstractmethod
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         """The position of the output's rows, given that of the input's; None where only
         `ranges.by` can say it.
         """
+        return position

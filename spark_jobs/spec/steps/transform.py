@@ -13,11 +13,10 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
-from spark_jobs.spec.steps.stateless import Stateless
-from spark_jobs.spec.steps.step import Balance
+from spark_jobs.spec.steps.step import Balance, StepBase
 
 
-class Transform(Stateless):
+class Transform(StepBase):
     """A step without state: a filter, a SQL query or a function. In SQL the input is the table
     `rows`.
 
@@ -73,9 +72,6 @@ class Transform(Stateless):
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
-
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
-        return None
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
         return position if self.where else None
