@@ -26,6 +26,11 @@ ColumnName = Annotated[str, AfterValidator(_quotable)]
 """A column that Sluice names in SQL of its own, and that only Spark may know."""
 
 
+def in_words(columns: Iterable[str]) -> str:
+    """The columns as Markdown."""
+    return ", ".join(f"`{column}`" for column in columns)
+
+
 def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
     """Refuse each wanted name that is not among the columns that enter the step."""
     for name in wanted:

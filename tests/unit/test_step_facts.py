@@ -63,6 +63,15 @@ NONE, FALSE = (None,) * 6, (False,) * 6
 # fmt: off
 SAID: dict[str, tuple[Any, ...]] = {
     # fact: deduplicate, aggregate, group_state, latest, history, transform
+    "described": (
+        "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
+        "their event time plus the delay)",
+        "for every 1 hour and `shop`: `sales` = `count(*)`, `turnover` = `sum(amount)`",
+        "for every `shop`: `Shops` in logic.py, timers by event time; output columns `shop`",
+        "keep the newest row of each `id`, by `at`",
+        "keep every version of the row of each `id`, by `at`, valid from at",
+        "keep rows where `amount > 0`",
+    ),
     "evicted_by": ("watermark", "watermark", "watermark", "nothing", "nothing", "nothing"),
     "rows_per_record": (1, 1, 4, 0, 0, 0),
     "update_key": (None, ("window_start", "window_end", "shop"), ("shop",), None, None, None),

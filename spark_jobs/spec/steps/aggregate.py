@@ -11,7 +11,14 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
-from spark_jobs.spec.columns import ColumnName, Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import (
+    ColumnName,
+    Columns,
+    in_words,
+    refuse_own,
+    refuse_repeated,
+    refuse_unknown,
+)
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
@@ -101,6 +108,15 @@ class Aggregate(StepBase):
     def group(self) -> tuple[str, ...]:
         """The output columns that identify a group."""
         return (*(("window_start", "window_end") if self.window else ()), *self.keys)
+
+    @property
+    def described(self) -> str:
+        measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in self.measures.items())
+        groups = (
+            " and ".join(filter(None, [str(self.window or ""), in_words(self.keys)]))
+            or "all rows together"
+        )
+        return f"for every {groups}: {measures}"
 
     @property
     def evicted_by(self) -> EvictedBy:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
-from spark_jobs.spec.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import Columns, in_words, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+
+KEPT_UNTIL: Final = {
+    "watermark": "keys are kept until the watermark passes their event time plus the delay",
+    "event_time": "keys are kept until the watermark passes their event time",
+    "for_ever": "keys are kept for ever",
+}
 
 
 class Deduplicate(StepBase):
@@ -45,6 +51,11 @@ class Deduplicate(StepBase):
     def whole_row(self) -> bool:
         """Whether the key is all columns."""
         return self.keys == ("*",)
+
+    @property
+    def described(self) -> str:
+        key = "columns are all equal" if self.whole_row else f"{in_words(self.keys)} are equal"
+        return f"drop duplicates: rows whose {key} ({KEPT_UNTIL[self.scope]})"
 
     @property
     def evicted_by(self) -> EvictedBy:

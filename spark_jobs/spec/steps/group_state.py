@@ -5,14 +5,14 @@ state.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
-from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import Columns, in_words, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
@@ -21,6 +21,13 @@ from spark_jobs.spec.topic import Field
 
 MOST_BUCKETS = 10_000
 """Each batch visits every bucket, at some tenths of a millisecond each."""
+
+
+CLOCKS: Final = {
+    "none": "without timers",
+    "event": "timers by event time",
+    "processing": "timers by processing time",
+}
 
 
 class GroupState(StepBase):
@@ -199,6 +206,14 @@ class GroupState(StepBase):
     def output_columns(self) -> tuple[str, ...]:
         """The columns that the processor yields."""
         return tuple(field.name for field in self.output)
+
+    @property
+    def described(self) -> str:
+        buckets = f", in {self.buckets:,} buckets" if self.buckets else ""
+        return (
+            f"for every {in_words(self.keys)}{buckets}: `{self.processor}` in logic.py, "
+            f"{CLOCKS[self.time_mode]}; output columns {in_words(self.output_columns)}"
+        )
 
     @property
     def evicted_by(self) -> EvictedBy:

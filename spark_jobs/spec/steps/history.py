@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.columns import Columns, in_words
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed
 from spark_jobs.spec.steps.following import Following
@@ -34,6 +34,14 @@ class History(Following):
     def time(self) -> str:
         """The column from whose values spans are made."""
         return self.valid_from or self.order_by[0]
+
+    @property
+    def described(self) -> str:
+        gone = f"; the last one ends where `{self.deletes}`" if self.deletes else ""
+        return (
+            f"keep every version of the row of each {in_words(self.keys)}, by "
+            f"{in_words(self.order_by)}, valid from {self.time}{gone}"
+        )
 
     @property
     def row_key(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
 
+from spark_jobs.spec.columns import in_words
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
@@ -38,6 +39,13 @@ class Latest(Following):
                 "Write for example '30 days'",
             )
         return self
+
+    @property
+    def described(self) -> str:
+        gone = f"; a row goes where `{self.deletes}`" if self.deletes else ""
+        return (
+            f"keep the newest row of each {in_words(self.keys)}, by {in_words(self.order_by)}{gone}"
+        )
 
     @property
     def highest_decides(self) -> bool:

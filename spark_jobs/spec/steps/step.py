@@ -41,6 +41,11 @@ class StepBase(Model):
     """
 
     @property
+    @abstractmethod
+    def described(self) -> str:
+        """What it does, as a sentence in Markdown without a stop."""
+
+    @property
     def evicted_by(self) -> EvictedBy:
         """What removes rows from the state."""
         return "nothing"

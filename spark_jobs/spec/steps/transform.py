@@ -49,6 +49,12 @@ class Transform(StepBase):
         return self
 
     @property
+    def described(self) -> str:
+        if self.where:
+            return f"keep rows where `{self.where}`"
+        return f"`{self.sql}`" if self.sql else f"`{self.function}` in logic.py"
+
+    @property
     def balance(self) -> Balance:
         only_fewer = (
             self.where is not None
