@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Literal, Self
 
@@ -23,7 +24,8 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
+from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
 
@@ -131,6 +133,10 @@ class Aggregate(StepBase):
         return self.group
 
     @property
+    def row_key(self) -> tuple[str, ...]:
+        return self.group
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False
@@ -163,6 +169,15 @@ class Aggregate(StepBase):
             **{name: of_sql(sql, origins, "aggregation") for name, sql in self.measures.items()},
         }
         return {name: from_ for name, from_ in found.items() if from_}
+
+    def carried(
+        self,
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],
+        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+    ) -> dict[str, Known]:
+        kept = {name: each for name, each in known.items() if name in self.keys}
+        return kept | {name: measured(sql) for name, sql in self.measures.items()}
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time

@@ -4,6 +4,7 @@ state.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Annotated, Final, Literal, Self
 
@@ -16,7 +17,7 @@ from spark_jobs.spec.columns import Columns, in_words, refuse_own, refuse_repeat
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
 from spark_jobs.spec.topic import Field
 
 MOST_BUCKETS = 10_000
@@ -270,6 +271,14 @@ class GroupState(StepBase):
 
     def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
         return {}
+
+    def carried(
+        self,
+        known: Mapping[str, Known],  # noqa: ARG002 - as the other steps
+        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
+        yielded: Callable[[Field], Known],
+    ) -> dict[str, Known]:
+        return {field.name: yielded(field) for field in self.output}
 
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time

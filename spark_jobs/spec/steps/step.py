@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
@@ -16,6 +17,7 @@ from spark_jobs.spec.model import Model
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
+from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -33,6 +35,9 @@ class Balance(NamedTuple):
     several_per_key: bool
     """Whether several rows of one key may leave in a batch. Update mode then writes the last one.
     """
+
+
+Known = TypeVar("Known")
 
 
 class StepBase(Model):
@@ -66,6 +71,11 @@ class StepBase(Model):
     @abstractmethod
     def balance(self) -> Balance:
         """How the account balances the step."""
+
+    @property
+    def row_key(self) -> tuple[str, ...] | None:
+        """The columns that identify an output row; None if a row is what all its columns say."""
+        return None
 
     @property
     def logic(self) -> str | None:
@@ -130,6 +140,17 @@ class StepBase(Model):
 
         Only what is known without Spark, and without reading the pipeline's code.
         """
+
+    def carried(
+        self,
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],  # of the measure's SQL
+        yielded: Callable[[Field], Known],
+    ) -> dict[str, Known]:
+        """Output column -> what is known of it, given the same of the input; nothing of a column
+        that neither carries on an input column nor is declared.
+        """
+        return dict(known)
 
     @abstractmethod
     def time_after(self, event_time: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Literal, Self
 
 from pydantic import Field as Described, model_validator
@@ -13,7 +14,8 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
-from spark_jobs.spec.steps.step import Balance, StepBase
+from spark_jobs.spec.steps.step import Balance, Known, StepBase
+from spark_jobs.spec.topic import Field
 
 
 class Transform(StepBase):
@@ -75,6 +77,14 @@ class Transform(StepBase):
 
     def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
         return origins if self.where else {}
+
+    def carried(
+        self,
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
+        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+    ) -> dict[str, Known]:
+        return dict(known) if self.where else {}
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
