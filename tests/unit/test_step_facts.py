@@ -82,6 +82,10 @@ SAID: dict[str, tuple[Any, ...]] = {
         Balance("rows", drops_duplicates=False, only_fewer=False, several_per_key=True),
         *[Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False)] * 3,
     ),
+    "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}),
+    "counted_by": (None, "sales", None, None, None, None),
+    "grouping_keys": (None, ("shop",), ("shop",), None, None, None),
+    "condition": (None, None, None, None, None, "amount > 0"),
     "row_key": (
         None,
         ("window_start", "window_end", "shop"),

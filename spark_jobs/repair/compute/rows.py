@@ -20,7 +20,7 @@ from spark_jobs.launch.few_records import computed_once
 from spark_jobs.repair.compute.records import Fetched, records
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.spans.position import Position
-from spark_jobs.spec import Deduplicate, GroupState, Transform
+from spark_jobs.spec import Deduplicate, GroupState
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 
@@ -174,7 +174,7 @@ def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
     """Without the conditions from the step `first` on: a group that passes one may not pass it with
     its late records alone.
     """
-    kept = (step for step in spec.steps[first:] if not (isinstance(step, Transform) and step.where))
+    kept = (step for step in spec.steps[first:] if step.condition is None)
     return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
 
 

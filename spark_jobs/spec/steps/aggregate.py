@@ -133,6 +133,19 @@ class Aggregate(StepBase):
         return self.group
 
     @property
+    def aggregates(self) -> dict[str, Expression]:
+        return self.measures
+
+    @property
+    def counted_by(self) -> str | None:
+        # In sliding windows a record is in several, and may be late for some of them.
+        return None if isinstance(self.window, Sliding) else self.counts
+
+    @property
+    def grouping_keys(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
     def row_key(self) -> tuple[str, ...]:
         return self.group
 

@@ -236,6 +236,10 @@ class GroupState(StepBase):
         return self.keys
 
     @property
+    def grouping_keys(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True

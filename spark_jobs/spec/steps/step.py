@@ -17,6 +17,7 @@ from spark_jobs.spec.model import Model
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
+from spark_jobs.spec.sql.types import Expression
 from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Window
 
@@ -71,6 +72,28 @@ class StepBase(Model):
     @abstractmethod
     def balance(self) -> Balance:
         """How the account balances the step."""
+
+    @property
+    def aggregates(self) -> dict[str, Expression]:
+        """Output column -> the SQL aggregate that computes it; nothing of a step without such."""
+        return {}
+
+    @property
+    def counted_by(self) -> str | None:
+        """The output column that counts each record that entered in one row, if there is one."""
+        return None
+
+    @property
+    def grouping_keys(self) -> tuple[str, ...] | None:
+        """The input's columns by which it groups rows, beside grouping_window; None if each row
+        that leaves is made of one that entered.
+        """
+        return None
+
+    @property
+    def condition(self) -> str | None:
+        """SQL over the input, if the step is no more than this condition of its rows."""
+        return None
 
     @property
     def row_key(self) -> tuple[str, ...] | None:

@@ -57,6 +57,10 @@ class Transform(StepBase):
         return f"`{self.sql}`" if self.sql else f"`{self.function}` in logic.py"
 
     @property
+    def condition(self) -> str | None:
+        return self.where
+
+    @property
     def balance(self) -> Balance:
         only_fewer = (
             self.where is not None
