@@ -329,8 +329,7 @@ class Pipeline(Model):
                 "ranges.by", by, "the output has no such column", f"Use one of {', '.join(columns)}"
             )
         if context is not None and not any(
-            isinstance(step, GroupState) or isinstance(step.grouping_window, Session)
-            for step in self.steps
+            step.by_code or isinstance(step.grouping_window, Session) for step in self.steps
         ):
             refuse(
                 "ranges.context",
@@ -529,7 +528,7 @@ class Pipeline(Model):
     @property
     def before_state(self) -> tuple[Transform, ...]:
         """The steps before that one. Each of their rows is still one record."""
-        return tuple(takewhile(lambda step: isinstance(step, Transform), self.steps))  # type: ignore[arg-type]
+        return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
 
     @property
     def entry(self) -> Stateful | None:

@@ -86,6 +86,9 @@ SAID: dict[str, tuple[Any, ...]] = {
     "counted_by": (None, "sales", None, None, None, None),
     "grouping_keys": (None, ("shop",), ("shop",), None, None, None),
     "condition": (None, None, None, None, None, "amount > 0"),
+    "remembers": (True, True, True, True, True, False),
+    "keeps_rows": (True, False, False, False, False, True),
+    "by_code": (False, False, True, False, False, False),
     "row_key": (
         None,
         ("window_start", "window_end", "shop"),

@@ -150,6 +150,10 @@ class Aggregate(StepBase):
         return self.group
 
     @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False

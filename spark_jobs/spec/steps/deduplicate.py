@@ -66,6 +66,14 @@ class Deduplicate(StepBase):
         return 1
 
     @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
+    def keeps_rows(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=True, only_fewer=True, several_per_key=False

@@ -68,6 +68,10 @@ class Following(StepBase):
         return tuple(dict.fromkeys(name for names in self.compared.values() for name in names))
 
     @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False

@@ -240,6 +240,14 @@ class GroupState(StepBase):
         return self.keys
 
     @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
+    def by_code(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True

@@ -96,6 +96,25 @@ class StepBase(Model):
         return None
 
     @property
+    def remembers(self) -> bool:
+        """Whether a row that leaves may depend on rows of earlier batches: by state in Spark, or by
+        the table.
+        """
+        return False
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether each row that leaves is one that entered, with all its columns as they were."""
+        return False
+
+    @property
+    def by_code(self) -> bool:
+        """Whether the pipeline's code keeps its state: how far back a row looks, and until when
+        rows of a time come, only ranges.context and ranges.settle say.
+        """
+        return False
+
+    @property
     def row_key(self) -> tuple[str, ...] | None:
         """The columns that identify an output row; None if a row is what all its columns say."""
         return None

@@ -61,6 +61,10 @@ class Transform(StepBase):
         return self.where
 
     @property
+    def keeps_rows(self) -> bool:
+        return self.where is not None
+
+    @property
     def balance(self) -> Balance:
         only_fewer = (
             self.where is not None

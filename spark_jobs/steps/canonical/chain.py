@@ -87,9 +87,5 @@ def event_time(spec: Pipeline, index: int) -> str:
 
 def next_group_state(spec: Pipeline, first: int) -> int:
     """The index of the first GroupState from the step `first` on; len(steps) if there is none."""
-    found = (
-        index
-        for index, step in enumerate(spec.steps)
-        if index >= first and isinstance(step, GroupState)
-    )
+    found = (index for index, step in enumerate(spec.steps) if index >= first and step.by_code)
     return next(found, len(spec.steps))
