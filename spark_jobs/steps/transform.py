@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Transform
+from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.values.own_columns import KAFKA, PREFIX, is_own
@@ -43,6 +43,9 @@ class TransformOperator(NamedTuple):
 
     def counts(self) -> list[Column]:
         return []
+
+    def row_part(self, rows: DataFrame, spec: Pipeline, _: int, __: str) -> DataFrame:
+        return apply(rows, self.step, spec.name)
 
 
 def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:

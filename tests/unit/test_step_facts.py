@@ -64,6 +64,14 @@ NONE, FALSE = (None,) * 6, (False,) * 6
 # fmt: off
 SAID: dict[str, tuple[Any, ...]] = {
     # fact: deduplicate, aggregate, group_state, latest, history, transform
+    "operator": (
+        "spark_jobs.steps.deduplicate:DeduplicateOperator",
+        "spark_jobs.steps.aggregate:AggregateOperator",
+        "spark_jobs.steps.group_state:GroupStateOperator",
+        "spark_jobs.steps.latest:LatestOperator",
+        "spark_jobs.steps.history:HistoryOperator",
+        "spark_jobs.steps.transform:TransformOperator",
+    ),
     "described": (
         "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
         "their event time plus the delay)",
@@ -144,7 +152,8 @@ SAID: dict[str, tuple[Any, ...]] = {
 
 
 def test_each_fact_of_a_step_is_asked_here():
-    facts = {name for name, each in vars(StepBase).items() if not name.startswith("_")}
+    named = {*vars(StepBase), *StepBase.__annotations__}
+    facts = {name for name in named if not name.startswith("_")}
     of_pydantic = {name for name in facts if name.startswith("model_")}
     assert facts - of_pydantic == set(SAID)
     assert ASKED.keys() <= SAID.keys()

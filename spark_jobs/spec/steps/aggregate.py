@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -37,6 +37,7 @@ class Aggregate(StepBase):
     Without a window a group is never final, so the output mode must be update or complete.
     """
 
+    operator: ClassVar = "spark_jobs.steps.aggregate:AggregateOperator"
     kind: Literal["aggregate"] = "aggregate"
     window: Window | None = None
     """the window of the event time, if any"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -32,6 +32,7 @@ class Deduplicate(StepBase):
     for_ever    always: Spark's dropDuplicates. The spec must set state.budget_rows.
     """
 
+    operator: ClassVar = "spark_jobs.steps.deduplicate:DeduplicateOperator"
     kind: Literal["deduplicate"] = "deduplicate"
     keys: tuple[str, ...] = Described(min_length=1)
     """the columns of the key: rows with equal keys are duplicates; ('*',) for all columns"""

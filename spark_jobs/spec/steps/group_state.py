@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -47,6 +47,7 @@ class GroupState(StepBase):
     its timers.
     """
 
+    operator: ClassVar = "spark_jobs.steps.group_state:GroupStateOperator"
     kind: Literal["group_state"] = "group_state"
     form: Literal["row", "pandas", "apply", "buckets"] = "row"
     """row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame;

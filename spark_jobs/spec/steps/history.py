@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from spark_jobs.spec.columns import Columns, in_words
 from spark_jobs.spec.model import refuse
@@ -26,6 +26,7 @@ class History(Following):
     overlap.
     """
 
+    operator: ClassVar = "spark_jobs.steps.history:HistoryOperator"
     kind: Literal["history"] = "history"
     valid_from: str | None = None
     """the column with a change's time. Default: the first of order_by"""

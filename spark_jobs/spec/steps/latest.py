@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -21,6 +21,7 @@ class Latest(Following):
     It keeps no state in Spark: what it remembers is in the table.
     """
 
+    operator: ClassVar = "spark_jobs.steps.latest:LatestOperator"
     kind: Literal["latest"] = "latest"
     missing: Literal["null", "keep"] = "null"
     """whether a null in a change is the row's, or the row keeps its value"""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal, NamedTuple, TypeVar
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
@@ -44,6 +44,11 @@ Known = TypeVar("Known")
 class StepBase(Model):
     """The base of all steps, with the answers of a step without state. What is abstract has no such
     answer, so a step class without it cannot be constructed.
+    """
+
+    operator: ClassVar[str]
+    """The class that runs it in Spark (steps/operator.py), as module:name. It is imported where
+    Spark runs.
     """
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -27,6 +27,7 @@ class Transform(StepBase):
     step the rows have no such column.
     """
 
+    operator: ClassVar = "spark_jobs.steps.transform:TransformOperator"
     kind: Literal["transform"] = "transform"
     where: Expression | None = Described(default=None, min_length=1)
     """a Spark SQL condition: keep the rows for which it is true"""
