@@ -72,6 +72,14 @@ SAID: dict[str, tuple[Any, ...]] = {
         "spark_jobs.steps.history:HistoryOperator",
         "spark_jobs.steps.transform:TransformOperator",
     ),
+    "canonical": (
+        "spark_jobs.steps.canonical.deduplicate:all_at_once",
+        "spark_jobs.steps.canonical.aggregate:all_at_once",
+        None,
+        None,
+        None,
+        "spark_jobs.steps.transform:all_at_once",
+    ),
     "described": (
         "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
         "their event time plus the delay)",

@@ -38,6 +38,7 @@ class Aggregate(StepBase):
     """
 
     operator: ClassVar = "spark_jobs.steps.aggregate:AggregateOperator"
+    canonical: ClassVar = "spark_jobs.steps.canonical.aggregate:all_at_once"
     kind: Literal["aggregate"] = "aggregate"
     window: Window | None = None
     """the window of the event time, if any"""

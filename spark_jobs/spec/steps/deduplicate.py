@@ -33,6 +33,7 @@ class Deduplicate(StepBase):
     """
 
     operator: ClassVar = "spark_jobs.steps.deduplicate:DeduplicateOperator"
+    canonical: ClassVar = "spark_jobs.steps.canonical.deduplicate:all_at_once"
     kind: Literal["deduplicate"] = "deduplicate"
     keys: tuple[str, ...] = Described(min_length=1)
     """the columns of the key: rows with equal keys are duplicates; ('*',) for all columns"""

@@ -50,6 +50,10 @@ class StepBase(Model):
     """The class that runs it in Spark (steps/operator.py), as module:name. It is imported where
     Spark runs.
     """
+    canonical: ClassVar[str | None] = None
+    """The function that gives its rows where all records are there at once, likewise
+    (steps/canonical/chain.py). None of a step that is no batch query.
+    """
 
     @property
     @abstractmethod

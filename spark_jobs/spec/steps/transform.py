@@ -28,6 +28,7 @@ class Transform(StepBase):
     """
 
     operator: ClassVar = "spark_jobs.steps.transform:TransformOperator"
+    canonical: ClassVar = "spark_jobs.steps.transform:all_at_once"
     kind: Literal["transform"] = "transform"
     where: Expression | None = Described(default=None, min_length=1)
     """a Spark SQL condition: keep the rows for which it is true"""
