@@ -11,8 +11,9 @@ from pydantic_core import PydanticCustomError
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
-from spark_jobs.spec import Ranges, Tumbling
+from spark_jobs.spec import History, Latest, Ranges, Tumbling
 from spark_jobs.spec.origin import Origin
+from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, StepBase
 from spark_jobs.spec.steps.union import Step
 from tests.unit.test_steps import EXAMPLES, STEPS
@@ -60,6 +61,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
 }
 """How a fact is asked that is more than an attribute."""
 
+PLACED = {"keys": ("id",), "order_by": ("at",)}
 NONE, FALSE = (None,) * 6, (False,) * 6
 # fmt: off
 SAID: dict[str, tuple[Any, ...]] = {
@@ -156,6 +158,21 @@ SAID: dict[str, tuple[Any, ...]] = {
     "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0)),
     "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT),
 }
+OF_KEYS: dict[str, tuple[Any, ...]] = {
+    # fact: latest, history
+    "spans": ((), ("valid_from", "valid_to", "current")),
+    "parted_by": ((), ("current",)),
+    "commits": ("spark_jobs.sink.keyed.commit:follow", "spark_jobs.sink.keyed.chains:extend"),
+    "canonical_of_keys": (
+        "spark_jobs.steps.canonical.latest:latest_rows",
+        "spark_jobs.steps.canonical.history:chained",
+    ),
+    "time": ("at", "at"),
+    "forgets_after": (timedelta(days=30), None),
+    "highest_decides": (True, True),
+    "compared": (PLACED, PLACED | {"valid_from": ("at",)}),
+    "placed": (("id", "at"),) * 2,
+}
 # fmt: on
 
 
@@ -174,3 +191,16 @@ def test_a_step_answers_as_the_table_says(kind, fact):
     ask = ASKED.get(fact, lambda step: getattr(step, fact))
     place = ("deduplicate", "aggregate", "group_state", "latest", "history", "transform")
     assert ask(step) == SAID[fact][place.index(step.kind)]
+
+
+def test_each_fact_of_a_step_that_follows_a_key_is_asked_here():
+    own = {*vars(Following), *Following.__annotations__} - Following.model_fields.keys()
+    assert {name for name in own if not name.startswith(("_", "model_"))} - SAID.keys() == set(
+        OF_KEYS
+    )
+
+
+@pytest.mark.parametrize("fact", OF_KEYS)
+@pytest.mark.parametrize(("place", "kind"), [*enumerate((Latest, History))])
+def test_a_step_that_follows_a_key_answers_as_the_table_says(place, kind, fact):
+    assert getattr(EXAMPLES[kind], fact) == OF_KEYS[fact][place]

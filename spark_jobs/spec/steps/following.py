@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from typing import Final, Literal, Self
+from datetime import timedelta
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -44,6 +45,33 @@ class Following(StepBase):
         if both := sorted({*self.keys} & {*self.order_by}):
             refuse("order_by", both, "a key's changes have one value in it", "Leave it out")
         return self
+
+    spans: ClassVar[tuple[str, ...]] = ()
+    """The columns that it adds, where a row is valid for a while."""
+    parted_by: ClassVar[tuple[str, ...]] = ()
+    """Those of its own columns that part the table."""
+
+    @property
+    @abstractmethod
+    def commits(self) -> str:
+        """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
+        imported where batches are committed.
+        """
+
+    canonical_of_keys: ClassVar[str]
+    """The function (changes, known, step) that gives the rows of keys where all of their changes
+    are there at once, as module:name, likewise. `known` are the table's rows.
+    """
+
+    @property
+    def time(self) -> str:
+        """The column with a change's time."""
+        return self.order_by[0]
+
+    @property
+    def forgets_after(self) -> timedelta | None:
+        """How long the table remembers a delete; None where a delete leaves nothing behind."""
+        return None
 
     @property
     @abstractmethod

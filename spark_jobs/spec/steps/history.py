@@ -27,13 +27,15 @@ class History(Following):
     """
 
     operator: ClassVar = "spark_jobs.steps.history:HistoryOperator"
+    canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.history:chained"
     kind: Literal["history"] = "history"
+    spans: ClassVar = SPAN
+    parted_by: ClassVar = (CURRENT,)  # what has ended is seldom written again
     valid_from: str | None = None
     """the column with a change's time. Default: the first of order_by"""
 
     @property
     def time(self) -> str:
-        """The column from whose values spans are made."""
         return self.valid_from or self.order_by[0]
 
     @property
@@ -43,6 +45,10 @@ class History(Following):
             f"keep every version of the row of each {in_words(self.keys)}, by "
             f"{in_words(self.order_by)}, valid from {self.time}{gone}"
         )
+
+    @property
+    def commits(self) -> str:
+        return "spark_jobs.sink.keyed.chains:extend"
 
     @property
     def row_key(self) -> tuple[str, ...]:

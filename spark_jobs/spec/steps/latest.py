@@ -22,6 +22,7 @@ class Latest(Following):
     """
 
     operator: ClassVar = "spark_jobs.steps.latest:LatestOperator"
+    canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.latest:latest_rows"
     kind: Literal["latest"] = "latest"
     missing: Literal["null", "keep"] = "null"
     """whether a null in a change is the row's, or the row keeps its value"""
@@ -51,6 +52,17 @@ class Latest(Following):
     @property
     def highest_decides(self) -> bool:
         return self.missing == "null"
+
+    @property
+    def commits(self) -> str:
+        keyed = "spark_jobs.sink.keyed"
+        return (
+            f"{keyed}.commit:follow" if self.missing == "null" else f"{keyed}.folds:follow_partial"
+        )
+
+    @property
+    def forgets_after(self) -> timedelta:
+        return self.forget_deletes_after
 
     @property
     def row_key(self) -> tuple[str, ...]:
