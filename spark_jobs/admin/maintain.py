@@ -25,7 +25,7 @@ from spark_jobs.repair.exchange.leftovers import leftovers, remove_leftovers
 from spark_jobs.root.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Latest, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
@@ -129,8 +129,8 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
         )
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
         yield from map(Step._make, kept_steps(paths, now - spec.keep))
-    if isinstance(step := spec.keyed, Latest):
-        yield from map(Step._make, forgotten_steps(paths, now - step.forget_deletes_after))
+    if spec.keyed and (after := spec.keyed.forgets_after):
+        yield from map(Step._make, forgotten_steps(paths, now - after))
     for line, execute in table_steps(paths, spec):
         yield _step(line, execute)
 

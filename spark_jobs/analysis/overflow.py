@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from spark_jobs.spec import Aggregate, GroupState, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.sql.tokens import Token, tokens
 
 WIDE: Final = "bigint"
@@ -21,7 +21,7 @@ def overflowing(spec: Pipeline) -> Iterator[str]:
     """A line for each measure that can overflow, and one if no run could put its records aside."""
     tried = spec.state.takes_trials
     aside = "; or set on_failing_expression='quarantine'" if tried else ""
-    grouped = any(isinstance(step, Aggregate | GroupState) for step in spec.steps)
+    grouped = any(step.grouping_keys is not None for step in spec.steps)
     if grouped and not tried and spec.on_failing_expression == "quarantine":
         yield (
             "on_failing_expression='quarantine' with state.provider='hdfs': records that fail "
@@ -29,14 +29,13 @@ def overflowing(spec: Pipeline) -> Iterator[str]:
         )
     types = {field.name: field.type for field in spec.topic.fields}
     for number, step in enumerate(spec.steps, 1):
-        if isinstance(step, Aggregate):
-            for name, sql in step.measures.items():
-                if _overflows(sql, types):
-                    yield (
-                        f"step {number} (aggregate), measures[{name!r}]: {sql} fails beyond 2^63, "
-                        "which two records can reach: use try_sum, which is null then, or cast to "
-                        f"decimal(38, 0){aside}"
-                    )
+        for name, sql in step.aggregates.items():
+            if _overflows(sql, types):
+                yield (
+                    f"step {number} ({step.kind}), measures[{name!r}]: {sql} fails beyond 2^63, "
+                    "which two records can reach: use try_sum, which is null then, or cast to "
+                    f"decimal(38, 0){aside}"
+                )
         types = step.types_after(types)
 
 

@@ -13,8 +13,9 @@ from spark_jobs.errors import RangeUnsupported
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.spans.span_sql import SpanSql, Times, microseconds
-from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline, Session, Transform
+from spark_jobs.spec import Pipeline, Session
 from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.spec.steps.union import Step
 from spark_jobs.values.own_columns import DELETED
 
 BY_KEY: Final = Position(DELETED)
@@ -57,12 +58,12 @@ class Ranged(NamedTuple):
         """`cut` leaves out the windows that were open at the watermark which the record missed."""
         for step in self.spec.steps:
             span = step.touched(span, self.spec.ranges)
-            if step is self.spec.entry and isinstance(step, Aggregate):
+            if step is self.spec.entry and step.grouping_window:
                 span = cut(span)
         return span
 
     @property
-    def sessions(self) -> Aggregate | None:
+    def sessions(self) -> Step | None:
         """The last step, if it makes sessions. A range is then one of whole sessions, as one
         computation over all good records makes them: those that end in it. The rows that they
         replace are found by key, and may have ended before it.
@@ -81,8 +82,8 @@ class Ranged(NamedTuple):
         if self.sessions:
             return touched
         for step in reversed(self.spec.steps):
-            if isinstance(step, Aggregate) and self.position.edge == "end" and step.window:
-                begins = step.window.first_end_after or timedelta()
+            if self.position.edge == "end" and step.grouping_window:
+                begins = step.grouping_window.first_end_after or timedelta()
                 return touched.later(begins - MICROSECOND)
         return touched
 
@@ -97,7 +98,7 @@ class Ranged(NamedTuple):
             return datetime.max.replace(tzinfo=UTC)
         if watermark is None:
             return None
-        if any(isinstance(step, GroupState) for step in self.spec.steps):
+        if any(step.by_code for step in self.spec.steps):
             return watermark - self.spec.ranges.settle
         # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
         return watermark if self.position.edge == "end" else watermark + MICROSECOND
@@ -132,29 +133,28 @@ def unranged(spec: Pipeline) -> str | None:
     for step in spec.steps:
         if why := step.unranged(spec.ranges):
             return why
-        if isinstance(step, GroupState) and mode_facts(spec.output_mode).writes_last_of_key:
-            return "in update mode a GroupState has one row a key, its last"
+        if step.balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key:
+            return f"in update mode a {type(step).__name__} has one row a key, its last"
     if why := _unranged_sessions(spec):
         return why
     return None if position_of(spec) and not spec.is_archive else _without_position(spec)
 
 
-def _sessions(spec: Pipeline) -> Aggregate | None:
+def _sessions(spec: Pipeline) -> Step | None:
     last = spec.steps[-1] if spec.steps else None
-    return last if isinstance(last, Aggregate) and isinstance(last.window, Session) else None
+    return last if last and isinstance(last.grouping_window, Session) else None
 
 
 def _unranged_sessions(spec: Pipeline) -> str | None:
     """Sessions are replaced by key, so the table must have them as they are."""
-    found = [each for each in spec.steps if isinstance(each, Aggregate)]
-    if not any(isinstance(each.window, Session) for each in found):
+    if not any(isinstance(each.grouping_window, Session) for each in spec.steps):
         return None
     if _sessions(spec) is None:
         return (
             "a step behind its sessions changes or hides some of them, and sessions are replaced "
             "by the keys and times that the table has of them"
         )
-    if not all(isinstance(each, Deduplicate | Transform) for each in spec.steps[:-1]):
+    if not all(each.grouping_keys is None for each in spec.steps[:-1]):
         return "its sessions are of rows that an Aggregate or a GroupState made, not of records"
     if spec.ranges.by not in {None, "window_end"}:
         return f"a session is placed by its end, and ranges.by is {spec.ranges.by!r}"

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.spec import Aggregate, Transform
 from spark_jobs.spec.sql.types import names_in
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.union import Step
 
 SUMS: Final = frozenset({"sum", "try_sum"})
 MEANS: Final = frozenset({"avg", "mean", "try_avg"})
@@ -37,20 +37,20 @@ _EXACT = re.compile(
 )
 
 
-def counts_records(step: Aggregate) -> bool:
+def counts_records(step: Step) -> bool:
     """Whether a measure has the number of records: it tells a lost one from a rounding, however
     small its amount.
     """
-    plain = {sql.replace(" ", "").lower() for sql in step.measures.values()}
+    plain = {sql.replace(" ", "").lower() for sql in step.aggregates.values()}
     return bool(plain & {"count(*)", "count(1)"})
 
 
 def deciding(spec: Pipeline) -> int | None:
     """The index of the Aggregate whose groups are the output's rows; None where there is none."""
     for index, step in reversed([*enumerate(spec.steps)]):
-        if isinstance(step, Aggregate):
+        if step.aggregates:
             return index
-        if not (isinstance(step, Transform) and step.where):
+        if step.condition is None:
             return None
     return None
 
@@ -60,11 +60,7 @@ def output_key(spec: Pipeline) -> tuple[str, ...] | None:
     if spec.keyed:
         return spec.keyed.row_key
     index = deciding(spec)
-    if index is None:
-        return None
-    step = spec.steps[index]
-    assert isinstance(step, Aggregate)
-    return step.group
+    return None if index is None else spec.steps[index].row_key
 
 
 def rounded(spec: Pipeline) -> tuple[str, ...]:
@@ -75,9 +71,8 @@ def rounded(spec: Pipeline) -> tuple[str, ...]:
     types = {field.name: field.type for field in spec.topic.fields}
     for step in spec.steps[:index]:
         types = step.types_after(types)
-    decides = spec.steps[index]
-    assert isinstance(decides, Aggregate)
-    return tuple(name for name, sql in decides.measures.items() if any(_adds(sql, types)))
+    measures = spec.steps[index].aggregates
+    return tuple(name for name, sql in measures.items() if any(_adds(sql, types)))
 
 
 def rounding_line(spec: Pipeline) -> str | None:
@@ -86,7 +81,6 @@ def rounding_line(spec: Pipeline) -> str | None:
     if not names:
         return None
     step = spec.steps[deciding(spec) or 0]
-    assert isinstance(step, Aggregate)
     told = f"{', '.join(names)}: sums of doubles, whose last bits depend on the order of records"
     if counts_records(step):
         return f"{told}; what that can make of them counts as equal"

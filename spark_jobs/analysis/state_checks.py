@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from spark_jobs.analysis.counting import counting_step
-from spark_jobs.spec import Check, Latest, Pipeline, within
+from spark_jobs.spec import Check, Pipeline, within
 
 UNACCOUNTED = within(
     "unaccounted",
@@ -159,7 +159,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             "it sets a new one",
         ),
         *([TRUNCATES] if has_truncates(spec) else []),
-        *([REMEMBERED] if isinstance(spec.keyed, Latest) else []),
+        *([REMEMBERED] if spec.keyed and spec.keyed.forgets_after else []),
         *([ARCHIVE_LAG] if spec.is_archive else [NOTHING_ACCEPTED, *REJECTED]),
         within("state_bytes", spec.state.budget_bytes, about="the spec's state.budget_bytes"),
     )

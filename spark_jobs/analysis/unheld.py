@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spans.span import EPOCH
-from spark_jobs.spec import Deduplicate, GroupState, Transform
+from spark_jobs.spec import GroupState
 from spark_jobs.spec.origin import Origin, Origins
 from spark_jobs.values.gap import Gap, Unheld
 
@@ -83,8 +83,7 @@ def _unheld(spec: Pipeline) -> Iterator[Unheld]:
                 gaps, why = GAPS.get((step.form, types.get(name, "")), ((), ""))
                 if gaps and of == (Origin(name, "identity"),):
                     yield Unheld(name, gaps, f"{why} {step.form!r}", conditions)
-        where = step.where if isinstance(step, Transform) else None
-        as_decoded = as_decoded and (where is not None or isinstance(step, Deduplicate))
-        if where is not None and as_decoded:
-            conditions = (*conditions, where)
+        as_decoded = as_decoded and step.keeps_rows
+        if step.condition is not None and as_decoded:
+            conditions = (*conditions, step.condition)
         origins = step.origins_after(origins, None)

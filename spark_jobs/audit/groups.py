@@ -16,7 +16,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.messages.report import Account
 from spark_jobs.sink import rows_of
 from spark_jobs.sink.writer import Written
-from spark_jobs.spec import Aggregate, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.chain import observation_name
 
@@ -53,9 +53,8 @@ class Counting(NamedTuple):
         if index is None:
             return None
         step, last = spec.steps[index], index == len(spec.steps) - 1
-        assert isinstance(step, Aggregate)
         evicts = mode_facts(spec.output_mode).writes_evicted
-        return cls(index, index - spec.first_stateful, evicts, last, step.counts or "")
+        return cls(index, index - spec.first_stateful, evicts, last, step.counted_by or "")
 
     def observed(self, progress: Progress, account: Account) -> Grouped:
         """The batch's records in groups, as Spark observed them."""

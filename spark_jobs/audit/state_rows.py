@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.spec import Aggregate, Deduplicate, Session
+from spark_jobs.spec import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +27,13 @@ def adds_up(spec: Pipeline) -> bool:
     the query must have one batch with data, and no step before may keep rows for a later one.
     """
     steps = [step for step in spec.steps if step.stateful]
-    groups = [step for step in steps if isinstance(step, Aggregate)]
-    others = [step for step in steps if not isinstance(step, Aggregate)]
+    groups = [step for step in steps if step.aggregates]
+    others = [step for step in steps if not step.aggregates]
     return (
-        all(isinstance(step, Deduplicate) for step in others)
+        all(step.balance.drops_duplicates for step in others)
         and len(groups) <= 1
         and not (groups and spec.max_offsets_per_batch)
-        and not any(isinstance(step.window, Session) for step in groups)
+        and not any(isinstance(step.grouping_window, Session) for step in groups)
         and spec.output_mode != "complete"
     )
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.root.path_forms import qualified
-from spark_jobs.spec import Aggregate, GroupState, Transform
 from spark_jobs.storage import delta
 
 if TYPE_CHECKING:
@@ -60,13 +59,7 @@ def meanings(spec: Pipeline) -> dict[str, str]:
     """Output column -> what the spec says of it: a field's `about`, or a measure's SQL."""
     known = {field.name: field.about for field in spec.topic.fields}
     for step in spec.steps:
-        if isinstance(step, Aggregate):
-            kept = {name: about for name, about in known.items() if name in step.keys}
-            known = kept | step.measures
-        elif isinstance(step, GroupState):
-            known = {field.name: field.about for field in step.output}
-        elif isinstance(step, Transform) and not step.where:
-            known = {}
+        known = step.carried(known, str, lambda field: field.about)
     return {name: about for name, about in known.items() if about}
 
 

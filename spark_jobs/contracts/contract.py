@@ -15,7 +15,7 @@ from spark_jobs.fingerprint.classification import Classification, classification
 from spark_jobs.fingerprint.environment import Environment, environment
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.registry import find as registry
-from spark_jobs.spec import Aggregate, Field, GroupState, Pipeline
+from spark_jobs.spec import Field, Pipeline
 
 if TYPE_CHECKING:
     from spark_jobs.spec.columns import Columns
@@ -97,19 +97,12 @@ def contract(spec: Pipeline) -> Contract:
         root=spec.root,
         clusters={topic.name: topic.cluster for topic in spec.topic.each},
         columns=None if spec.is_archive else _columns(spec),
-        key=_key(spec),
+        key=(spec.steps[-1].row_key or ()) if spec.steps else (),
         partition_by=spec.layout.partition_by,
         whole_transactions=spec.publish_at == "transaction",
         layout=spec.layout.model_dump(mode="json", exclude={"partition_by"}),
         days=not spec.is_archive and unranged(spec) is None,
     )
-
-
-def _key(spec: Pipeline) -> tuple[str, ...]:
-    if spec.keyed:
-        return spec.keyed.row_key
-    last = spec.steps[-1] if spec.steps else None
-    return last.group if isinstance(last, Aggregate) else ()
 
 
 def _columns(spec: Pipeline) -> dict[str, Column] | None:
@@ -118,13 +111,7 @@ def _columns(spec: Pipeline) -> dict[str, Column] | None:
     made = {field.name: _of(field) for field in spec.topic.fields}
     for step in spec.steps:
         names, types = step.columns_after(names), step.types_after(types)
-        if isinstance(step, Aggregate):
-            kept = {name: made[name] for name in step.keys if name in made}
-            made = kept | {name: Column(made_of=sql) for name, sql in step.measures.items()}
-        elif isinstance(step, GroupState):
-            made = {field.name: _of(field) for field in step.output}
-        elif names is None:
-            made = {}
+        made = step.carried(made, lambda sql: Column(made_of=sql), _of)
     if names is None:
         return None
     usual = Column()

@@ -15,7 +15,6 @@ from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.source.kafka_time import is_time
-from spark_jobs.spec import Deduplicate
 from spark_jobs.times import at_milliseconds
 
 GOOD: Final = 3
@@ -32,7 +31,7 @@ def golden(draft: Draft, root: str = "") -> str | None:
     """The text of tests.yaml; None where no record fits. `root` has the schemas of a registry."""
     spec = draft.spec
     good = _good(draft, root)
-    copies = good[:1] if any(isinstance(each, Deduplicate) for each in spec.steps) else []
+    copies = good[:1] if any(each.balance.drops_duplicates for each in spec.steps) else []
     bad = _bad(draft, root)
     if not good:
         return None

@@ -13,7 +13,7 @@ from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_for
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec import Aggregate, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
 
 
@@ -78,7 +78,7 @@ def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
     alone = [
         at
         for at, step in enumerate(spec.steps, 1)
-        if isinstance(step, Aggregate) and not step.group
+        if step.update_key == ()  # all rows are one group
     ]
     if alone:
         raise RepartitionRefused.step_without_keys(step=alone[0], pipeline=name)

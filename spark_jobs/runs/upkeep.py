@@ -12,7 +12,6 @@ from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.sink.keyed.forgetting import forget
-from spark_jobs.spec import Latest
 
 if TYPE_CHECKING:
     from spark_jobs.run import Run
@@ -37,11 +36,11 @@ def purge_state(run: Run, query_run_id: str) -> None:
 
 def forget_deletes(run: Run) -> None:
     """Of a table that `sluice maintain` cannot write. A failure is logged, likewise."""
-    if not isinstance(step := run.spec.keyed, Latest):
+    if run.spec.keyed is None or not (after := run.spec.keyed.forgets_after):
         return
     try:
         run.lease.confirm()
-        if forget(run.spark, run.target.table, step, datetime.now(UTC)):
+        if forget(run.spark, run.target.table, after, datetime.now(UTC)):
             LOG.info("%s: forgot deletes older than forget_deletes_after", run.spec.name)
     except Exception as error:  # noqa: BLE001 - whatever Spark or Delta says
         LOG.warning("%s: could not forget deletes: %s", run.spec.name, error)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
 from spark_jobs.sink import commit
 from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.keyed.chains import extend
-from spark_jobs.sink.keyed.commit import follow
-from spark_jobs.sink.keyed.folds import follow_partial
 from spark_jobs.sink.table_layout import order, parts
-from spark_jobs.spec import History, Latest
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
@@ -46,13 +43,8 @@ def _ordered(rows: DataFrame, spec: Pipeline) -> DataFrame:
 
 
 def _keyed_strategy(step: Keyed) -> CommitStrategy:
-    match step:
-        case Latest(missing="keep") as partial:
-            return lambda rows, to: follow_partial(rows, partial, to)
-        case Latest() as latest:
-            return lambda rows, to: follow(rows, latest, to)
-        case History() as chained:
-            return lambda rows, to: extend(rows, chained, to)
+    follow = resolve_name(step.commits)
+    return lambda rows, to: follow(rows, step, to)
 
 
 def _merge_strategy(last: Step) -> CommitStrategy:

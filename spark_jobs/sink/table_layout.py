@@ -15,9 +15,8 @@ from pydantic_core import PydanticCustomError
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
-from spark_jobs.spec import History, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.model import refusal
-from spark_jobs.spec.steps.history import CURRENT
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import DELETED
 
@@ -36,9 +35,7 @@ def parts(spec: Pipeline) -> list[str]:
     """The columns that part the table, Sluice's own first."""
     if spec.is_archive:
         return [*PARTITIONED_BY]
-    own = [DELETED] if spec.keyed else []
-    if isinstance(spec.keyed, History):
-        own.append(CURRENT)  # what has ended is seldom written again
+    own = [DELETED, *spec.keyed.parted_by] if spec.keyed else []
     return own + [name for name in spec.layout.partition_by if name not in own]
 
 

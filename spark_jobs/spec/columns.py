@@ -38,6 +38,11 @@ def one_of(wanted: Iterable[str], columns: Sequence[str]) -> str:
     return f"Did you mean {', '.join(near)}? There are {there}" if near else f"Use one of {there}"
 
 
+def in_words(columns: Iterable[str]) -> str:
+    """The columns as Markdown."""
+    return ", ".join(f"`{column}`" for column in columns)
+
+
 def refuse_unknown(step: str, field: str, wanted: tuple[str, ...], columns: Columns) -> None:
     """Refuse each wanted name that is not among the columns that enter the step."""
     for name in wanted:

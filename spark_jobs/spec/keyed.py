@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.steps.following import COMPARABLE, Following
-from spark_jobs.spec.steps.union import Keyed, Step, Transform
+from spark_jobs.spec.steps.union import Keyed, Step
 from spark_jobs.spec.topic import Topic
 
 
@@ -31,7 +31,7 @@ def refuse_misplaced(steps: Sequence[Step], mode: OutputMode, *, several: bool) 
                 f"the table is what a {name} makes, so nothing follows it",
                 f"Put the {name} last",
             )
-        if others := [each.kind for each in steps[:at] if not isinstance(each, Transform)]:
+        if others := [each.kind for each in steps[:at] if each.remembers]:
             refuse(
                 "steps",
                 others,

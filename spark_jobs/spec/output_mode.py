@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, assert_never
 
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.steps.union import Aggregate, GroupState, Stateful, Step
-from spark_jobs.spec.windows import Session
+from spark_jobs.spec.steps.union import Stateful, Step
 
 OutputMode = Literal["append", "update", "complete"]
 
@@ -25,11 +24,8 @@ def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
     stateful = [step for step in steps if step.stateful]
     match mode:
         case "append":
-            for before, step in zip([None, *stateful], stateful, strict=False):
-                if isinstance(
-                    step, Aggregate
-                ):  # the other steps write each row once, when it is final
-                    _refuse_in_append(step, before)
+            for at, step in enumerate(stateful):
+                step.refuse_mode(mode, first=at == 0)
         case "update" | "complete":
             _refuse_other_than_append(mode, steps, stateful)
         case _:
@@ -53,56 +49,7 @@ def _refuse_other_than_append(
             "a later step cannot remove a row that an earlier batch has written",
             f"Put the {stateful[0].kind} last",
         )
-    match stateful[0]:
-        case GroupState() as step:
-            _refuse_group_state(mode, step)
-        case Aggregate(window=Session()) if mode == "update":
-            refuse(
-                "output_mode",
-                mode,
-                "a growing session changes its window, and Spark does not support session windows "
-                "in update mode",
-                "Use append: it writes a session when the session has ended",
-            )
-        case Aggregate():
-            pass
-        case _:
-            assert_never(stateful[0])
-
-
-def _refuse_group_state(mode: Literal["update", "complete"], step: GroupState) -> None:
-    if mode == "complete":
-        refuse(
-            "output_mode",
-            mode,
-            "Spark does not keep the whole result of a GroupState",
-            "Use append or update",
-        )
-    missing = [key for key in step.keys if key not in step.output_columns]
-    if missing:
-        refuse(
-            "GroupState.output",
-            missing,
-            "a row replaces the last row of its key, and output lacks these keys",
-            "Add the keys to output, or use append",
-        )
-
-
-def _refuse_in_append(aggregate: Aggregate, before: Step | None) -> None:
-    if aggregate.window is None:
-        refuse(
-            "output_mode",
-            "append",
-            "append writes a group when it is final, and a group without a window is never final",
-            "Use update or complete, or give the Aggregate a window",
-        )
-    if isinstance(aggregate.window, Session) and before is None:
-        refuse(
-            "steps",
-            "session",
-            "a late row can create a second session after Spark wrote the first",
-            "Put a Deduplicate before the Aggregate: it drops late rows and duplicates",
-        )
+    stateful[0].refuse_mode(mode, first=True)
 
 
 def unbounded(mode: OutputMode, steps: Sequence[Step]) -> list[str]:

@@ -327,8 +327,7 @@ class Pipeline(Model):
         if by is not None and columns is not None and by not in columns:
             refuse("ranges.by", by, "the output has no such column", one_of([by], columns))
         if context is not None and not any(
-            isinstance(step, GroupState) or isinstance(step.grouping_window, Session)
-            for step in self.steps
+            step.by_code or isinstance(step.grouping_window, Session) for step in self.steps
         ):
             refuse(
                 "ranges.context",
@@ -527,7 +526,7 @@ class Pipeline(Model):
     @property
     def before_state(self) -> tuple[Transform, ...]:
         """The steps before that one. Each of their rows is still one record."""
-        return tuple(takewhile(lambda step: isinstance(step, Transform), self.steps))  # type: ignore[arg-type]
+        return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
 
     @property
     def entry(self) -> Stateful | None:

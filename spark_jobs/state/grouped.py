@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession, functions as F
 
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.spec import Aggregate, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 
@@ -16,13 +16,12 @@ MOST_STATE_ROWS = 500_000
 def records_in_groups(
     spark: SparkSession, checkpoint: SparkPath, batch: int, spec: Pipeline, index: int
 ) -> int | None:
-    """The sum of the measure `counts` over all groups that are open after the batch.
+    """The sum of the measure `counted_by` over all groups that are open after the batch.
 
     None if the state does not tell which of its buffers is that measure's
     (store_columns.buffer_names).
     """
     step = spec.steps[index]
-    assert isinstance(step, Aggregate)
     start_coordinator(spark)
     # Spark numbers operators from the sink to the source. To read their metadata is a job.
     operator = sum(later.stateful for later in spec.steps[index + 1 :])
@@ -36,7 +35,7 @@ def records_in_groups(
         (
             column.expression
             for column in store_columns(stored, "stateStoreSave", step)
-            if column.role == "value" and column.name == step.counts
+            if column.role == "value" and column.name == step.counted_by
         ),
         None,
     )

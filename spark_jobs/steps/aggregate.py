@@ -61,7 +61,7 @@ class AggregateOperator(NamedTuple):
             case _:
                 assert_never(window)
 
-    def row_part(self, rows: DataFrame, event_time: str) -> DataFrame:
+    def row_part(self, rows: DataFrame, _: Pipeline, __: int, event_time: str) -> DataFrame:
         """The keys, the row's own gap and the arguments of the measures' aggregate functions.
 
         Not the measures themselves: `sum(a) / (count(*) - 1)` fails for each record alone, and for

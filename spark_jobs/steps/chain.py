@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.spec import Pipeline, Transform
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.steps.following import Following
-from spark_jobs.steps import latest, transform
+from spark_jobs.steps import transform
 from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import LateBy, StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
@@ -83,15 +82,9 @@ def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> 
         rows = rows.where(~is_late(spec, late_before_ms))
     event_time = spec.topic.event_time
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        if isinstance(step, Transform):
-            rows = transform.apply(rows, step, spec.name)
-        elif isinstance(step, Following):
-            rows = latest.marked(rows, step, spec, index)
-        else:
-            rows = held(rows, spec, index, event_time)
-            rows = stateful_operator(step).row_part(rows, event_time)
-            if not step.balance.only_fewer:
-                break
+        rows = operator(step).row_part(held(rows, spec, index, event_time), spec, index, event_time)
+        if step.stateful and not step.balance.only_fewer:
+            break
     return rows
 
 

@@ -38,7 +38,7 @@ class DeduplicateOperator(NamedTuple):
         """Spark drops rows at or before the watermark of the previous batch."""
         return F.col(event_time) <= late_before
 
-    def row_part(self, rows: DataFrame, _: str) -> DataFrame:
+    def row_part(self, rows: DataFrame, _: Pipeline, __: int, ___: str) -> DataFrame:
         """The rows: the keys are columns."""
         return rows
 

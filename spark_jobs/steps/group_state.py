@@ -90,7 +90,7 @@ class GroupStateOperator(NamedTuple):
     def is_late(self, event_time: str, late_before: Column) -> Column:
         return F.col(event_time) <= late_before
 
-    def row_part(self, rows: DataFrame, _: str) -> DataFrame:
+    def row_part(self, rows: DataFrame, _: Pipeline, __: int, ___: str) -> DataFrame:
         """The rows: all that follows is Python code."""
         return rows
 

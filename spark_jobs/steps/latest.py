@@ -45,6 +45,9 @@ class LatestOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
+    def row_part(self, rows: DataFrame, spec: Pipeline, index: int, _: str) -> DataFrame:
+        return marked(rows, self.step, spec, index)
+
 
 def marked(
     rows: DataFrame, step: Following, spec: Pipeline, index: int, since: Column | None = None

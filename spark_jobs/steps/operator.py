@@ -1,7 +1,7 @@
 """The interface of a step in Spark.
 
-A new step begins with its declaration, a file of spec/steps/; here it is one file that
-implements this, and one line in operators.py.
+A new step begins with its declaration, a file of spec/steps/, which names the file that implements
+this here.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ class Operator(Protocol):
     def counts(self) -> list[Column]:
         """Aggregates over the output rows. They are observed together with the number of rows."""
 
+    def row_part(
+        self, rows: DataFrame, spec: Pipeline, index: int, event_time: str, /
+    ) -> DataFrame:
+        """What Spark computes of each input row by itself, without state and without other rows:
+        the rows, or a column for each expression. `index` is the step's, `event_time` as
+        StepContext has it.
+        """
+
 
 class StatefulOperator(Operator, Protocol):
     """A step that keeps state."""
@@ -59,11 +67,6 @@ class StatefulOperator(Operator, Protocol):
         stateful step, and `late_by` is not None.
 
         `late_before` is the watermark for late rows.
-        """
-
-    def row_part(self, rows: DataFrame, event_time: str, /) -> DataFrame:
-        """What Spark computes of each input row by itself, without state and without other rows:
-        the rows, or a column for each expression.
         """
 
     def state(self) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Transform
+from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.values.own_columns import KAFKA, PREFIX, is_own
+
+if TYPE_CHECKING:
+    from spark_jobs.steps.canonical.chain import Given
 
 ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
 """Nodes of an analyzed plan that return at most one row for each input row."""
@@ -43,6 +46,14 @@ class TransformOperator(NamedTuple):
 
     def counts(self) -> list[Column]:
         return []
+
+    def row_part(self, rows: DataFrame, spec: Pipeline, _: int, __: str) -> DataFrame:
+        return apply(rows, self.step, spec.name)
+
+
+def all_at_once(rows: DataFrame, step: Transform, given: Given) -> DataFrame:
+    """What its operator gives: it looks at no other batch."""
+    return apply(rows.drop(KAFKA), step, given.spec.name)
 
 
 def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:

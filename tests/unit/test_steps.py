@@ -40,15 +40,6 @@ def test_every_step_has_an_example_here_and_stateful_are_those_that_say_so():
     assert {type(step) for step in EXAMPLES.values() if step.stateful} == set(get_args(Stateful))
 
 
-@pytest.mark.parametrize("kind", STEPS)
-def test_a_step_leaves_no_fact_to_a_default(kind):
-    facts = StepBase.__abstractmethods__
-    assert facts
-    assert not kind.__abstractmethods__
-    own = kind.__mro__[: kind.__mro__.index(StepBase)]
-    assert facts <= {name for each in own for name in vars(each)}
-
-
 @pytest.mark.parametrize("step", EXAMPLES.values(), ids=lambda step: step.kind)
 def test_a_steps_facts_go_together(step):
     left = step.columns_after(COLUMNS)

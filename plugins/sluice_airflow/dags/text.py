@@ -2,36 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from sluice_airflow import ids
 from spark_jobs.analysis import state_checks
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry.archive_spec import ArchiveSpec
 from spark_jobs.root.live_place import first_table
-from spark_jobs.spec import (
-    Aggregate,
-    Check,
-    Deduplicate,
-    GroupState,
-    History,
-    Latest,
-    Pipeline,
-    Transform,
-)
+from spark_jobs.spec import Check, Pipeline
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.steps.union import Step
-
-KEPT_UNTIL = {
-    "watermark": "keys are kept until the watermark passes their event time plus the delay",
-    "event_time": "keys are kept until the watermark passes their event time",
-    "for_ever": "keys are kept for ever",
-}
-CLOCKS = {
-    "none": "without timers",
-    "event": "timers by event time",
-    "processing": "timers by processing time",
-}
 
 
 def page(spec: Pipeline) -> str:
@@ -59,7 +36,7 @@ def page(spec: Pipeline) -> str:
             "",
             "**Steps**",
             "",
-            *(f"{n}. {describe_step(step)}" for n, step in enumerate(spec.steps, 1)),
+            *(f"{n}. {step.described}" for n, step in enumerate(spec.steps, 1)),
             "",
             f"**State**: version {state.version}, state store {state.provider}, "
             f"{state.shuffle_partitions} shuffle partitions.",
@@ -102,50 +79,6 @@ def _archive_page(spec: ArchiveSpec) -> str:
             *(_bullets(state_checks.state_checks_of(spec))),
         )
     )
-
-
-def describe_step(step: Step) -> str:  # noqa: PLR0911 - one for each kind
-    """One step, as a sentence in Markdown."""
-    match step:
-        case Transform(sql=str() as sql):
-            return f"`{sql}`"
-        case Transform(function=str() as function):
-            return f"`{function}` in logic.py"
-        case Transform():
-            return f"keep rows where `{step.where}`"
-        case Deduplicate():
-            key = "columns are all equal" if step.whole_row else f"{_names(step.keys)} are equal"
-            return f"drop duplicates: rows whose {key} ({KEPT_UNTIL[step.scope]})"
-        case Aggregate():
-            measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in step.measures.items())
-            groups = (
-                " and ".join(filter(None, [str(step.window or ""), _names(step.keys)]))
-                or "all rows together"
-            )
-            return f"for every {groups}: {measures}"
-        case GroupState():
-            columns = _names(field.name for field in step.output)
-            clock = CLOCKS[step.time_mode]
-            buckets = f", in {step.buckets:,} buckets" if step.buckets else ""
-            return (
-                f"for every {_names(step.keys)}{buckets}: `{step.processor}` in logic.py, {clock}; "
-                f"output columns {columns}"
-            )
-        case Latest():
-            gone = f"; a row goes where `{step.deletes}`" if step.deletes else ""
-            return (
-                f"keep the newest row of each {_names(step.keys)}, by {_names(step.order_by)}{gone}"
-            )
-        case History():
-            gone = f"; the last one ends where `{step.deletes}`" if step.deletes else ""
-            return (
-                f"keep every version of the row of each {_names(step.keys)}, by "
-                f"{_names(step.order_by)}, valid from {step.time}{gone}"
-            )
-
-
-def _names(columns: Iterable[str]) -> str:
-    return ", ".join(f"`{column}`" for column in columns)
 
 
 def _bullets(checks: tuple[Check, ...]) -> list[str]:

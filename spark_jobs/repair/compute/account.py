@@ -14,7 +14,7 @@ from spark_jobs.repair.compute.change import rounded
 from spark_jobs.repair.compute.held import held, thinned
 from spark_jobs.repair.compute.staged import hour
 from spark_jobs.runs.run_outcome import Drained
-from spark_jobs.spec import Aggregate, Transform, Tumbling
+from spark_jobs.spec import Tumbling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,12 +99,12 @@ def parts(way: Ranged, spans: Sequence[Span], carried: DataFrame | None) -> int:
 
 def _counting(spec: Pipeline) -> str | None:
     """The measure that counts each record once."""
-    found = [step for step in spec.steps if isinstance(step, Aggregate)]
-    if len(found) != 1 or not isinstance(found[0].window, Tumbling):
+    found = [step for step in spec.steps if step.aggregates]
+    if len(found) != 1 or not isinstance(found[0].grouping_window, Tumbling):
         return None
-    if any(isinstance(step, Transform) for step in spec.steps[spec.first_stateful :]):
+    if not all(step.remembers for step in spec.steps[spec.first_stateful :]):
         return None  # it may leave out a record that is counted as merged
-    return found[0].counts
+    return found[0].counted_by
 
 
 def drained_of(plan: RepairPlan, computed: Computed, found: Change) -> Drained:

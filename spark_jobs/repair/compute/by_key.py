@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window, functions as F
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
@@ -19,10 +20,7 @@ from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.source.union import id_of
 from spark_jobs.spans.any_of import any_of
-from spark_jobs.spec import History
 from spark_jobs.spec.sql.texts import SqlText
-from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
-from spark_jobs.steps.canonical.latest import latest_rows
 from spark_jobs.steps.latest import marked
 from spark_jobs.steps.sql.tree import reason
 from spark_jobs.values.own_columns import (
@@ -32,8 +30,6 @@ from spark_jobs.values.own_columns import (
     OFFSET,
     PARTITION,
     SET,
-    own,
-    placed,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +40,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.union import Keyed
 
-_ROW = own("row")
 MOST: Final = 200_000
 """Rows that the driver swaps at a time: it has them in memory."""
 
@@ -70,10 +65,7 @@ def compute_keys(way: Ranged, judging: Judging) -> Computed:
     known = live(spark, step, paths, plan, keys)
     if plan.keys:
         changes, known = changes.where(plan.keys), known.where(_lost(plan))
-    if isinstance(step, History):
-        computed = _chains(changes.unionByName(known.drop(*SPAN)), step)
-    else:
-        computed = latest_rows(changes, known, step)
+    computed = resolve_name(step.canonical_of_keys)(changes, known, step)
     return Computed(
         computed, keys, fetched, read, entered, kept, None, judging.bad, judging.clock_ms
     )
@@ -139,20 +131,6 @@ def merged(plan: RepairPlan, computed: Computed, paired: DataFrame) -> tuple[Mer
             )
 
     return tuple(each_told())
-
-
-def _chains(changes: DataFrame, step: History) -> DataFrame:
-    """Of each place the change with the highest position, with its span."""
-    position = F.struct(*map(_quoted, placed(step.order_by)))
-    whole = F.struct(*map(_quoted, changes.columns))
-    last = changes.groupBy(*map(_quoted, step.row_key)).agg(F.max_by(whole, position).alias(_ROW))
-    rows = last.select(f"{_ROW}.*")
-    chain = Window.partitionBy(*map(_quoted, step.keys)).orderBy(*map(_quoted, step.order_by))
-    until_now = chain.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    rows = rows.withColumn(VALID_FROM, F.max(_quoted(step.time)).over(until_now))
-    rows = rows.withColumn(VALID_TO, F.lead(VALID_FROM).over(chain))
-    newest = F.lead(F.lit(1)).over(chain).isNull()
-    return rows.withColumn(CURRENT, newest & ~F.col(DELETED))
 
 
 def _lost(plan: RepairPlan) -> str:

@@ -5,7 +5,7 @@ of them late.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
@@ -20,9 +20,13 @@ from spark_jobs.launch.few_records import computed_once
 from spark_jobs.repair.compute.records import Fetched, records
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.spans.position import Position
-from spark_jobs.spec import Deduplicate, GroupState, Transform
-from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
-from spark_jobs.steps.canonical.deduplicate import arrival, canonical
+from spark_jobs.steps.canonical.chain import (
+    Counted,
+    Given,
+    canonical_output,
+    next_group_state,
+    of_step,
+)
 
 if TYPE_CHECKING:
     from spark_jobs.analysis.ranged import Ranged
@@ -122,11 +126,10 @@ def compute(way: Ranged, judging: Judging) -> Computed:
     used = good.observe(
         entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), late_places()
     ).where(needed)
-    first, copies = spec.first_stateful, None
-    if isinstance(spec.entry, Deduplicate):
-        copies = Observation() if spec.entry.scope == "watermark" else None
-        delay = spec.watermark_delay or timedelta()
-        used = canonical(used, spec.entry, spec.topic.event_time, delay, arrival(used), copies)
+    first, copies = spec.first_stateful, Counted()
+    if spec.entry and spec.entry.keeps_rows:
+        entering = Given(spec, first, spec.topic.event_time, copies, moved=False)
+        used = of_step(used, spec.entry, entering)
         first += 1
     used = used.observe(kept, F.count(F.lit(1)).alias("rows"), late_places())
     # What was observed is complete then, and Kafka is read once.
@@ -150,7 +153,7 @@ def compute(way: Ranged, judging: Judging) -> Computed:
         read,
         entered,
         kept,
-        copies,
+        copies.get(spec.first_stateful),
         judging.bad,
         judging.clock_ms,
     )
@@ -164,17 +167,17 @@ def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
         keys = output_key(spec)
         return rows.select(*keys) if keys else rows
     step = spec.steps[until]
-    assert isinstance(step, GroupState)
-    if until + 1 < len(spec.steps) or not {*step.keys} <= {*step.output_columns}:
+    keys = step.grouping_keys or ()
+    if until + 1 < len(spec.steps) or not {*keys} <= {*(step.columns_after(None) or ())}:
         return None
-    return rows.select(*step.keys)
+    return rows.select(*keys)
 
 
 def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
     """Without the conditions from the step `first` on: a group that passes one may not pass it with
     its late records alone.
     """
-    kept = (step for step in spec.steps[first:] if not (isinstance(step, Transform) and step.where))
+    kept = (step for step in spec.steps[first:] if step.condition is None)
     return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
 
 

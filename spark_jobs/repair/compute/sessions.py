@@ -73,17 +73,18 @@ def replaced(
     step, longest = way.sessions, way.spec.ranges.context
     assert step is not None
     assert longest is not None
+    keys = step.grouping_keys or ()
     within = F.expr(way.position.sql(spans))
     computed = computed.persist(StorageLevel.MEMORY_AND_DISK)
     _refuse_longer(way.spec.name, spans, live.where(within), computed, longest)
-    marked = _marked(live, computed, within, spans, step.keys)
+    marked = _marked(live, computed, within, spans, keys)
     marked = marked.persist(StorageLevel.MEMORY_AND_DISK)
     _refuse_wider(way.spec.name, spans, marked.where(F.col(_GOES).isNull()))
     return Replaced(
         marked.where(_GOES).select(*live.columns),
         computed.where(within),
         marked.where(f"NOT {_GOES}").select(*live.columns),
-        _with_late(computed.select(*step.keys, *BOUNDS), late, step.keys),
+        _with_late(computed.select(*keys, *BOUNDS), late, keys),
     )
 
 

@@ -55,7 +55,6 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spans.span import Span
-from spark_jobs.spec import Latest
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.held import Held
@@ -287,8 +286,8 @@ def _compared_by_key(scene: _Scene, computed: Computed, step: Keyed) -> Compared
     spec, plan = scene.way.spec, scene.plan
     live = by_key.live(scene.spark, step, scene.paths, plan, computed.explaining)
     paired = change(spec, live, computed.rows)
-    if isinstance(step, Latest) and plan.keys:
-        before = datetime.now(UTC) - step.forget_deletes_after
+    if step.forgets_after and plan.keys:
+        before = datetime.now(UTC) - step.forgets_after
         paired = by_key.to_compare(paired, before)
     return Compared(explained(paired, computed.explaining), None)
 

@@ -17,8 +17,6 @@ from spark_jobs.sink import history
 from spark_jobs.sink.keyed.touched import may_be
 from spark_jobs.sink.keyed.versions import ranks
 from spark_jobs.spans.span import EVER
-from spark_jobs.spec import History
-from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import WHOLE
 
@@ -97,8 +95,8 @@ def _merge(
     merger = table.merge(
         rows, same, source_alias="new", target_alias="old", commit_properties=said
     ).when_matched_delete(f'new."{WHOLE}" IS NULL')
-    if isinstance(step, History):
-        span = {f'"{name}"': f'new."{name}"' for name in SPAN}
+    if step.spans:
+        span = {f'"{name}"': f'new."{name}"' for name in step.spans}
         merger = merger.when_matched_update(span, f'NOT new."{WHOLE}"')
     merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
     merger.when_not_matched_insert(all_, f'new."{WHOLE}"').execute()

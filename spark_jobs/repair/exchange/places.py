@@ -16,8 +16,6 @@ import pyarrow as pa
 
 from spark_jobs.repair.exchange.row_set import texts
 from spark_jobs.sink.keyed.versions import BEGINS, Flags, Numbers, chain, placing, ranks
-from spark_jobs.spec import History
-from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def merging(now: pa.Table, sides: Sides, step: Keyed) -> Merging:
     """`now`: all that the table has of the keys of both sides."""
     both = pa.concat_tables([now, *sides])
     place, position = ranks(both, step.row_key), ranks(both, placed(step.order_by))
-    _, same = np.unique(texts(both.drop_columns(_spans(step))), return_inverse=True)
+    _, same = np.unique(texts(both.drop_columns([*step.spans])), return_inverse=True)
     known, ends = now.num_rows, now.num_rows + sides.going.num_rows
     parts = (slice(0, known), slice(known, ends), slice(ends, None))
     here, going, coming = (_at(place, part) for part in parts)
@@ -89,12 +87,8 @@ def _at(place: Numbers, part: slice) -> Numbers:
 
 def _whole(stays: pa.Table, came: pa.Table, step: Keyed) -> pa.Table:
     """What came, and of a History the spans of what stays that are others now; with WHOLE."""
-    if not isinstance(step, History):
+    if not step.spans:
         every: Flags = np.ones(came.num_rows, dtype=np.bool_)
         return came.append_column(WHOLE, pa.array(every))
-    known = stays.select([*placing(step), *SPAN]).append_column(BEGINS, stays[step.time])
-    return chain(known, came.drop_columns([*SPAN]), step).rows
-
-
-def _spans(step: Keyed) -> list[str]:
-    return [*SPAN] if isinstance(step, History) else []
+    known = stays.select([*placing(step), *step.spans]).append_column(BEGINS, stays[step.time])
+    return chain(known, came.drop_columns([*step.spans]), step).rows

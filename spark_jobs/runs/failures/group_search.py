@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.checkpoint.notes.failing import FailingRecord
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.failures.trial import trial
-from spark_jobs.spec import Aggregate, GroupState, Tumbling
+from spark_jobs.spec import Tumbling
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.failing import FailingRecords
@@ -82,10 +82,10 @@ def _group(spec: Pipeline, entered: DataFrame) -> Column:
     """bigint over the stateful input: rows of one group have the same. As far as the keys and a
     tumbling window of the first step that groups are columns of it; else all rows are one group.
     """
-    grouping = (each for each in spec.steps if isinstance(each, Aggregate | GroupState))
+    grouping = (each for each in spec.steps if each.grouping_keys is not None)
     parts = list[Column]()
     if (step := next(grouping, None)) is not None:
-        parts += [F.col(key) for key in step.keys if key in entered.columns]
+        parts += [F.col(key) for key in step.grouping_keys or () if key in entered.columns]
         if isinstance(step.grouping_window, Tumbling):
             size = step.grouping_window.size // timedelta(microseconds=1)
             at = F.unix_micros(spec.topic.event_time)

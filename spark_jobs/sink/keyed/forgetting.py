@@ -5,7 +5,7 @@ deletion vectors: `sluice maintain`, which does it elsewhere, has no Spark.
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.root.path_forms import spark_url
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from upath import UPath
 
-    from spark_jobs.spec import Latest
 
-
-def forget(spark: SparkSession, path: UPath, step: Latest, now: datetime) -> bool:
+def forget(spark: SparkSession, path: UPath, after: timedelta, now: datetime) -> bool:
     """Forget what maintain would, in one commit a day at most. Whether there was one."""
     if not is_table(path) or not untried(table := open_table(path)):
         return False
@@ -33,7 +31,7 @@ def forget(spark: SparkSession, path: UPath, step: Latest, now: datetime) -> boo
         return False
     from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
 
-    before = (now - step.forget_deletes_after).replace(hour=0, minute=0, second=0, microsecond=0)
+    before = (now - after).replace(hour=0, minute=0, second=0, microsecond=0)
     where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
     stored = DeltaTable.forPath(spark, spark_url(path))
     if stored.toDF().where(where).isEmpty():

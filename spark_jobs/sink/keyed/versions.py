@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE, own
 
@@ -48,7 +47,7 @@ class Chained(NamedTuple):
     """Whether all of these that it has are current, or deletes."""
 
 
-def chain(versions: pa.Table, changes: pa.Table, step: History) -> Chained:
+def chain(versions: pa.Table, changes: pa.Table, step: Keyed) -> Chained:
     """The chains of these versions with these changes.
 
     `versions` are all that the table has of the keys of the changes, with the columns `placing`,

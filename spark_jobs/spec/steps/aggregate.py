@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
-from spark_jobs.spec.columns import ColumnName, Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import (
+    ColumnName,
+    Columns,
+    in_words,
+    refuse_own,
+    refuse_repeated,
+    refuse_unknown,
+)
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
+from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
 
@@ -28,6 +37,8 @@ class Aggregate(StepBase):
     Without a window a group is never final, so the output mode must be update or complete.
     """
 
+    operator: ClassVar = "spark_jobs.steps.aggregate:AggregateOperator"
+    canonical: ClassVar = "spark_jobs.steps.canonical.aggregate:all_at_once"
     kind: Literal["aggregate"] = "aggregate"
     window: Window | None = None
     """the window of the event time, if any"""
@@ -103,6 +114,15 @@ class Aggregate(StepBase):
         return (*(("window_start", "window_end") if self.window else ()), *self.keys)
 
     @property
+    def described(self) -> str:
+        measures = ", ".join(f"`{name}` = `{sql}`" for name, sql in self.measures.items())
+        groups = (
+            " and ".join(filter(None, [str(self.window or ""), in_words(self.keys)]))
+            or "all rows together"
+        )
+        return f"for every {groups}: {measures}"
+
+    @property
     def evicted_by(self) -> EvictedBy:
         return "watermark" if self.window else "nothing"
 
@@ -115,14 +135,31 @@ class Aggregate(StepBase):
         return self.group
 
     @property
+    def aggregates(self) -> dict[str, Expression]:
+        return self.measures
+
+    @property
+    def counted_by(self) -> str | None:
+        # In sliding windows a record is in several, and may be late for some of them.
+        return None if isinstance(self.window, Sliding) else self.counts
+
+    @property
+    def grouping_keys(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        return self.group
+
+    @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="groups", drops_duplicates=False, only_fewer=False, several_per_key=False
         )
-
-    @property
-    def logic(self) -> None:
-        return None
 
     @property
     def grouping_window(self) -> Window | None:
@@ -131,14 +168,6 @@ class Aggregate(StepBase):
     @property
     def late_after(self) -> timedelta | None:
         return self.window.first_end_after if self.window else None
-
-    @property
-    def endless(self) -> bool:
-        return False
-
-    @property
-    def needs_rocksdb(self) -> bool:
-        return False
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.group
@@ -160,6 +189,15 @@ class Aggregate(StepBase):
         }
         return {name: from_ for name, from_ in found.items() if from_}
 
+    def carried(
+        self,
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],
+        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+    ) -> dict[str, Known]:
+        kept = {name: each for name, each in known.items() if name in self.keys}
+        return kept | {name: measured(sql) for name, sql in self.measures.items()}
+
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
 
@@ -172,6 +210,32 @@ class Aggregate(StepBase):
                 f"Spark would evict groups by {time}, and drop their late rows",
                 "Group by a window, or by a copy: begin with a Transform that is SELECT *, "
                 f"{time} AS same_time FROM rows",
+            )
+
+    def refuse_mode(self, mode: str, *, first: bool) -> None:
+        session = isinstance(self.window, Session)
+        if mode == "append" and self.window is None:
+            refuse(
+                "output_mode",
+                mode,
+                "append writes a group when it is final, and a group without a window is never "
+                "final",
+                "Use update or complete, or give the Aggregate a window",
+            )
+        if mode == "append" and session and first:
+            refuse(
+                "steps",
+                "session",
+                "a late row can create a second session after Spark wrote the first",
+                "Put a Deduplicate before the Aggregate: it drops late rows and duplicates",
+            )
+        if mode == "update" and session:
+            refuse(
+                "output_mode",
+                mode,
+                "a growing session changes its window, and Spark does not support session windows "
+                "in update mode",
+                "Use append: it writes a session when the session has ended",
             )
 
     def unranged(self, ranges: Ranges) -> str | None:

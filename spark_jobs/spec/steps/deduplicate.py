@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
-from spark_jobs.spec.columns import Columns, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import Columns, in_words, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+
+KEPT_UNTIL: Final = {
+    "watermark": "keys are kept until the watermark passes their event time plus the delay",
+    "event_time": "keys are kept until the watermark passes their event time",
+    "for_ever": "keys are kept for ever",
+}
 
 
 class Deduplicate(StepBase):
@@ -27,6 +32,8 @@ class Deduplicate(StepBase):
     for_ever    always: Spark's dropDuplicates. The spec must set state.budget_rows.
     """
 
+    operator: ClassVar = "spark_jobs.steps.deduplicate:DeduplicateOperator"
+    canonical: ClassVar = "spark_jobs.steps.canonical.deduplicate:all_at_once"
     kind: Literal["deduplicate"] = "deduplicate"
     keys: tuple[str, ...] = Described(min_length=1)
     """the columns of the key: rows with equal keys are duplicates; ('*',) for all columns"""
@@ -48,6 +55,11 @@ class Deduplicate(StepBase):
         return self.keys == ("*",)
 
     @property
+    def described(self) -> str:
+        key = "columns are all equal" if self.whole_row else f"{in_words(self.keys)} are equal"
+        return f"drop duplicates: rows whose {key} ({KEPT_UNTIL[self.scope]})"
+
+    @property
     def evicted_by(self) -> EvictedBy:
         return "nothing" if self.scope == "for_ever" else "watermark"
 
@@ -56,8 +68,12 @@ class Deduplicate(StepBase):
         return 1
 
     @property
-    def update_key(self) -> None:
-        return None
+    def remembers(self) -> bool:
+        return True
+
+    @property
+    def keeps_rows(self) -> bool:
+        return True
 
     @property
     def balance(self) -> Balance:
@@ -66,24 +82,8 @@ class Deduplicate(StepBase):
         )
 
     @property
-    def logic(self) -> None:
-        return None
-
-    @property
-    def grouping_window(self) -> None:
-        return None
-
-    @property
     def late_after(self) -> timedelta:
         return timedelta()
-
-    @property
-    def endless(self) -> bool:
-        return False
-
-    @property
-    def needs_rocksdb(self) -> bool:
-        return False
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys
@@ -127,6 +127,3 @@ class Deduplicate(StepBase):
     def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
         # An accepted copy is kept before a late one, so a late record changes its own row alone.
         return positions
-
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
-        return position

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from typing import Final, Literal, Self
+from datetime import timedelta
+from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
 from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.stateless import Stateless
-from spark_jobs.spec.steps.step import Balance
+from spark_jobs.spec.steps.step import Balance, StepBase
 
 COMPARABLE: Final = re.compile(
     r"(tinyint|smallint|int|bigint|decimal\(.*\)|date|timestamp|timestamp_ntz|string)"
@@ -22,7 +21,7 @@ COMPARABLE: Final = re.compile(
 """Types whose values Spark, Arrow and delta-rs order alike: double has NaN and -0.0."""
 
 
-class Following(Stateless):
+class Following(StepBase):
     """The last step of a pipeline whose table follows a key. It keeps no state in Spark: what it
     remembers is in the table.
     """
@@ -47,6 +46,33 @@ class Following(Stateless):
             refuse("order_by", both, "a key's changes have one value in it", "Leave it out")
         return self
 
+    spans: ClassVar[tuple[str, ...]] = ()
+    """The columns that it adds, where a row is valid for a while."""
+    parted_by: ClassVar[tuple[str, ...]] = ()
+    """Those of its own columns that part the table."""
+
+    @property
+    @abstractmethod
+    def commits(self) -> str:
+        """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
+        imported where batches are committed.
+        """
+
+    canonical_of_keys: ClassVar[str]
+    """The function (changes, known, step) that gives the rows of keys where all of their changes
+    are there at once, as module:name, likewise. `known` are the table's rows.
+    """
+
+    @property
+    def time(self) -> str:
+        """The column with a change's time."""
+        return self.order_by[0]
+
+    @property
+    def forgets_after(self) -> timedelta | None:
+        """How long the table remembers a delete; None where a delete leaves nothing behind."""
+        return None
+
     @property
     @abstractmethod
     def row_key(self) -> tuple[str, ...]:
@@ -70,14 +96,14 @@ class Following(Stateless):
         return tuple(dict.fromkeys(name for names in self.compared.values() for name in names))
 
     @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False
         )
-
-    @property
-    def logic(self) -> None:
-        return None
 
     def columns_after(self, columns: Columns) -> Columns:
         for field, names in self.compared.items():
@@ -89,6 +115,3 @@ class Following(Stateless):
 
     def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
-
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
-        return position

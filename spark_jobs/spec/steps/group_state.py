@@ -4,23 +4,31 @@ state.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
-from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import Columns, in_words, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
 from spark_jobs.spec.topic import Field
 
 MOST_BUCKETS = 10_000
 """Each batch visits every bucket, at some tenths of a millisecond each."""
+
+
+CLOCKS: Final = {
+    "none": "without timers",
+    "event": "timers by event time",
+    "processing": "timers by processing time",
+}
 
 
 class GroupState(StepBase):
@@ -39,6 +47,7 @@ class GroupState(StepBase):
     its timers.
     """
 
+    operator: ClassVar = "spark_jobs.steps.group_state:GroupStateOperator"
     kind: Literal["group_state"] = "group_state"
     form: Literal["row", "pandas", "apply", "buckets"] = "row"
     """row: transformWithState, row by row; pandas: transformWithStateInPandas, frame by frame;
@@ -201,6 +210,14 @@ class GroupState(StepBase):
         return tuple(field.name for field in self.output)
 
     @property
+    def described(self) -> str:
+        buckets = f", in {self.buckets:,} buckets" if self.buckets else ""
+        return (
+            f"for every {in_words(self.keys)}{buckets}: `{self.processor}` in logic.py, "
+            f"{CLOCKS[self.time_mode]}; output columns {in_words(self.output_columns)}"
+        )
+
+    @property
     def evicted_by(self) -> EvictedBy:
         match self.time_mode:
             case "event":
@@ -220,6 +237,18 @@ class GroupState(StepBase):
         return self.keys
 
     @property
+    def grouping_keys(self) -> tuple[str, ...]:
+        return self.keys
+
+    @property
+    def remembers(self) -> bool:
+        return True
+
+    @property
+    def by_code(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=False, several_per_key=True
@@ -228,10 +257,6 @@ class GroupState(StepBase):
     @property
     def logic(self) -> str:
         return self.processor
-
-    @property
-    def grouping_window(self) -> None:
-        return None
 
     @property
     def late_after(self) -> timedelta | None:
@@ -260,8 +285,33 @@ class GroupState(StepBase):
     def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
         return {}
 
+    def carried(
+        self,
+        known: Mapping[str, Known],  # noqa: ARG002 - as the other steps
+        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
+        yielded: Callable[[Field], Known],
+    ) -> dict[str, Known]:
+        return {field.name: yielded(field) for field in self.output}
+
     def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
         return self.event_time
+
+    def refuse_mode(self, mode: str, *, first: bool) -> None:  # noqa: ARG002 - as the other steps
+        if mode == "complete":
+            refuse(
+                "output_mode",
+                mode,
+                "Spark does not keep the whole result of a GroupState",
+                "Use append or update",
+            )
+        missing = [key for key in self.keys if key not in self.output_columns]
+        if mode == "update" and missing:
+            refuse(
+                "GroupState.output",
+                missing,
+                "a row replaces the last row of its key, and output lacks these keys",
+                "Add the keys to output, or use append",
+            )
 
     def unranged(self, ranges: Ranges) -> str | None:
         if self.time_mode != "event":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
-from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.columns import Columns, in_words
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed
 from spark_jobs.spec.steps.following import Following
@@ -26,14 +26,29 @@ class History(Following):
     overlap.
     """
 
+    operator: ClassVar = "spark_jobs.steps.history:HistoryOperator"
+    canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.history:chained"
     kind: Literal["history"] = "history"
+    spans: ClassVar = SPAN
+    parted_by: ClassVar = (CURRENT,)  # what has ended is seldom written again
     valid_from: str | None = None
     """the column with a change's time. Default: the first of order_by"""
 
     @property
     def time(self) -> str:
-        """The column from whose values spans are made."""
         return self.valid_from or self.order_by[0]
+
+    @property
+    def described(self) -> str:
+        gone = f"; the last one ends where `{self.deletes}`" if self.deletes else ""
+        return (
+            f"keep every version of the row of each {in_words(self.keys)}, by "
+            f"{in_words(self.order_by)}, valid from {self.time}{gone}"
+        )
+
+    @property
+    def commits(self) -> str:
+        return "spark_jobs.sink.keyed.chains:extend"
 
     @property
     def row_key(self) -> tuple[str, ...]:

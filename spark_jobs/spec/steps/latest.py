@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
+from spark_jobs.spec.columns import in_words
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
@@ -20,6 +21,8 @@ class Latest(Following):
     It keeps no state in Spark: what it remembers is in the table.
     """
 
+    operator: ClassVar = "spark_jobs.steps.latest:LatestOperator"
+    canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.latest:latest_rows"
     kind: Literal["latest"] = "latest"
     missing: Literal["null", "keep"] = "null"
     """whether a null in a change is the row's, or the row keeps its value"""
@@ -40,8 +43,26 @@ class Latest(Following):
         return self
 
     @property
+    def described(self) -> str:
+        gone = f"; a row goes where `{self.deletes}`" if self.deletes else ""
+        return (
+            f"keep the newest row of each {in_words(self.keys)}, by {in_words(self.order_by)}{gone}"
+        )
+
+    @property
     def highest_decides(self) -> bool:
         return self.missing == "null"
+
+    @property
+    def commits(self) -> str:
+        keyed = "spark_jobs.sink.keyed"
+        return (
+            f"{keyed}.commit:follow" if self.missing == "null" else f"{keyed}.folds:follow_partial"
+        )
+
+    @property
+    def forgets_after(self) -> timedelta:
+        return self.forget_deletes_after
 
     @property
     def row_key(self) -> tuple[str, ...]:

@@ -1,10 +1,13 @@
 """The facts that every step declares, without Spark. Its Spark code is in spark_jobs/steps."""
 
+# ruff: noqa: ARG002 - the answers of a step without state need no arguments
+
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
@@ -14,6 +17,8 @@ from spark_jobs.spec.model import Model
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
+from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -33,28 +38,44 @@ class Balance(NamedTuple):
     """
 
 
-class StepBase(Model):
-    """The base of all steps.
+Known = TypeVar("Known")
 
-    Its members are abstract, so a step class without one of them cannot be constructed.
+
+class StepBase(Model):
+    """The base of all steps, with the answers of a step without state. What is abstract has no such
+    answer, so a step class without it cannot be constructed.
+    """
+
+    operator: ClassVar[str]
+    """The class that runs it in Spark (steps/operator.py), as module:name. It is imported where
+    Spark runs.
+    """
+    canonical: ClassVar[str | None] = None
+    """The function that gives its rows where all records are there at once, likewise
+    (steps/canonical/chain.py). None of a step that is no batch query.
     """
 
     @property
     @abstractmethod
+    def described(self) -> str:
+        """What it does, as a sentence in Markdown without a stop."""
+
+    @property
     def evicted_by(self) -> EvictedBy:
         """What removes rows from the state."""
+        return "nothing"
 
     @property
-    @abstractmethod
     def rows_per_record(self) -> int:
         """The most rows of state that one record can create; 0 without state."""
+        return 0
 
     @property
-    @abstractmethod
     def update_key(self) -> tuple[str, ...] | None:
         """The output columns by which update mode merges into the table; () for a single row; None:
         no update mode.
         """
+        return None
 
     @property
     @abstractmethod
@@ -62,46 +83,92 @@ class StepBase(Model):
         """How the account balances the step."""
 
     @property
-    @abstractmethod
-    def logic(self) -> str | None:
-        """The name in the pipeline's logic.py that the step runs, if any."""
+    def aggregates(self) -> dict[str, Expression]:
+        """Output column -> the SQL aggregate that computes it; nothing of a step without such."""
+        return {}
 
     @property
-    @abstractmethod
+    def counted_by(self) -> str | None:
+        """The output column that counts each record that entered in one row, if there is one."""
+        return None
+
+    @property
+    def grouping_keys(self) -> tuple[str, ...] | None:
+        """The input's columns by which it groups rows, beside grouping_window; None if each row
+        that leaves is made of one that entered.
+        """
+        return None
+
+    @property
+    def condition(self) -> str | None:
+        """SQL over the input, if the step is no more than this condition of its rows."""
+        return None
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a row that leaves may depend on rows of earlier batches: by state in Spark, or by
+        the table.
+        """
+        return False
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether each row that leaves is one that entered, with all its columns as they were."""
+        return False
+
+    @property
+    def by_code(self) -> bool:
+        """Whether the pipeline's code keeps its state: how far back a row looks, and until when
+        rows of a time come, only ranges.context and ranges.settle say.
+        """
+        return False
+
+    @property
+    def row_key(self) -> tuple[str, ...] | None:
+        """The columns that identify an output row; None if a row is what all its columns say."""
+        return None
+
+    @property
+    def logic(self) -> str | None:
+        """The name in the pipeline's logic.py that the step runs, if any."""
+        return None
+
+    @property
     def grouping_window(self) -> Window | None:
         """The window of the event time by which it groups, if any: it closes when the watermark
         passes its end.
         """
+        return None
 
     @property
-    @abstractmethod
     def late_after(self) -> timedelta | None:
         """A record whose event time is at least so far behind the watermark is late for certain, if
         this is the first stateful step; None if there is no such time.
         """
+        return None
 
     @property
-    @abstractmethod
     def endless(self) -> bool:
         """Whether Spark plans no-data batches for ever, so that an availableNow run would
         not end.
         """
+        return False
 
     @property
-    @abstractmethod
     def needs_rocksdb(self) -> bool:
         """Whether Spark runs the step only with the RocksDB state store."""
+        return False
 
     @property
     def sql_texts(self) -> tuple[SqlText, ...]:
         """All Spark SQL in the step's fields."""
         return sql_texts(self)
 
-    @abstractmethod
     def state_key(self, columns: Columns) -> Columns:
         """The columns of the state's key, given the input's; () without state, None where only
         Spark can resolve them.
         """
+        return ()
 
     @abstractmethod
     def columns_after(self, columns: Columns) -> Columns:
@@ -125,6 +192,17 @@ class StepBase(Model):
         Only what is known without Spark, and without reading the pipeline's code.
         """
 
+    def carried(
+        self,
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],  # of the measure's SQL
+        yielded: Callable[[Field], Known],
+    ) -> dict[str, Known]:
+        """Output column -> what is known of it, given the same of the input; nothing of a column
+        that neither carries on an input column nor is declared.
+        """
+        return dict(known)
+
     @abstractmethod
     def time_after(self, event_time: str | None) -> str | None:
         """The output's event-time column, given the input's; None where the output has none."""
@@ -134,23 +212,28 @@ class StepBase(Model):
         has it among them.
         """
 
-    @abstractmethod
+    def refuse_mode(self, mode: str, *, first: bool) -> None:
+        """Refuse an output mode that cannot write its rows. `first`: whether no step with state is
+        before it.
+        """
+
     def unranged(self, ranges: Ranges) -> str | None:
         """Why a range of its output cannot be computed by itself; None if it can."""
+        return None
 
-    @abstractmethod
     def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         """The positions of the input rows on which the output rows at these positions depend.
 
         `delay` is the watermark's.
         """
+        return positions
 
-    @abstractmethod
     def touched(self, positions: Times, ranges: Ranges) -> Times:
         """The positions of the output rows that may change with an input row at these positions."""
+        return positions
 
-    @abstractmethod
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         """The position of the output's rows, given that of the input's; None where only
         `ranges.by` can say it.
         """
+        return position

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, Self
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -13,11 +14,11 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
-from spark_jobs.spec.steps.stateless import Stateless
-from spark_jobs.spec.steps.step import Balance
+from spark_jobs.spec.steps.step import Balance, Known, StepBase
+from spark_jobs.spec.topic import Field
 
 
-class Transform(Stateless):
+class Transform(StepBase):
     """A step without state: a filter, a SQL query or a function. In SQL the input is the table
     `rows`.
 
@@ -26,6 +27,8 @@ class Transform(Stateless):
     step the rows have no such column.
     """
 
+    operator: ClassVar = "spark_jobs.steps.transform:TransformOperator"
+    canonical: ClassVar = "spark_jobs.steps.transform:all_at_once"
     kind: Literal["transform"] = "transform"
     where: Expression | None = Described(default=None, min_length=1)
     """a Spark SQL condition: keep the rows for which it is true"""
@@ -50,6 +53,20 @@ class Transform(Stateless):
         return self
 
     @property
+    def described(self) -> str:
+        if self.where:
+            return f"keep rows where `{self.where}`"
+        return f"`{self.sql}`" if self.sql else f"`{self.function}` in logic.py"
+
+    @property
+    def condition(self) -> str | None:
+        return self.where
+
+    @property
+    def keeps_rows(self) -> bool:
+        return self.where is not None
+
+    @property
     def balance(self) -> Balance:
         only_fewer = (
             self.where is not None
@@ -71,11 +88,16 @@ class Transform(Stateless):
     def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
         return origins if self.where else {}
 
+    def carried(
+        self,
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
+        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+    ) -> dict[str, Known]:
+        return dict(known) if self.where else {}
+
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
-
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
-        return None
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
         return position if self.where else None

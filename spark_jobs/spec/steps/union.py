@@ -1,8 +1,8 @@
 """The union of all steps. Each is a declaration in a file of spec/steps/, whose step.py has the
 facts that every step must declare.
 
-A new one joins Stateful here, or Step if it keeps no state, and gets an operator in
-steps/operators.py. mypy and tests/unit/test_steps.py name what is missing.
+A new one joins Stateful here, or Step if it keeps no state. tests/unit/test_step_facts.py names the
+facts that are missing.
 """
 
 from __future__ import annotations

@@ -6,28 +6,41 @@ GroupState is no batch query (repair/compute/replay.py): the steps before it and
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, assert_never
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pyspark.sql import Observation
 
-from spark_jobs.analysis.rounding import deciding
-from spark_jobs.spec import Aggregate, Deduplicate, GroupState, History, Latest, Transform
-from spark_jobs.steps import transform
-from spark_jobs.steps.aggregate import grouped
-from spark_jobs.steps.canonical.deduplicate import arrival, canonical
-from spark_jobs.steps.canonical.rounding import with_moved
 from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.union import Step
 
 Counted = dict[int, Observation]
 """Index of a Deduplicate -> its reused_keys and ambiguous_copies. `get` waits until an action has
 computed its rows.
 """
+
+
+class Given(NamedTuple):
+    """What a step is given besides its rows and its declaration."""
+
+    spec: Pipeline
+    at: int
+    """The step's index in the spec."""
+    event_time: str
+    """The rows' column with it; empty if they have none."""
+    counted: Counted | None
+    moved: bool
+
+
+def of_step(rows: DataFrame, step: Step, given: Given) -> DataFrame:
+    """One step's canonical rows; with the column kafka if it keeps the rows that enter it."""
+    assert step.canonical, f"a {step.kind} is no batch query"
+    return cast("DataFrame", resolve_name(step.canonical)(rows, step, given))
 
 
 def canonical_output(
@@ -51,26 +64,7 @@ def canonical_output(
     until = len(spec.steps) if until is None else until
     time = event_time(spec, first)
     for index, step in enumerate(spec.steps[first:until], first):
-        match step:
-            case Deduplicate():
-                seen = Observation() if counted is not None and step.scope == "watermark" else None
-                if counted is not None and seen is not None:
-                    counted[index] = seen
-                delay = spec.watermark_delay or timedelta()
-                rows = canonical(rows, step, time, delay, arrival(rows), seen).drop(KAFKA)
-            case Aggregate():
-                given = rows.drop(KAFKA)
-                rows = grouped(given, step, time)
-                if moved and index == deciding(spec):
-                    rows = grouped(given, with_moved(given, step, rows.schema), time)
-            case Transform():
-                rows = transform.apply(rows.drop(KAFKA), step, spec.name)
-            case GroupState():
-                raise AssertionError("a GroupState runs in a query of its own")
-            case Latest() | History():
-                raise AssertionError("a table that follows a key has no ranges")
-            case _:
-                assert_never(step)
+        rows = of_step(rows, step, Given(spec, index, time, counted, moved)).drop(KAFKA)
         time = step.time_after(time) or ""
     # Spark looks for observations in the plan as it was given, and there a Transform's SQL has the
     # name of a view: without another node on top, `Observation.get` would wait for ever.
@@ -87,9 +81,5 @@ def event_time(spec: Pipeline, index: int) -> str:
 
 def next_group_state(spec: Pipeline, first: int) -> int:
     """The index of the first GroupState from the step `first` on; len(steps) if there is none."""
-    found = (
-        index
-        for index, step in enumerate(spec.steps)
-        if index >= first and isinstance(step, GroupState)
-    )
+    found = (index for index, step in enumerate(spec.steps) if index >= first and step.by_code)
     return next(found, len(spec.steps))

@@ -9,13 +9,26 @@ docs/repairs.md promises instead.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.spec import Deduplicate
 from spark_jobs.values.own_columns import KAFKA, own
 
+if TYPE_CHECKING:
+    from spark_jobs.steps.canonical.chain import Given
+
 _ROW, _COPIES, _FOUND, _COPY = (own(name) for name in ("row", "copies", "found", "copy"))
+
+
+def all_at_once(rows: DataFrame, step: Deduplicate, given: Given) -> DataFrame:
+    """The rows that it keeps, counted where its scope is watermark."""
+    seen = Observation() if given.counted is not None and step.scope == "watermark" else None
+    if given.counted is not None and seen is not None:
+        given.counted[given.at] = seen
+    delay = given.spec.watermark_delay or timedelta()
+    return canonical(rows, step, given.event_time, delay, arrival(rows), seen)
 
 
 def canonical(

@@ -1,0 +1,206 @@
+"""Each step is asked each fact: the base's answer, that of a step without state, is right for it or
+it has its own.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic_core import PydanticCustomError
+
+from spark_jobs.spans.position import Position
+from spark_jobs.spans.span import Span
+from spark_jobs.spec import History, Latest, Ranges, Tumbling
+from spark_jobs.spec.origin import Origin
+from spark_jobs.spec.steps.following import Following
+from spark_jobs.spec.steps.step import Balance, StepBase
+from spark_jobs.spec.steps.union import Step
+from tests.unit.test_steps import EXAMPLES, STEPS
+
+COLUMNS = ("id", "at", "shop", "amount")
+TYPES = {"id": "string", "at": "timestamp", "shop": "string", "amount": "bigint"}
+ORIGINS = {name: (Origin(name, "identity"),) for name in COLUMNS}
+SPANS = {"valid_from": "timestamp", "valid_to": "timestamp", "current": "boolean"}
+OF_WINDOW = (Origin("at", "transformation"),)
+HOUR = timedelta(hours=1)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SPAN = Span(NOON, NOON + HOUR)
+RANGES = Ranges(by="at", context="30 minutes")
+AT = Position("at")
+BY_KEY = "a change of any time may decide what a {} has of its key"
+
+
+def _ago(before: float, behind: float = 0) -> Span:
+    return Span(NOON - HOUR * before, NOON + HOUR * (1 + behind))
+
+
+def _refused(ask: Callable[..., None], *given: Any, **more: Any) -> str | None:
+    """The field that is refused; None if none is."""
+    try:
+        ask(*given, **more)
+    except PydanticCustomError as error:
+        return str((error.context or {})["field"])
+    return None
+
+
+ASKED: dict[str, Callable[[Step], Any]] = {
+    "state_key": lambda step: step.state_key(COLUMNS),
+    "columns_after": lambda step: step.columns_after(COLUMNS),
+    "types_after": lambda step: step.types_after(TYPES),
+    "origins_after": lambda step: step.origins_after(ORIGINS, "at"),
+    "carried": lambda step: step.carried(TYPES, str.upper, lambda field: f"yields {field.name}"),
+    "time_after": lambda step: step.time_after("at"),
+    "refuse_time": lambda step: _refused(step.refuse_time, "shop", "append"),
+    "refuse_mode": lambda step: _refused(step.refuse_mode, "complete", first=True),
+    "unranged": lambda step: step.unranged(RANGES),
+    "needed": lambda step: step.needed(SPAN, HOUR * 2, RANGES),
+    "touched": lambda step: step.touched(SPAN, RANGES),
+    "position_after": lambda step: step.position_after(AT, RANGES),
+    "sql_texts": lambda step: [each.text for each in step.sql_texts],
+}
+"""How a fact is asked that is more than an attribute."""
+
+PLACED = {"keys": ("id",), "order_by": ("at",)}
+NONE, FALSE = (None,) * 6, (False,) * 6
+# fmt: off
+SAID: dict[str, tuple[Any, ...]] = {
+    # fact: deduplicate, aggregate, group_state, latest, history, transform
+    "operator": (
+        "spark_jobs.steps.deduplicate:DeduplicateOperator",
+        "spark_jobs.steps.aggregate:AggregateOperator",
+        "spark_jobs.steps.group_state:GroupStateOperator",
+        "spark_jobs.steps.latest:LatestOperator",
+        "spark_jobs.steps.history:HistoryOperator",
+        "spark_jobs.steps.transform:TransformOperator",
+    ),
+    "canonical": (
+        "spark_jobs.steps.canonical.deduplicate:all_at_once",
+        "spark_jobs.steps.canonical.aggregate:all_at_once",
+        None,
+        None,
+        None,
+        "spark_jobs.steps.transform:all_at_once",
+    ),
+    "described": (
+        "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
+        "their event time plus the delay)",
+        "for every 1 hour and `shop`: `sales` = `count(*)`, `turnover` = `sum(amount)`",
+        "for every `shop`: `Shops` in logic.py, timers by event time; output columns `shop`",
+        "keep the newest row of each `id`, by `at`",
+        "keep every version of the row of each `id`, by `at`, valid from at",
+        "keep rows where `amount > 0`",
+    ),
+    "evicted_by": ("watermark", "watermark", "watermark", "nothing", "nothing", "nothing"),
+    "rows_per_record": (1, 1, 4, 0, 0, 0),
+    "update_key": (None, ("window_start", "window_end", "shop"), ("shop",), None, None, None),
+    "balance": (
+        Balance("rows", drops_duplicates=True, only_fewer=True, several_per_key=False),
+        Balance("groups", drops_duplicates=False, only_fewer=False, several_per_key=False),
+        Balance("rows", drops_duplicates=False, only_fewer=False, several_per_key=True),
+        *[Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False)] * 3,
+    ),
+    "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}),
+    "counted_by": (None, "sales", None, None, None, None),
+    "grouping_keys": (None, ("shop",), ("shop",), None, None, None),
+    "condition": (None, None, None, None, None, "amount > 0"),
+    "remembers": (True, True, True, True, True, False),
+    "keeps_rows": (True, False, False, False, False, True),
+    "by_code": (False, False, True, False, False, False),
+    "row_key": (
+        None,
+        ("window_start", "window_end", "shop"),
+        None,
+        ("id",),
+        ("id", "at"),
+        None,
+    ),
+    "logic": (None, None, "Shops", None, None, None),
+    "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None),
+    "late_after": (timedelta(), HOUR, timedelta(), None, None, None),
+    "endless": FALSE,
+    "needs_rocksdb": (False, False, True, False, False, False),
+    "sql_texts": ([], ["count(*)", "sum(amount)"], [], [], [], ["amount > 0"]),
+    "state_key": (("id",), ("window_start", "window_end", "shop"), ("shop",), (), (), ()),
+    "columns_after": (
+        COLUMNS,
+        ("window_start", "window_end", "shop", "sales", "turnover"),
+        ("shop",),
+        COLUMNS,
+        (*COLUMNS, "valid_from", "valid_to", "current"),
+        COLUMNS,
+    ),
+    "types_after": (TYPES, *[{"shop": "string"}] * 2, TYPES, TYPES | SPANS, TYPES),
+    "origins_after": (
+        ORIGINS,
+        {
+            "shop": ORIGINS["shop"],
+            "turnover": (Origin("amount", "aggregation"),),
+            "window_start": OF_WINDOW,
+            "window_end": OF_WINDOW,
+        },
+        {},
+        ORIGINS,
+        ORIGINS | dict.fromkeys(("valid_from", "valid_to"), (Origin("at", "aggregation"),)),
+        ORIGINS,
+    ),
+    "carried": (
+        TYPES,
+        {"shop": "string", "sales": "COUNT(*)", "turnover": "SUM(AMOUNT)"},
+        {"shop": "yields shop"},
+        *[TYPES] * 3,
+    ),
+    "time_after": ("at", None, None, None, None, "at"),
+    "refuse_time": (None, "Aggregate.keys", None, None, None, None),
+    "refuse_mode": (None, None, "output_mode", None, None, None),
+    "unranged": (None, None, None, BY_KEY.format("Latest"), BY_KEY.format("History"), None),
+    "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0)),
+    "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0)),
+    "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT),
+}
+OF_KEYS: dict[str, tuple[Any, ...]] = {
+    # fact: latest, history
+    "spans": ((), ("valid_from", "valid_to", "current")),
+    "parted_by": ((), ("current",)),
+    "commits": ("spark_jobs.sink.keyed.commit:follow", "spark_jobs.sink.keyed.chains:extend"),
+    "canonical_of_keys": (
+        "spark_jobs.steps.canonical.latest:latest_rows",
+        "spark_jobs.steps.canonical.history:chained",
+    ),
+    "time": ("at", "at"),
+    "forgets_after": (timedelta(days=30), None),
+    "highest_decides": (True, True),
+    "compared": (PLACED, PLACED | {"valid_from": ("at",)}),
+    "placed": (("id", "at"),) * 2,
+}
+# fmt: on
+
+
+def test_each_fact_of_a_step_is_asked_here():
+    named = {*vars(StepBase), *StepBase.__annotations__}
+    facts = {name for name in named if not name.startswith("_")}
+    of_pydantic = {name for name in facts if name.startswith("model_")}
+    assert facts - of_pydantic == set(SAID)
+    assert ASKED.keys() <= SAID.keys()
+
+
+@pytest.mark.parametrize("fact", SAID)
+@pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
+def test_a_step_answers_as_the_table_says(kind, fact):
+    step = EXAMPLES[kind]
+    ask = ASKED.get(fact, lambda step: getattr(step, fact))
+    place = ("deduplicate", "aggregate", "group_state", "latest", "history", "transform")
+    assert ask(step) == SAID[fact][place.index(step.kind)]
+
+
+def test_each_fact_of_a_step_that_follows_a_key_is_asked_here():
+    own = {*vars(Following), *Following.__annotations__} - Following.model_fields.keys()
+    assert {name for name in own if not name.startswith(("_", "model_"))} - SAID.keys() == set(
+        OF_KEYS
+    )
+
+
+@pytest.mark.parametrize("fact", OF_KEYS)
+@pytest.mark.parametrize(("place", "kind"), [*enumerate((Latest, History))])
+def test_a_step_that_follows_a_key_answers_as_the_table_says(place, kind, fact):
+    assert getattr(EXAMPLES[kind], fact) == OF_KEYS[fact][place]
