@@ -20,12 +20,12 @@ from spark_jobs.spec.columns import (
     refuse_repeated,
     refuse_unknown,
 )
+from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
-from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
 

@@ -14,11 +14,11 @@ from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns, in_words, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
-from spark_jobs.spec.topic import Field
 
 MOST_BUCKETS = 10_000
 """Each batch visits every bucket, at some tenths of a millisecond each."""

@@ -13,12 +13,12 @@ from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import Model
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.topic import Field
 from spark_jobs.spec.windows import Window
 
 EvictedBy = Literal["watermark", "processor", "nothing"]

@@ -10,12 +10,12 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
 from spark_jobs.spec.steps.step import Balance, Known, StepBase
-from spark_jobs.spec.topic import Field
 
 
 class Transform(StepBase):
