@@ -14,6 +14,7 @@ from spark_jobs.draft.registered_topic import keep_schemas
 from spark_jobs.errors import RegistryRefused
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
+from spark_jobs.schemas import schema as schemas
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Avro
@@ -78,12 +79,12 @@ def test_what_is_kept_is_whole_without_the_registry(registry_url, ids, tmp_path)
     assert had == {numbers["avro"]: True, numbers["proto"]: True, "99999": False}
     kept = Kept(str(tmp_path), "main").schemas()
     proto, avro = kept[numbers["proto"]], kept[numbers["avro"]]
-    assert proto
+    assert isinstance(proto, schemas.Schema)
     assert proto.descriptor
     assert b"shop/common.proto" in proto.descriptor
-    assert avro
+    assert isinstance(avro, schemas.Schema)
     assert avro.kind == "AVRO"
-    assert kept["99999"] is None
+    assert kept["99999"] == "the registry has no schema 99999"
 
 
 def test_new_drafts_a_topic_by_the_schema_that_confluents_client_has_registered(

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 Row = dict[str, Any]
 Event = dict[str, Any]
+OF_REPAIRS = {"kept_aside", "outside"}
+"""Counts of a repair's account. No batch has them, so they must be 0."""
 
 
 class Announced(NamedTuple):
@@ -80,7 +82,7 @@ def _end(event: Event, batches: list[Row], start: int) -> int | None:
         if end > least and own[-1]["table_version"] is not None:
             return None
         if all(
-            count == sum(batch[name] or 0 for batch in own)
+            count == sum(batch[name] or 0 for batch in own if name not in OF_REPAIRS)
             for name, count in event["account"].items()
             if isinstance(count, int)
         ):

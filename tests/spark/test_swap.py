@@ -19,6 +19,7 @@ from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
 from spark_jobs.spans.position import Position
@@ -28,6 +29,7 @@ from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.unit.specs import pipeline
 
 Rows = list[tuple[Any, ...]]
 END = Position("window_end", "end")
@@ -291,7 +293,11 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
     with lease(UPath(path).parent / "lease", "swap") as held:
         version = replace(
-            base.at(2), Claim("r1", manifest, 2), overwriting(new, AT.sql([DAWN])), held
+            Paths(str(tmp_path), pipeline()),
+            base.at(2),
+            Claim("r1", manifest, 2),
+            overwriting(new, AT.sql([DAWN])),
+            held,
         )
     now = spark.read.format("delta").load(str(path))
     kept = [n for n in range(24) if n % 10 != 3]
