@@ -54,10 +54,11 @@ def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
 
 
 def _has_watermark(columns: JavaObject, names: Collection[str]) -> bool:
-    """Of a Seq of Catalyst's attributes: whether those that have one have these names."""
+    """Whether one of these columns, a Seq of Catalyst's attributes, has it. Other columns that have
+    it are copies of the event time: Sluice gives one watermark.
+    """
     each = (columns.apply(n) for n in range(columns.size()))
-    found = {column.name() for column in each if column.metadata().contains(WATERMARK)}
-    return bool(found) and found <= {*names}
+    return any(column.metadata().contains(WATERMARK) for column in each if column.name() in names)
 
 
 def _first(plan: JavaObject) -> JavaObject | None:

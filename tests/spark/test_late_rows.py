@@ -251,7 +251,8 @@ def test_no_transform_decides_whether_spark_drops_what_the_account_takes_for_lat
     @given(data=st.data())
     def planned_as_told(data) -> None:
         entry = data.draw(entries)
-        before = data.draw(st.sampled_from([(), (Transform(where="value > 0"),)]))
+        copied = Transform(sql="SELECT event_time AS again, * FROM rows")
+        before = data.draw(st.sampled_from([(), (Transform(where="value > 0"),), (copied,)]))
         behind = data.draw(transforms(entry.columns_after(TOPIC.columns)))
         again = data.draw(st.sampled_from([(), (Deduplicate(keys=("*",), scope="for_ever"),)]))
         behind = (*behind, *again) if isinstance(entry, Deduplicate) else behind
