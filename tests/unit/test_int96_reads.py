@@ -1,6 +1,7 @@
 """INT96: what plain Spark writes is read with its times, by each way to read that there is."""
 
 import ast
+import io
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -125,6 +126,27 @@ def test_a_file_that_is_torn_is_named(path):
         rewrite.inexact(table)
 
     assert torn.name in str(raised.value)
+
+
+def test_a_file_with_torn_pages_is_named_and_a_connection_that_breaks_is_not_torn(
+    path, monkeypatch
+):
+    table = delta.open_table(path)
+    [name, *_] = table.get_add_actions().column("path").to_pylist()
+    torn = path / rewrite.unquote(name)
+    whole = torn.read_bytes()
+    torn.write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[4 + len(whole) // 2 :])
+    with fails(TableChanged, "file_torn") as raised, parquet_files.parquet_file(torn) as file:
+        file.read()
+    assert torn.name in str(raised.value)
+
+    class Breaking(io.BytesIO):
+        def read(self, *_: object) -> bytes:
+            raise ConnectionResetError("reset by peer")
+
+    monkeypatch.setattr(type(torn), "open", lambda *_: Breaking(whole))
+    with pytest.raises(ConnectionResetError), parquet_files.parquet_file(torn):
+        pass
 
 
 def test_each_footer_is_looked_at_once(path, monkeypatch):
