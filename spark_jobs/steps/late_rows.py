@@ -7,7 +7,6 @@ watermark. Where the operator's input has none, Spark drops nothing, without a w
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
@@ -17,7 +16,6 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.chain import late_by
-from spark_jobs.values.own_columns import WINDOW
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -43,22 +41,19 @@ def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
     by = late_by(spec)
     if by is None:
         return
-    entry, column = _first(plan), spec.topic.event_time
+    entry = _first(plan)
     # The predicates themselves are not asked for: made here, they would go with each task.
     if entry is None or not _has_watermark(
-        entry.keyExpressions() if by == "key" else entry.child().output(), {column, WINDOW}
+        entry.keyExpressions() if by == "key" else entry.child().output()
     ):
         raise SpecInvalid.late_rows_enter(
-            pipeline=spec.name, step=spec.first_stateful + 1, column=column
+            pipeline=spec.name, step=spec.first_stateful + 1, column=spec.topic.event_time
         )
 
 
-def _has_watermark(columns: JavaObject, names: Collection[str]) -> bool:
-    """Whether one of these columns, a Seq of Catalyst's attributes, has it. Other columns that have
-    it are copies of the event time: Sluice gives one watermark.
-    """
-    each = (columns.apply(n) for n in range(columns.size()))
-    return any(column.metadata().contains(WATERMARK) for column in each if column.name() in names)
+def _has_watermark(columns: JavaObject) -> bool:
+    """Of a Seq of Catalyst's attributes."""
+    return any(columns.apply(n).metadata().contains(WATERMARK) for n in range(columns.size()))
 
 
 def _first(plan: JavaObject) -> JavaObject | None:

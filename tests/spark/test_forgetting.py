@@ -39,14 +39,14 @@ def keys(spark, path):
 def test_deletes_are_forgotten_where_there_are_deletion_vectors_and_no_row_has_changed(
     spark, orders
 ):
-    assert not forget(spark, orders, STEP, NOW), "maintain does it"
+    assert not forget(spark, orders, STEP.forgets_after, NOW), "maintain does it"
     spark.sql(f"ALTER TABLE delta.`{orders}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")  # fmt: skip
     before = Log.of(orders).newest
-    assert forget(spark, orders, STEP, NOW)
+    assert forget(spark, orders, STEP.forgets_after, NOW)
     assert keys(spark, orders) == ["a", "b", "c"], "c goes behind its whole day"
     assert not history.rows_changed(orders, before, Log.of(orders).newest)
     assert size_at(orders, Log.of(orders).newest)[:2] == (1, 2)
-    assert not forget(spark, orders, STEP, NOW)
+    assert not forget(spark, orders, STEP.forgets_after, NOW)
     assert Log.of(orders).newest == before + 1
 
 
