@@ -111,7 +111,8 @@ def test_a_staged_repair_is_swapped_and_proved(world, monkeypatch):
     row = repairs.one(scene.paths.root, scene.spec.name, staged["repair_id"])
     assert row is not None
     assert row["state"] == "swapped"
-    Repairs(scene).done()  # what the delivery since then found late
+    if Repairs(scene).plan("repair").late:  # of the delivery, if a test before drained it here
+        Repairs(scene).done()
     report, _ = Repairs(scene).done("verify", *_day(scene.table()))
     assert report.change is not None
     assert (report.change.added, report.change.removed, report.change.changed) == (0, 0, 0)
