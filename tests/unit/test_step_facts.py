@@ -4,6 +4,8 @@ it has its own.
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from inspect import signature
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -204,3 +206,17 @@ def test_each_fact_of_a_step_that_follows_a_key_is_asked_here():
 @pytest.mark.parametrize(("place", "kind"), [*enumerate((Latest, History))])
 def test_a_step_that_follows_a_key_answers_as_the_table_says(place, kind, fact):
     assert getattr(EXAMPLES[kind], fact) == OF_KEYS[fact][place]
+
+
+PARTIAL = EXAMPLES[Latest].model_copy(update={"missing": "keep"})
+NAMES = ("operator", "canonical", "commits", "canonical_of_keys")
+
+
+@pytest.mark.parametrize("step", [*EXAMPLES.values(), PARTIAL], ids=lambda step: step.kind)
+def test_the_code_that_a_step_names_is_there_and_takes_what_it_is_given(step):
+    """A name is a text: no import, and so neither mypy nor import-linter, finds one that is wrong."""
+    named = {name: resolve_name(text) for name in NAMES if (text := getattr(step, name, None))}
+    taken = {name: len(signature(each).parameters) for name, each in named.items()}
+    wanted = {"operator": 1, "canonical": 3, "commits": 3, "canonical_of_keys": 3}
+    assert taken == {name: wanted[name] for name in named}
+    assert ("commits" in named) == isinstance(step, Following)
