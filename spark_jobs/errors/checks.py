@@ -46,7 +46,8 @@ class CheckFailed(SluiceError):
         f"{FAILED} The counts of what was read, kept and written do not agree, and nothing is "
         "published.",
         "See which batch is off: sluice show batches {pipeline}. Look for damage: sluice doctor "
-        "{pipeline}. If it finds none, Sluice or Spark has a bug.",
+        "{pipeline}. If it finds none, Sluice or Spark has a bug: report it. To publish all the "
+        "same: sluice accept {pipeline} --check NAME --reason TEXT",
     )
     def account_failed(self, pipeline: object, count: object, failed: object) -> None: ...
 
