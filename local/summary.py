@@ -5,7 +5,7 @@ some rows.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import DeltaTable
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +15,7 @@ from rich.text import Text
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.messages.report import Account, CheckResult, Report
 from spark_jobs.messages.stages import told
+from spark_jobs.storage.answer import answer
 
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 COLOURS = {"passed": "green", "failed": "red", "broken": "red"}
@@ -86,12 +87,7 @@ def show_repairs(console: Console, repairs: Iterable[Report]) -> None:
 def show_rows(console: Console, tables: Iterable[Path], rows: int = 3) -> None:
     """Some rows of each table, read without a JVM."""
     for path in tables:
-        found = (
-            QueryBuilder()
-            .register("t", DeltaTable(path))
-            .execute(f"SELECT * FROM t LIMIT {rows}")
-            .read_all()
-        )
+        found = answer(f"SELECT * FROM t LIMIT {rows}", {"t": DeltaTable(path)})
         title = f"{found.num_rows} rows of {path.name}"
         columns = [
             [_cell(value) for value in found.column(name).to_pylist()]
