@@ -213,7 +213,7 @@ def _most(counted: Iterable[tuple[int, str]]) -> Figure:
 
 
 def _bound(name: str, value: int) -> int:
-    """What is kept: of lines the next hundred, so that a sentence more is not a change of the house."""
+    """What is kept: of lines the next hundred, so that one sentence more does not fail."""
     return -(-value // 100) * 100 if name.startswith("lines") else value
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.ops.operator_metrics import CUSTOM
-from spark_jobs.spec import GroupState, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.union import Stateful
 from spark_jobs.steps.chain import observation_name
 
@@ -73,8 +73,8 @@ class OperatorMetrics(NamedTuple):
         total = self.progress.reported.get("numRowsTotal")
         if total is None:
             return "as many keys as before"
-        if isinstance(self.step, GroupState) and self.step.buckets:
-            return f"{total:,} keys in {self.step.buckets:,} buckets"
+        if self.step.bucketed:
+            return f"{total:,} keys in {self.step.bucketed.buckets:,} buckets"
         return f"{total:,} {self.step.balance.counted_in}"
 
 

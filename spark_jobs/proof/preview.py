@@ -75,7 +75,7 @@ def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampl
 
 def _waits(step: Step) -> bool:
     """Whether it holds rows back until the watermark passes them."""
-    return step.kind in {"aggregate", "group_state"}
+    return step.grouping_keys is not None
 
 
 def _close(scratch: Scratch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Annotated, Final, Literal, Self
 
@@ -168,6 +169,18 @@ class Topic(Model):
                     f"the field {field.name} is text there, which has no parts",
                     "Read it as string, and take it apart in a Transform",
                 )
+
+    def requiring(self, names: Collection[str]) -> Topic:
+        """The topic, in which the fields with these names are required: a record without one is
+        malformed when it is decoded.
+        """
+        if all(field.required or field.name not in names for field in self.fields):
+            return self
+        fields = (
+            field.model_copy(update={"required": field.required or field.name in names})
+            for field in self.fields
+        )
+        return self.model_copy(update={"fields": tuple(fields)})
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -25,6 +25,7 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
@@ -168,6 +169,25 @@ class Aggregate(StepBase):
     @property
     def late_after(self) -> timedelta | None:
         return self.window.first_end_after if self.window else None
+
+    def with_expressions(self, was: Mapping[str, Any]) -> Self:
+        if not was["measures"]:
+            return self
+        update: dict[str, object] = {"measures": dict(was["measures"])}
+        gap = (was["window"] or {}).get("gap_sql")
+        if gap and self.window:
+            update["window"] = self.window.model_copy(update={"gap_sql": gap})
+        return self.model_copy(update=update)
+
+    def expires(
+        self,
+        variable: Variable,  # noqa: ARG002 - as the other steps
+        columns: Sequence[str],  # noqa: ARG002 - as the other steps
+        time: str | None,  # noqa: ARG002 - as the other steps
+        mode: str,
+    ) -> Expires:
+        final = self.window and mode != "complete"
+        return Expires("window_end", "watermark") if final else Expires()
 
     def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
         return self.group

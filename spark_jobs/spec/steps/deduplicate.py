@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import ClassVar, Final, Literal, Self
 
@@ -13,6 +14,7 @@ from spark_jobs.spec.columns import Columns, in_words, refuse_repeated, refuse_u
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
 
 KEPT_UNTIL: Final = {
@@ -82,8 +84,27 @@ class Deduplicate(StepBase):
         )
 
     @property
+    def distinct_by(self) -> tuple[str, ...] | None:
+        return None if self.whole_row else self.keys
+
+    @property
     def late_after(self) -> timedelta:
         return timedelta()
+
+    def expires(
+        self,
+        variable: Variable,  # noqa: ARG002 - as the other steps
+        columns: Sequence[str],  # noqa: ARG002 - as the other steps
+        time: str | None,
+        mode: str,  # noqa: ARG002 - as the other steps
+    ) -> Expires:
+        match self.scope:
+            case "watermark":
+                return Expires("expires_at", "watermark")
+            case "event_time":
+                return Expires(time or "", "watermark")
+            case "for_ever":
+                return Expires()
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys

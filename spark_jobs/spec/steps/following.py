@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar, Final, Literal, Self
 
@@ -92,7 +93,6 @@ class Following(StepBase):
 
     @property
     def placed(self) -> tuple[str, ...]:
-        """All of these."""
         return tuple(dict.fromkeys(name for names in self.compared.values() for name in names))
 
     @property
@@ -104,6 +104,64 @@ class Following(StepBase):
         return Balance(
             counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False
         )
+
+    def refuse_types(self, types: Mapping[str, str]) -> None:
+        for field, names in self.compared.items():
+            of = {name: types[name] for name in names if name in types}
+            odd = [f"{name} {kind}" for name, kind in of.items() if not COMPARABLE.fullmatch(kind)]
+            if odd:
+                refuse(
+                    f"{type(self).__name__}.{field}",
+                    odd,
+                    "Spark and Delta may compare values of this type differently",
+                    "Use a column of an integer, decimal, string, date or timestamp",
+                )
+
+    def refuse_beside(
+        self,
+        before: Sequence[StepBase],
+        after: Sequence[StepBase],
+        mode: str,
+        *,
+        several: bool,
+        undeleted: bool,
+    ) -> None:
+        name = type(self).__name__
+        if after:
+            refuse(
+                "steps",
+                after[0].kind,
+                f"the table is what a {name} makes, so nothing follows it",
+                f"Put the {name} last",
+            )
+        if others := [each.kind for each in before if each.remembers]:
+            refuse(
+                "steps",
+                others,
+                f"a {name} takes the changes as the topic has them",
+                f"Leave out the others: a {name} drops copies by itself",
+            )
+        if several:
+            refuse(
+                "topics",
+                "several",
+                "offsets of two topics have no order, and they decide between equal positions",
+                "Give each topic a pipeline of its own",
+            )
+        if mode != "append":
+            refuse(
+                "output_mode",
+                mode,
+                f"a {name} decides itself which rows it replaces",
+                "Leave output_mode out",
+            )
+        if undeleted and not self.deletes:
+            refuse(
+                f"{name}.deletes",
+                self.deletes,
+                "a tombstone says that its key is gone, and a dropped one deletes nothing",
+                "Say which records delete; or leave tombstones malformed, so that they are kept",
+            )
 
     def columns_after(self, columns: Columns) -> Columns:
         for field, names in self.compared.items():

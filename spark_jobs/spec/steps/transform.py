@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -78,6 +78,10 @@ class Transform(StepBase):
     @property
     def logic(self) -> str | None:
         return self.function
+
+    def with_expressions(self, was: Mapping[str, Any]) -> Self:
+        named = [name for name in ("where", "sql") if was[name] and getattr(self, name) is not None]
+        return self.model_copy(update={name: was[name] for name in named})
 
     def columns_after(self, columns: Columns) -> Columns:
         return columns if self.where else None
