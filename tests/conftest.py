@@ -46,6 +46,7 @@ LONGEST_FIRST = (
     "faults",
     "store",
     "airflow",
+    "seams",
     "spark",
     "simulation",
     "unit",

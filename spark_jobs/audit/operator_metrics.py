@@ -10,7 +10,7 @@ from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.ops.operator_metrics import CUSTOM
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.steps.union import Stateful
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.steps.chain import observation_name
 
 
@@ -19,7 +19,7 @@ class OperatorMetrics(NamedTuple):
 
     number: int
     """The index of its step in the spec, from 0."""
-    step: Stateful
+    step: Step
     rows_in: int
     rows_out: int
     timers_fired: int | None
@@ -34,7 +34,11 @@ class OperatorMetrics(NamedTuple):
 
     def row(self) -> dict[str, int | str | None]:
         """Its struct in the column `operators` of ops.batches."""
-        where = {"step": self.number, "kind": self.step.kind, "operatorName": self.progress.name}
+        where: dict[str, int | str | None] = {
+            "step": self.number,
+            "kind": self.step.kind,
+            "operatorName": self.progress.name,
+        }
         rows = {
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,

@@ -21,7 +21,7 @@ from spark_jobs.proof.records import Sent, append
 from spark_jobs.proof.scratch import Scratch, silent
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval, parse_duration
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal, Self, cast
 
-from pydantic import Field as Described, model_validator
+from pydantic import Field as Described, SerializeAsAny, model_validator
 
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
@@ -22,14 +22,9 @@ from spark_jobs.spec.several import Several
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
-from spark_jobs.spec.steps.step import StepBase
-from spark_jobs.spec.steps.union import (
-    Keyed,
-    Stateful,
-    Step,
-    Transform,
-    followed,
-)
+from spark_jobs.spec.steps.following import Following, followed
+from spark_jobs.spec.steps.step import Step
+from spark_jobs.spec.steps.transform import Transform
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
@@ -161,7 +156,7 @@ class Pipeline(Model):
     """topics that come later"""
     watermark_delay: Duration | None = Described(default=None, strict=False)
     """how long to wait for out-of-order events: the delay of Spark's withWatermark"""
-    steps: tuple[Step, ...] = Described(min_length=1)
+    steps: tuple[SerializeAsAny[Step], ...] = Described(min_length=1)
     """the steps that a record passes, in order"""
     output_mode: OutputMode = "append"
     """append: a row is written once, when it is final; update: a changed group is written again and
@@ -234,7 +229,7 @@ class Pipeline(Model):
             refuse("topic", type(topic).__name__, "one is a Topic", "Write topics=(ONE, TWO)")
         if isinstance(topic, Topic):
             first = next(iter(given.get("steps") or ()), None)
-            placed = first.placed if isinstance(first, StepBase) else ()
+            placed = first.placed if isinstance(first, Step) else ()
             given = given | {"topic": topic.requiring(placed)}
         if "topics" not in given or (given["topics"] == () and topic is not None):
             return given
@@ -489,7 +484,7 @@ class Pipeline(Model):
         return self.entry is not None
 
     @property
-    def keyed(self) -> Keyed | None:
+    def keyed(self) -> Following | None:
         """The step that makes the table follow a key, if there is one. It is the last one."""
         return followed(self.steps)
 
@@ -506,7 +501,7 @@ class Pipeline(Model):
         return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
 
     @property
-    def entry(self) -> Stateful | None:
+    def entry(self) -> Step | None:
         """The first stateful step, which drops late records. None where no step keeps state."""
         return next((step for step in self.steps if step.stateful), None)
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as 
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spec.steps.expires import Variable
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.table import Role
 
 BUFFERS = {

@@ -17,8 +17,7 @@ from spark_jobs.spec import Field, History, Latest, Ranges, Tumbling
 from spark_jobs.spec.origin import Origin
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
-from spark_jobs.spec.steps.step import Balance, StepBase
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Balance, Step
 from tests.unit.specs import aggregate, deduplicate, group_state
 from tests.unit.test_steps import EXAMPLES, STEPS
 
@@ -144,6 +143,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     ),
     "logic": (None, None, "Shops", None, None, None),
     "kind": ("deduplicate", "aggregate", "group_state", "latest", "history", "transform"),
+    "stateful": (True, True, True, False, False, False),
     "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",)),
     "distinct_by": (("id",), *[None] * 5),
     "needs_watermark": FALSE,
@@ -225,7 +225,7 @@ OF_KEYS: dict[str, tuple[Any, ...]] = {
 
 
 def test_each_fact_of_a_step_is_asked_here():
-    named = {*vars(StepBase), *StepBase.__annotations__}
+    named = {*vars(Step), *Step.__annotations__}
     facts = {name for name in named if not name.startswith("_")}
     of_pydantic = {name for name in facts if name.startswith("model_")}
     assert facts - of_pydantic == set(SAID)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.repair.exchange.commit import Write
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 class Compared(NamedTuple):
@@ -41,7 +41,7 @@ def whole(path: UPath, version: int) -> Base:
 
 
 def compared(
-    table: deltalake.DeltaTable, path: UPath, since: int, sides: Sides, step: Keyed
+    table: deltalake.DeltaTable, path: UPath, since: int, sides: Sides, step: Following
 ) -> Compared:
     """Hold the sides against what the table has of their keys. Raises StagingStale if that is
     neither what was compared at the version `since` nor newer.
@@ -56,7 +56,7 @@ def compared(
     return Compared(whole(path, table.version()), partial(_merge, made.rows, step))
 
 
-def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Keyed) -> pa.Table:
+def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Following) -> pa.Table:
     """All that the table has of the keys of both sides."""
     columns = arrow_schema(table)
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
@@ -69,7 +69,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Keyed) -> pa.Table:
     return rows.filter(pc.is_in(pa.array(keys[: rows.num_rows]), value_set=asked))
 
 
-def left_out(table: UPath, since: int, step: Keyed) -> int:
+def left_out(table: UPath, since: int, step: Following) -> int:
     """How many changes drains have left out behind this version, at most, because the table had a
     newer row. They are in no row, so nobody knows of which keys they are.
     """
@@ -84,7 +84,7 @@ def left_out(table: UPath, since: int, step: Keyed) -> int:
 
 
 def _merge(
-    rows: pa.Table, step: Keyed, table: deltalake.DeltaTable, said: deltalake.CommitProperties
+    rows: pa.Table, step: Following, table: deltalake.DeltaTable, said: deltalake.CommitProperties
 ) -> None:
     if not rows.num_rows:  # a merge of nothing commits nothing
         parts = table.metadata().partition_columns

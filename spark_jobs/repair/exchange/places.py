@@ -19,7 +19,7 @@ from spark_jobs.sink.keyed.versions import BEGINS, Flags, Numbers, chain, placin
 from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 class Sides(NamedTuple):
@@ -46,7 +46,7 @@ class Merging(NamedTuple):
     """
 
 
-def merging(now: pa.Table, sides: Sides, step: Keyed) -> Merging:
+def merging(now: pa.Table, sides: Sides, step: Following) -> Merging:
     """`now`: all that the table has of the keys of both sides."""
     both = pa.concat_tables([now, *sides])
     place, position = ranks(both, step.row_key), ranks(both, placed(step.order_by))
@@ -85,7 +85,7 @@ def _at(place: Numbers, part: slice) -> Numbers:
     return found
 
 
-def _whole(stays: pa.Table, came: pa.Table, step: Keyed) -> pa.Table:
+def _whole(stays: pa.Table, came: pa.Table, step: Following) -> pa.Table:
     """What came, and of a History the spans of what stays that are others now; with WHOLE."""
     if not step.spans:
         every: Flags = np.ones(came.num_rows, dtype=np.bool_)

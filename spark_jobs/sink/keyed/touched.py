@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
     from spark_jobs.spec import History
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
@@ -35,7 +35,7 @@ def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
     return pa.Table.from_batches(found, rows.projected_schema)
 
 
-def misplaced(versions: pa.Table, step: Keyed) -> dict[str, object] | None:
+def misplaced(versions: pa.Table, step: Following) -> dict[str, object] | None:
     """A key with several rows at one place, or one without a place: a person's; None without one.
     The key's columns.
     """
@@ -53,7 +53,7 @@ def _first(rows: pa.Table) -> dict[str, object]:
     return found
 
 
-def may_be(batch: pa.RecordBatch, changes: pa.Table, step: Keyed) -> pa.Array:
+def may_be(batch: pa.RecordBatch, changes: pa.Table, step: Following) -> pa.Array:
     """boolean: whether each column of the key has a value of one of the changes."""
     of_keys = (
         pc.is_in(batch[key], value_set=pc.unique(changes[key]).cast(batch[key].type))

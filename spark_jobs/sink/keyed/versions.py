@@ -20,7 +20,7 @@ from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 BEGINS: Final = own("begins")
 """When a version would begin if none were before it."""
@@ -28,7 +28,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def placing(step: Keyed) -> tuple[str, ...]:
+def placing(step: Following) -> tuple[str, ...]:
     """The columns that decide where a version is, and which stays there: no two rows of a table
     have equal ones of `step.row_key`.
     """
@@ -47,7 +47,7 @@ class Chained(NamedTuple):
     """Whether all of these that it has are current, or deletes."""
 
 
-def chain(versions: pa.Table, changes: pa.Table, step: Keyed) -> Chained:
+def chain(versions: pa.Table, changes: pa.Table, step: Following) -> Chained:
     """The chains of these versions with these changes.
 
     `versions` are all that the table has of the keys of the changes, with the columns `placing`,

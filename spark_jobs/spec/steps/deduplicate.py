@@ -15,7 +15,7 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.expires import Expires, Variable
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Step
 
 KEPT_UNTIL: Final = {
     "watermark": "keys are kept until the watermark passes their event time plus the delay",
@@ -24,7 +24,7 @@ KEPT_UNTIL: Final = {
 }
 
 
-class Deduplicate(StepBase):
+class Deduplicate(Step):
     """Drops rows with a key that came before. `scope` says how long a key stays in the state:
 
     watermark   until the watermark passes its event time plus the delay: Spark's
@@ -93,10 +93,10 @@ class Deduplicate(StepBase):
 
     def expires(
         self,
-        variable: Variable,  # noqa: ARG002 - as the other steps
-        columns: Sequence[str],  # noqa: ARG002 - as the other steps
+        variable: Variable,
+        columns: Sequence[str],
         time: str | None,
-        mode: str,  # noqa: ARG002 - as the other steps
+        mode: str,
     ) -> Expires:
         match self.scope:
             case "watermark":
@@ -117,13 +117,13 @@ class Deduplicate(StepBase):
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return origins
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
 
-    def refuse_time(self, time: str | None, output_mode: str) -> None:  # noqa: ARG002 - as the other steps
+    def refuse_time(self, time: str | None, output_mode: str) -> None:
         if self.scope == "event_time" and time not in self.keys:
             refuse(
                 "Deduplicate.keys",
@@ -132,7 +132,7 @@ class Deduplicate(StepBase):
                 "Add it to the keys, or use scope 'watermark'",
             )
 
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+    def unranged(self, ranges: Ranges) -> str | None:
         if self.scope == "for_ever":
             return (
                 "a Deduplicate with scope 'for_ever' drops a row because of a copy at any time "
@@ -140,11 +140,11 @@ class Deduplicate(StepBase):
             )
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         # With the event time among the keys, copies have the same one.
         wider = delay if self.scope == "watermark" else timedelta()
         return positions.widened(wider, wider)
 
-    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
         # An accepted copy is kept before a late one, so a late record changes its own row alone.
         return positions

@@ -14,7 +14,7 @@ from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.step import Balance, StepBase
+from spark_jobs.spec.steps.step import Balance, Step
 
 COMPARABLE: Final = re.compile(
     r"(tinyint|smallint|int|bigint|decimal\(.*\)|date|timestamp|timestamp_ntz|string)"
@@ -22,7 +22,7 @@ COMPARABLE: Final = re.compile(
 """Types whose values Spark, Arrow and delta-rs order alike: double has NaN and -0.0."""
 
 
-class Following(StepBase):
+class Following(Step):
     """The last step of a pipeline whose table follows a key. It keeps no state in Spark: what it
     remembers is in the table.
     """
@@ -119,8 +119,8 @@ class Following(StepBase):
 
     def refuse_beside(
         self,
-        before: Sequence[StepBase],
-        after: Sequence[StepBase],
+        before: Sequence[Step],
+        after: Sequence[Step],
         mode: str,
         *,
         several: bool,
@@ -168,8 +168,13 @@ class Following(StepBase):
             refuse_unknown(type(self).__name__, field, names, columns)
         return columns
 
-    def time_after(self, event_time: str | None) -> None:  # noqa: ARG002 - a delete has none
+    def time_after(self, event_time: str | None) -> None:
         return None
 
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+    def unranged(self, ranges: Ranges) -> str | None:
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
+
+
+def followed(steps: Sequence[Step]) -> Following | None:
+    """The step that makes the table follow a key: the last one, if any."""
+    return steps[-1] if steps and isinstance(steps[-1], Following) else None

@@ -27,7 +27,7 @@ from spark_jobs.spec.steps.group_forms import (
     refuse_in_apply,
     refuse_in_buckets,
 )
-from spark_jobs.spec.steps.step import Balance, Bucketed, EvictedBy, Known, StepBase
+from spark_jobs.spec.steps.step import Balance, Bucketed, EvictedBy, Known, Step
 from spark_jobs.values.gap import Gap
 
 CLOCKS: Final = {
@@ -37,7 +37,7 @@ CLOCKS: Final = {
 }
 
 
-class GroupState(StepBase):
+class GroupState(Step):
     """Arbitrary state for each key, which code in the pipeline's logic.py reads and writes.
 
     row     a StatefulProcessor that gets rows: Spark's transformWithState. Choose it in most cases.
@@ -238,8 +238,8 @@ class GroupState(StepBase):
         self,
         variable: Variable,
         columns: Sequence[str],
-        time: str | None,  # noqa: ARG002 - as the other steps
-        mode: str,  # noqa: ARG002 - as the other steps
+        time: str | None,
+        mode: str,
     ) -> Expires:
         clock: Clock = "watermark" if self.time_mode == "event" else "clock"
         if variable.kind == "TimerState":
@@ -270,31 +270,31 @@ class GroupState(StepBase):
                 "Use a key of another type, or form='row'",
             )
 
-    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+    def state_key(self, columns: Columns) -> Columns:
         return self.keys
 
     def columns_after(self, columns: Columns) -> Columns:
         refuse_unknown("GroupState", "keys", self.keys, columns)
         return self.output_columns
 
-    def types_after(self, types: dict[str, str]) -> dict[str, str]:  # noqa: ARG002 - as the other steps
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return {field.name: field.type for field in self.output}
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return {}
 
     def carried(
         self,
-        known: Mapping[str, Known],  # noqa: ARG002 - as the other steps
-        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],
         yielded: Callable[[Field], Known],
     ) -> dict[str, Known]:
         return {field.name: yielded(field) for field in self.output}
 
-    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+    def time_after(self, event_time: str | None) -> str | None:
         return self.event_time
 
-    def refuse_mode(self, mode: str, *, first: bool) -> None:  # noqa: ARG002 - as the other steps
+    def refuse_mode(self, mode: str, *, first: bool) -> None:
         if mode == "complete":
             refuse(
                 "output_mode",
@@ -326,11 +326,11 @@ class GroupState(StepBase):
             )
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         return positions.widened(ranges.context or timedelta(), ranges.settle)
 
     def touched(self, positions: Times, ranges: Ranges) -> Times:
         return positions.widened(ranges.settle, ranges.context or timedelta())
 
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         return Position(self.event_time) if self.event_time else None

@@ -71,5 +71,5 @@ class Latest(Following):
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return origins

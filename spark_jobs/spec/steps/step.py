@@ -1,7 +1,5 @@
 """The facts that every step declares, without Spark. Its Spark code is in spark_jobs/steps."""
 
-# ruff: noqa: ARG002 - the answers of a step without state need no arguments
-
 from __future__ import annotations
 
 from abc import abstractmethod
@@ -53,12 +51,15 @@ class Bucketed(NamedTuple):
 Known = TypeVar("Known")
 
 
-class StepBase(Model):
+class Step(Model):
     """The base of all steps, with the answers of a step without state. What is abstract has no such
     answer, so a step class without it cannot be constructed.
     """
 
     kind: str
+    """Its name in texts, in the fingerprint and on pages."""
+    stateful: bool
+    """Whether Spark keeps state for it."""
     operator: ClassVar[str]
     """The class that runs it in Spark (steps/operator.py), as module:name. It is imported where
     Spark runs.
@@ -280,8 +281,8 @@ class StepBase(Model):
 
     def refuse_beside(
         self,
-        before: Sequence[StepBase],
-        after: Sequence[StepBase],
+        before: Sequence[Step],
+        after: Sequence[Step],
         mode: str,
         *,
         several: bool,

@@ -15,10 +15,10 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
-from spark_jobs.spec.steps.step import Balance, Known, StepBase
+from spark_jobs.spec.steps.step import Balance, Known, Step
 
 
-class Transform(StepBase):
+class Transform(Step):
     """A step without state: a filter, a SQL query or a function. In SQL the input is the table
     `rows`.
 
@@ -89,19 +89,19 @@ class Transform(StepBase):
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types if self.where else {}
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return origins if self.where else {}
 
     def carried(
         self,
         known: Mapping[str, Known],
-        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
-        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+        measured: Callable[[str], Known],
+        yielded: Callable[[Field], Known],
     ) -> dict[str, Known]:
         return dict(known) if self.where else {}
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
 
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         return position if self.where else None
