@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -46,6 +46,11 @@ def _topic_name(given: str) -> str:
 
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
+
+    source: ClassVar[str] = "spark_jobs.source.sources:kafka"
+    """The function (spec, settings, waiting, until) that gives its Source (source/port.py), as
+    module:name: arguments as source_of has them. A declaration of your own names another one.
+    """
 
     name: Annotated[str, AfterValidator(_topic_name)]
     """the topic's name in Kafka"""
