@@ -7,7 +7,7 @@ Never here: what decides whether to fail.
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Quoted, Reason, SluiceError, Value, reason
+from spark_jobs.errors.base import Reason, SluiceError, Value, reason
 from spark_jobs.errors.catalogue import by_code, catalogue
 from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
 from spark_jobs.errors.checks import (
@@ -130,7 +130,6 @@ __all__ = [
     "ProcessDied",
     "ProcessorFailed",
     "PublishedTableRefused",
-    "Quoted",
     "RangeInvalid",
     "RangeOpen",
     "RangeThinned",
