@@ -3,12 +3,14 @@
 import ast
 import pickle
 import re
-from string import Formatter
 
 import pytest
 
 from spark_jobs.errors import (
+    CheckFailed,
     KafkaUnreachable,
+    LeaseHeld,
+    RangeInvalid,
     RecordsGone,
     SluiceError,
     SparkFailed,
@@ -57,19 +59,35 @@ PRODUCT = [
 ]
 
 
-def placeholders(template: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-
-
 @pytest.mark.parametrize(("kind", "why"), REASONS, ids=lambda each: getattr(each, "name", ""))
-def test_a_reason_says_all_that_it_is_given_and_nothing_else(kind, why):
-    said = placeholders(why.what) | placeholders(why.remedy)
-    assert said == {*why.parameters} - SAID_BY_OTHERS.get(why.name, set())
-    assert why.remedy or kind.usual_remedy
+def test_a_reason_says_all_that_it_is_given_even_a_text_for_a_number(kind, why):
+    error = getattr(kind, why.name)(**{name: f"<{name}>" for name in why.parameters})
+    unsaid = [each for each in why.parameters if f"<{each}>" not in error.what + error.remedy]
+    assert unsaid == SAID_BY_OTHERS.get(why.name, [])
+    assert why.quoted <= {*why.parameters}
+    assert error.remedy
 
 
-SAID_BY_OTHERS = {"fields_refused": {"fields"}}
+SAID_BY_OTHERS = {"fields_refused": ["fields"]}
 """Parameters that the text has in another: for whoever asks the error."""
+
+
+def test_a_number_is_said_in_its_form():
+    assert "1,234,567" in RangeInvalid.too_many_rows(pipeline="p", rows=1234567, most=9).what
+
+
+@pytest.mark.parametrize("given", [{"folder": "f"}, {"folder": "f", "holder": "h", "now": 1}])
+def test_a_reason_takes_a_value_for_each_of_its_parameters_and_no_other(given):
+    made = LeaseHeld.held
+    with pytest.raises(TypeError):
+        made(**given)
+
+
+@pytest.mark.parametrize(
+    "why", ["rows_failed", "records_rejected", "account_failed", "state_failed"]
+)
+def test_a_failed_check_names_the_way_on(why):
+    assert "sluice accept {pipeline} --check" in CheckFailed.reasons()[why].remedy
 
 
 def test_no_remedy_names_only_a_module_that_a_wheel_has_not():
