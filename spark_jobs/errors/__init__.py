@@ -7,7 +7,7 @@ Never here: what decides whether to fail.
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Reason, SluiceError, Value, reason
+from spark_jobs.errors.base import SluiceError, Value
 from spark_jobs.errors.catalogue import by_code, catalogue
 from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
 from spark_jobs.errors.checks import (
@@ -134,7 +134,6 @@ __all__ = [
     "RangeOpen",
     "RangeThinned",
     "RangeUnsupported",
-    "Reason",
     "RebuildRefused",
     "RecordsGone",
     "RecordsUnreachable",
@@ -171,6 +170,5 @@ __all__ = [
     "VersionNotLive",
     "by_code",
     "catalogue",
-    "reason",
     "unexpected",
 ]

@@ -66,7 +66,6 @@ class CheckBroken(SluiceError):
 
     no_expectation = reason(
         "{check} with {kwargs} is not an expectation: {error}.",
-        "Correct the check in the pipeline's spec.",
         quoted=("error",),
     )
     not_evaluated = reason(
@@ -74,9 +73,7 @@ class CheckBroken(SluiceError):
         "Correct the check in the spec: its column, its arguments or their types.",
         quoted=("name",),
     )
-    state_checks_broken = reason(
-        "{pipeline}: {checks}.", "Correct the check in the pipeline's spec.", quoted=("checks",)
-    )
+    state_checks_broken = reason("{pipeline}: {checks}.", quoted=("checks",))
 
 
 class DecisionRefused(SluiceError):

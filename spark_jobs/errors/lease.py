@@ -11,7 +11,7 @@ class LeaseHeld(SluiceError):
     code, exit_status, retry = "LEASE_HELD", 30, True
     usual_remedy = "Wait for the process that the line names, or stop it."
 
-    held = reason("{folder} is being written by {holder}.", "Wait until it ends, or stop it.")
+    held = reason("{folder} is being written by {holder}.")
     overtaken = reason(
         "Another command has changed {pipeline} since this one looked.",
         "See what there is to do now: {again}",

@@ -22,10 +22,7 @@ class RegistryUnreachable(SluiceError):
     answered_error = reason(
         "The schema registry at {url} answered {status}{said}.", "Wait until it works again."
     )
-    no_answer = reason(
-        "The schema registry at {url} did not answer: {error}.",
-        "Start it, or correct schema.registry.url.",
-    )
+    no_answer = reason("The schema registry at {url} did not answer: {error}.")
 
 
 class RegistryRefused(SluiceError):

@@ -14,16 +14,12 @@ class StagingStale(SluiceError):
 
     bad_records_gone = reason(
         "{pipeline}: {counted:,} records were bad when the rows were computed, and {found:,} "
-        "when they were read again. Kafka, or the archive, has removed records.",
-        "Plan it again.",
+        "when they were read again. Kafka, or the archive, has removed records."
     )
     generation_changed = reason(
-        "{pipeline}: a reset or a rewind has begun another generation since the plan.",
-        "Plan it again.",
+        "{pipeline}: a reset or a rewind has begun another generation since the plan."
     )
-    spec_changed_since_plan = reason(
-        "{pipeline}: its spec or its code changed since the plan.", "Plan it again."
-    )
+    spec_changed_since_plan = reason("{pipeline}: its spec or its code changed since the plan.")
     repair_ended = reason(
         "Repair {repair} of {pipeline} is {state} already.{told}",
         "To compute its ranges again, plan another one. In Airflow, clear the task `plan` of the "
@@ -79,9 +75,7 @@ class ChangeUnexplained(SluiceError):
     usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
 
     newly_bad = reason(STAGED, NEWLY_BAD)
-    rows_unexplained = reason(
-        STAGED, "The log of the stage has examples. Find what changed them, or ask for a backfill."
-    )
+    rows_unexplained = reason(STAGED)
 
 
 class RepairOverlapped(SluiceError):

@@ -14,10 +14,7 @@ class RootNotWritable(SluiceError):
     not_readable = reason(
         "{path} cannot be read: {error}.", "Check SLUICE_ROOT and the permissions."
     )
-    not_writable = reason(
-        "{folder} cannot be written: {error}.",
-        "Check SLUICE_ROOT, the permissions and the free space.",
-    )
+    not_writable = reason("{folder} cannot be written: {error}.")
 
 
 class RootRefused(SluiceError):

@@ -89,9 +89,7 @@ class Stopped(SluiceError):
     code, exit_status, retry = "STOPPED", 42, True
     usual_remedy = "Nothing: the next run resumes."
 
-    before_drained = reason(
-        "Somebody stopped the run before Kafka was drained.", "The next run resumes."
-    )
+    before_drained = reason("Somebody stopped the run before Kafka was drained.")
     before_reading = reason(
         "Somebody stopped the run before it read anything.", "The next run does the same work."
     )

@@ -213,10 +213,7 @@ class JarsMissing(SluiceError):
     code, exit_status = "JARS_MISSING", 14
     usual_remedy = "Run `sluice install` (a clone: `make setup`), or correct `SLUICE_JARS`."
 
-    kafka_jars_absent = reason(
-        "{jars} does not hold the jars of Delta and Kafka for Spark.",
-        "Run `sluice install` (in a clone `make setup`), or point SLUICE_JARS at them.",
-    )
+    kafka_jars_absent = reason("{jars} does not hold the jars of Delta and Kafka for Spark.")
     s3_jars_absent = reason(
         "{jars} and {files_jar} do not hold what a root on S3 needs.",
         "Run `sluice install` (in a clone `make setup`), or point SLUICE_JARS at a folder that has "
@@ -238,10 +235,7 @@ class JarsMissing(SluiceError):
         "Run `sluice install` (a clone: `python -m local.files_jar && python -m local.archive`). "
         "The next run resumes.",
     )
-    jars_folder_absent = reason(
-        "The folder {folder} does not exist.",
-        "Run `sluice install` (in a clone `make setup`), or point SLUICE_JARS at the jars.",
-    )
+    jars_folder_absent = reason("The folder {folder} does not exist.")
 
 
 class InstallFailed(SluiceError):
