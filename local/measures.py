@@ -188,9 +188,7 @@ def most_imports(files: Iterable[File]) -> Figure:
 
 
 def small_with_one_caller(files: list[File]) -> Figure:
-    """Functions with few lines that are named in one other place, by their names alone; without
-    those of errors.
-    """
+    """Functions with few lines that are named in one other place, by their names alone."""
     named: Counter[str] = Counter()
     small: Counter[str] = Counter()
     for file in files:
@@ -198,7 +196,7 @@ def small_with_one_caller(files: list[File]) -> Figure:
             match node:
                 case ast.Name(id=name) | ast.Attribute(attr=name):
                     named[name] += 1
-                case ast.FunctionDef() if file.room != "errors" and _is_small(node):
+                case ast.FunctionDef() if _is_small(node):
                     small[node.name] += 1
     return Figure(sum(count for name, count in small.items() if named[name] == 1))
 
