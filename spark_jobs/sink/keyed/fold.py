@@ -1,8 +1,9 @@
-"""Fold: the row of each key from partial changes, whose nulls say nothing. Without Spark.
+"""Fold: the row of each key from partial changes. Without Spark.
 
 A field has the value of the newest change that sets it; a delete sets all of them to null. So a row
 is a pure function of the changes of its key, and the batches and orders in which they come make no
-difference. For that the table has in SET the position of the change that set each field.
+difference. For that a change has its position in SET for each field that it says, and the table the
+position of the change that set it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Folded(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """The rows of the table, then the changes; and what the rows' SET says."""
+    """The rows of the table, then the changes; and what their SET says."""
 
     rows: pa.Table
     old: Flags
@@ -119,8 +120,7 @@ def _told(known: pa.Table, changes: pa.Table, step: Latest) -> _Told:
 
 def _setters(told: _Told, name: str) -> tuple[Numbers, Numbers]:
     """The rows that set this field, and the places of their positions."""
-    says = ~told.old & told.rows[name].is_valid().to_numpy()
-    by_itself = np.flatnonzero(told.gone | says)
+    by_itself = np.flatnonzero(told.gone)
     entries = np.flatnonzero(np.array(told.field.to_pylist(), dtype=object) == name)
     entries = entries[~told.gone[told.owner[entries]]]
     places = np.concatenate([by_itself, len(told.old) + entries])

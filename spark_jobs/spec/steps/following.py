@@ -79,9 +79,14 @@ class Following(StepBase):
         """The columns that identify a row of the table."""
 
     @property
+    def unsent(self) -> Literal["null", "keep"] | dict[str, Expression]:
+        """Which columns a change may lack, as a Latest says it in `missing`."""
+        return "null"
+
+    @property
     def highest_decides(self) -> bool:
         """Whether a row is that of the change with the highest position, whatever else came."""
-        return True
+        return self.unsent == "null"
 
     @property
     def compared(self) -> dict[str, tuple[str, ...]]:
