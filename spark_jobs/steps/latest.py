@@ -87,10 +87,10 @@ def _set(step: Following, fields: list[str]) -> Column:
 
 def _lacks(step: Following, name: str) -> Column:
     """Whether a change does not say this field."""
-    if step.unsent == "keep":
+    if step.missing == "keep":
         return _quoted(name).isNull()
-    condition = {} if step.unsent == "null" else step.unsent
-    return F.coalesce(F.expr(condition.get(name, "false")), F.lit(False))
+    conditions = {} if step.missing == "null" else step.missing
+    return F.coalesce(F.expr(conditions.get(name, "false")), F.lit(False))
 
 
 def _refuse(columns: dict[str, StructField], placed: tuple[str, ...], what: str) -> None:
@@ -123,7 +123,7 @@ def _without_placeholders(
             continue
         text = (
             f"{what}: {name} is {PLACEHOLDER!r}, by which Debezium says that it does not send it: "
-            "name the column in `missing` of a Latest, or make it null by a Transform"
+            "say so in `missing`, or make it null by a Transform"
         )
         said = F.lit(True) if name in step.placed else ~(F.col(DELETED) | _lacks(step, name))
         fails = F.raise_error(F.lit(text)).cast("boolean")

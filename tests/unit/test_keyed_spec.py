@@ -64,8 +64,9 @@ def test_what_changes_are_placed_by_is_required_of_a_record(step):
     ],
     ids=["none", "a key", "an order", "no column", "no expression of a row", "another word"],
 )
-def test_what_a_change_may_lack_is_a_column_of_a_row_with_a_condition(missing):
+@pytest.mark.parametrize("step", [Latest, History], ids=["latest", "history"])
+def test_what_a_change_may_lack_is_a_column_of_a_row_with_a_condition(step, missing):
     with fails(SpecInvalid, "fields_refused"):
-        spec(Latest(keys=("id",), order_by=("lsn",), missing=missing))
+        spec(step(keys=("id",), order_by=("lsn",), missing=missing))
     kept = {"status": "status = '?'"}
-    assert spec(Latest(keys=("id",), order_by=("lsn",), missing=kept)).keyed.unsent == kept
+    assert spec(step(keys=("id",), order_by=("lsn",), missing=kept)).keyed.missing == kept

@@ -171,7 +171,6 @@ OF_KEYS: dict[str, tuple[Any, ...]] = {
     ),
     "time": ("at", "at"),
     "forgets_after": (timedelta(days=30), None),
-    "unsent": ("null", "null"),
     "highest_decides": (True, True),
     "compared": (PLACED, PLACED | {"valid_from": ("at",)}),
     "placed": (("id", "at"),) * 2,

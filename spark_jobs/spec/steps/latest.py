@@ -7,11 +7,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.columns import Columns, in_words, refuse_unknown
+from spark_jobs.spec.columns import in_words
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
-from spark_jobs.spec.sql.types import Expression
 from spark_jobs.spec.steps.following import Following
 
 
@@ -25,10 +24,6 @@ class Latest(Following):
     operator: ClassVar = "spark_jobs.steps.latest:LatestOperator"
     canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.latest:latest_rows"
     kind: Literal["latest"] = "latest"
-    missing: Literal["null", "keep"] | dict[str, Expression] = "null"
-    """whether a null in a change is the row's, or the row keeps its value; or, for each column that
-    a change may lack, a Spark SQL condition of a change that lacks it
-    """
     forget_deletes_after: Duration = Described(default=timedelta(days=30), strict=False)
     """`sluice maintain` forgets older deletes; a still older change that comes behind that brings
     the row back
@@ -43,16 +38,7 @@ class Latest(Following):
                 "it must be more than 0",
                 "Write for example '30 days'",
             )
-        if self.missing == {}:
-            refuse("missing", {}, "it names no column", "Leave it out")
-        if both := sorted({*self.missing} & {*self.placed}):
-            refuse("missing", both, "a change has its key and its order", "Leave it out")
         return self
-
-    def columns_after(self, columns: Columns) -> Columns:
-        if isinstance(self.missing, dict):
-            refuse_unknown("Latest", "missing", tuple(self.missing), columns)
-        return super().columns_after(columns)
 
     @property
     def described(self) -> str:
@@ -60,10 +46,6 @@ class Latest(Following):
         return (
             f"keep the newest row of each {in_words(self.keys)}, by {in_words(self.order_by)}{gone}"
         )
-
-    @property
-    def unsent(self) -> Literal["null", "keep"] | dict[str, Expression]:
-        return self.missing
 
     @property
     def commits(self) -> str:
