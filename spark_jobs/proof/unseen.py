@@ -60,11 +60,13 @@ def _lacking(places: Sequence[Place], records: Sequence[Any]) -> Iterator[Unseen
 def _walked(found: Any, path: Path) -> tuple[Any, Path]:
     """How far a record has the path: what is there, and the steps that it lacks."""
     for at, step in enumerate(path):
-        if not (isinstance(found, list) and isinstance(step, int) and step < len(found)) and not (
-            isinstance(found, dict) and step in found
-        ):
-            return found, path[at:]
-        found = found[step]
+        match found, step:
+            case dict(), str() if step in found:
+                found = found[step]
+            case list(), int() if step < len(found):
+                found = found[step]
+            case _:
+                return found, path[at:]
     return found, ()
 
 

@@ -82,8 +82,9 @@ def setters(told: Told, name: str) -> tuple[Numbers, Numbers]:
 
 def set_of(sets: list[tuple[str, Numbers, Numbers]], told: Told, rows: pa.Table) -> pa.Array:
     """SET of the rows: of each field by name, which of them have it, and the places."""
-    row = np.concatenate([has for _, has, _ in sets])
-    place = np.concatenate([places for _, _, places in sets])
+    none = np.zeros(0, dtype=np.int64)
+    row = np.concatenate([none, *(has for _, has, _ in sets)])
+    place = np.concatenate([none, *(places for _, _, places in sets)])
     name = np.repeat(np.arange(len(sets)), [len(has) for _, has, _ in sets])
     way = np.argsort(row, kind="stable")
     kind = rows.schema.field(SET).type
