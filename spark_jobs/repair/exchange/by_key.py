@@ -14,7 +14,7 @@ from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.sink import history
-from spark_jobs.sink.keyed.carried import from_others
+from spark_jobs.sink.keyed.lacked import from_others
 from spark_jobs.sink.keyed.setters import ranks
 from spark_jobs.sink.keyed.touched import may_be
 from spark_jobs.spans.span import EVER

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.sink.keyed.carried import carried, from_others
 from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed.lacked import carried, from_others
 from spark_jobs.sink.keyed.setters import Flags, Numbers, joined, ranks, told_by
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE, own

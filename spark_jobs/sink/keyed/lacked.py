@@ -1,4 +1,4 @@
-"""Carried: what a version has of the fields that its own change lacks: the values of the version
+"""Lacked: what a version has of the fields that its own change lacks: the values of the version
 before it. Without Spark.
 
 As in a fold, a field has the value of the newest change that sets it, of those up to the version's
