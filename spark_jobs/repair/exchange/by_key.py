@@ -14,8 +14,9 @@ from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.sink import history
+from spark_jobs.sink.keyed.lacked import from_others
+from spark_jobs.sink.keyed.setters import ranks
 from spark_jobs.sink.keyed.touched import may_be
-from spark_jobs.sink.keyed.versions import ranks
 from spark_jobs.spans.span import EVER
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import WHOLE
@@ -96,7 +97,8 @@ def _merge(
         rows, same, source_alias="new", target_alias="old", commit_properties=said
     ).when_matched_delete(f'new."{WHOLE}" IS NULL')
     if step.spans:
-        span = {f'"{name}"': f'new."{name}"' for name in step.spans}
+        anew = (*step.spans, *from_others(step, rows.column_names))
+        span = {f'"{name}"': f'new."{name}"' for name in anew}
         merger = merger.when_matched_update(span, f'NOT new."{WHOLE}"')
     merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
     merger.when_not_matched_insert(all_, f'new."{WHOLE}"').execute()

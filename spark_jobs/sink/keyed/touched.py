@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.sink.keyed.versions import BEGINS, placing
-from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.sink.keyed.versions import BEGINS, known_of, placing
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
@@ -24,9 +23,9 @@ def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
     """The versions with which `chain` makes the chains of these changes' keys. Of a key of several
     columns also others that are made of their values, with all of their key.
 
-    Columns: `placing`, BEGINS and SPAN.
+    Columns: `known_of` and BEGINS.
     """
-    columns = {name: pc.field(name) for name in (*placing(step), *SPAN)}
+    columns = {name: pc.field(name) for name in known_of(step, changes.column_names)}
     columns[BEGINS] = pc.field(step.time)
     # A filter by keys would be held against the statistics of the files too, which delta-rs may
     # give as another type of text than the columns.

@@ -34,6 +34,10 @@ class Following(Step):
     """columns that order a key's changes; of equal ones the later offset wins"""
     deletes: Expression | None = Described(default=None, min_length=1)
     """a Spark SQL condition of a record that deletes"""
+    missing: Literal["null", "keep"] | dict[str, Expression] = "null"
+    """whether a null is a value, or the row keeps its own; or, by column, Spark SQL of a change
+    that lacks it
+    """
     stateful: Literal[False] = False
 
     @model_validator(mode="after")
@@ -45,7 +49,15 @@ class Following(Step):
                 refuse(field, odd, "Sluice writes the names into SQL, in quotes", "Rename them")
         if both := sorted({*self.keys} & {*self.order_by}):
             refuse("order_by", both, "a key's changes have one value in it", "Leave it out")
+        if self.missing == {}:
+            refuse("missing", {}, "it names no column", "Leave it out")
+        if both := sorted({*self._lacked} & {*self.placed}):
+            refuse("missing", both, "each change has it", "Leave it out")
         return self
+
+    @property
+    def _lacked(self) -> tuple[str, ...]:
+        return () if isinstance(self.missing, str) else tuple(self.missing)
 
     spans: ClassVar[tuple[str, ...]] = ()
     """The columns that it adds, where a row is valid for a while."""
@@ -82,7 +94,7 @@ class Following(Step):
     @property
     def highest_decides(self) -> bool:
         """Whether a row is that of the change with the highest position, whatever else came."""
-        return True
+        return self.missing == "null"
 
     @property
     def compared(self) -> dict[str, tuple[str, ...]]:
@@ -164,7 +176,7 @@ class Following(Step):
             )
 
     def columns_after(self, columns: Columns) -> Columns:
-        for field, names in self.compared.items():
+        for field, names in (self.compared | {"missing": self._lacked}).items():
             refuse_unknown(type(self).__name__, field, names, columns)
         return columns
 
