@@ -20,7 +20,7 @@ from spark_jobs.values.own_columns import OF_A_KEY, SET, WHOLE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 class Carried(NamedTuple):
@@ -42,7 +42,7 @@ class Carried(NamedTuple):
         return rows
 
 
-def from_others(step: Keyed, columns: Iterable[str]) -> tuple[str, ...]:
+def from_others(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
     """These of the columns that may come from another change, and SET; none where each change says
     all of its row.
     """

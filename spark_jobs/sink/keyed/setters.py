@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from spark_jobs.values.own_columns import DELETED, SET, placed
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -50,7 +50,7 @@ def joined(known: pa.Table, changes: pa.Table) -> pa.Table:
     return pa.concat_tables(parts).combine_chunks()
 
 
-def told_by(rows: pa.Table, known: int, step: Keyed) -> Told:
+def told_by(rows: pa.Table, known: int, step: Following) -> Told:
     """`rows`: as `joined` has them; so many are the table's."""
     of_set = rows[SET].combine_chunks()
     offsets, names = of_set.offsets.to_numpy(), placed(step.order_by)

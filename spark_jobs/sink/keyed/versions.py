@@ -35,12 +35,12 @@ def placing(step: Following) -> tuple[str, ...]:
     return (*step.row_key, DELETED, PARTITION, OFFSET, CONTENTS)
 
 
-def known_of(step: Keyed, columns: Iterable[str]) -> tuple[str, ...]:
+def known_of(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
     """What must be known of the table's rows, beside BEGINS. `columns`: those of the changes."""
     return (*placing(step), *from_others(step, columns), *SPAN)
 
 
-def kept_anew(step: Keyed, columns: Iterable[str]) -> tuple[str, ...]:
+def kept_anew(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
     """The columns that a row of the table gets anew where it stays itself."""
     return (*PLACE, *SPAN, *from_others(step, columns))
 

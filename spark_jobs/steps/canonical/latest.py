@@ -12,7 +12,7 @@ from spark_jobs.values.own_columns import DELETED, OF_A_KEY, SET, own, placed
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Latest
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 _ROW, _AT, _VALUE = own("row"), own("at_"), own("value_")
 
@@ -26,7 +26,7 @@ def latest_rows(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame
     return both.groupBy(*_quoted(step.keys)).agg(newest).select(f"{_ROW}.*")
 
 
-def folded(both: DataFrame, keys: tuple[str, ...], step: Keyed) -> DataFrame:
+def folded(both: DataFrame, keys: tuple[str, ...], step: Following) -> DataFrame:
     """A row of each of these keys: each field has the value of the newest change that sets it; a
     delete sets all to null.
     """
@@ -54,7 +54,7 @@ def folded(both: DataFrame, keys: tuple[str, ...], step: Keyed) -> DataFrame:
     )
 
 
-def _set_by(name: str, step: Keyed, alias: str) -> Column:
+def _set_by(name: str, step: Following, alias: str) -> Column:
     by_a_change = F.try_element_at(SET, F.lit(name))
     return F.when(F.col(DELETED), _position(step)).otherwise(by_a_change).alias(alias)
 
@@ -63,7 +63,7 @@ def _whole(rows: DataFrame) -> Column:
     return F.struct(*_quoted(rows.columns))
 
 
-def _position(step: Keyed) -> Column:
+def _position(step: Following) -> Column:
     return F.struct(*_quoted(placed(step.order_by)))
 
 
