@@ -22,6 +22,7 @@ from spark_jobs.values.own_columns import (
     OFFSET,
     PARTITION,
     SET,
+    SET_CONTENTS,
     placed,
 )
 
@@ -32,15 +33,18 @@ class LatestOperator(NamedTuple):
     step: Latest
 
     def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
-        """See the function `marked`. With SET, if the step keeps what a change does not say."""
+        """See the function `marked`. With the columns of SET, if the step keeps what a change does
+        not say.
+        """
         rows = marked(rows, self.step, context.spec, context.step_index)
         if self.step.missing == "null":
             return rows
         position = F.struct(*(_quoted(name) for name in placed(self.step.order_by)))
         unset = F.map_from_arrays(F.array(F.lit("")), F.array(position))  # for its type
         unset = F.when(F.lit(False), unset).alias(SET)
+        unsaid = F.lit(None).cast("map<string,bigint>").alias(SET_CONTENTS)
         *others, deleted = rows.columns
-        return rows.select(*map(_quoted, others), unset, deleted)
+        return rows.select(*map(_quoted, others), unset, unsaid, deleted)
 
     def counts(self) -> list[Column]:
         return []
