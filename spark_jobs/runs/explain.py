@@ -78,8 +78,8 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     if delta.is_table(paths.table):
         known = read_identity(paths)
         newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
-        newer = YOUNGER.union(newer)
-        table.refuse_changed(delta.open_table(paths.table), rows.schema, newer)
+        found = delta.open_table(paths.table)
+        table.refuse_changed(found, rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"
 

@@ -166,11 +166,9 @@ def _contents(rows: pa.Table, owner: Numbers, fields: pa.Array, at: Numbers) -> 
     """CONTENTS of the rows, then those of SET. Where a row of an older Sluice does not say them,
     those of what the row's own change set are its own.
     """
-    own = rows[CONTENTS].to_pylist()
-    whose, of, said = _entries(rows[SET_CONTENTS].combine_chunks())
-    known = dict(
-        zip(zip(whose.tolist(), of.to_pylist(), strict=True), said.to_pylist(), strict=True)
-    )
+    own: list[int | None] = rows[CONTENTS].to_pylist()
+    whose, of, said = (each.tolist() for each in _entries(rows[SET_CONTENTS].combine_chunks()))
+    known = dict(zip(zip(whose, of, strict=True), said, strict=True))
     itself = at[len(rows) :] == at[owner]
     default = (own[row] if is_own else None for row, is_own in zip(owner, itself, strict=True))
     entries = zip(owner.tolist(), fields.to_pylist(), strict=True)
