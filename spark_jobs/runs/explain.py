@@ -25,6 +25,7 @@ from spark_jobs.steps.operators import stateful_operator
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import delta
+from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,7 +78,8 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     if delta.is_table(paths.table):
         known = read_identity(paths)
         newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
-        table.refuse_changed(delta.open_table(paths.table), rows.schema, newer)
+        found = delta.open_table(paths.table)
+        table.refuse_changed(found, rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"
 

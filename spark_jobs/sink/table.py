@@ -23,6 +23,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from spark_jobs.storage.features import name_invariants
 from spark_jobs.storage.first_checksum import write_first_checksum
+from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -146,8 +147,7 @@ def ensure(
             pipeline=spec.name,
             generation=generation,
         )
-    if spec.is_archive:
-        newer = ADDED_TO_ARCHIVES
+    newer = ADDED_TO_ARCHIVES if spec.is_archive else YOUNGER.union(newer)
     if added := add_columns(path, columns, newer, held):
         LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
         failpoint.at("columns.added")

@@ -22,6 +22,7 @@ from spark_jobs.values.own_columns import (
     OFFSET,
     PARTITION,
     SET,
+    SET_CONTENTS,
 )
 
 PLACEHOLDER: Final = "__debezium_unavailable_value"
@@ -34,8 +35,15 @@ class LatestOperator(NamedTuple):
     step: Latest
 
     def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
-        """See the function `marked`."""
-        return marked(rows, self.step, context.spec, context.step_index)
+        """See the function `marked`. With SET_CONTENTS, if the step keeps what a change does not
+        say.
+        """
+        rows = marked(rows, self.step, context.spec, context.step_index)
+        if self.step.highest_decides:
+            return rows
+        unsaid = F.lit(None).cast("map<string,bigint>").alias(SET_CONTENTS)
+        *others, deleted = rows.columns
+        return rows.select(*map(_quoted, others), unsaid, deleted)
 
     def counts(self) -> list[Column]:
         return []

@@ -59,7 +59,13 @@ SET: Final = own("set")
 """Of a Latest that keeps what a change does not say: for each field the position of the change that
 set it. A change has the fields that it says.
 """
-OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, SET, DELETED)
+SET_CONTENTS: Final = own("set_contents")
+"""Likewise the CONTENTS of that change, by which its copies are known. Rows that an older Sluice
+wrote have null here.
+"""
+YOUNGER: Final = frozenset({SET_CONTENTS})
+"""Those that tables of an older Sluice lack: the next run adds them."""
+OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, SET, SET_CONTENTS, DELETED)
 """All of these, in the order in which the table has them."""
 WHOLE: Final = own("whole")
 """Of rows to merge: whether all their columns are written. If not, the table has the row, and gets

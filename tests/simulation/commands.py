@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from spark_jobs.checkpoint.notes.live import GRACE
 from spark_jobs.sink import table
@@ -184,11 +184,12 @@ class Commands:
         if not (rows := sorted(self.world.rows())):
             return None
         number = chance.randrange(100, 1000)
-        edit = Edit(chance.choice((rows[0], rows[-1])), number, None)
+        by: Literal["UPDATE", "MERGE"] = "MERGE" if number % 2 else "UPDATE"
+        edit = Edit(chance.choice((rows[0], rows[-1])), number, None, by)
         if self.world.keyed and chance.random() < OF_KEY:
             edit = edit._replace(sales=None, shop=f"z{number}")
         return Given(
-            f"a person's UPDATE to {tuple(edit)}",
+            f"a person's {by} to {tuple(edit)}",
             lambda: self.world.edit(edit),
             self._by_person(edit),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 SHOPS = ("a", "b", "c")
 BAD_SALES = 13
@@ -85,6 +85,7 @@ class Edit(NamedTuple):
     key: Key
     sales: int | None
     shop: str | None
+    by: Literal["UPDATE", "MERGE"] = "UPDATE"
 
     def applied(self, sales: int) -> tuple[Key, int]:
         key = self.key if self.shop is None else self.key._replace(shop=self.shop)

@@ -1,5 +1,6 @@
 """Person: what stands in for plain Spark. It edits a row of a table as Spark does by its defaults:
-the row's file is written anew, with times as INT96, in one commit.
+the row's file is written anew, with times as INT96, in one commit. A MERGE, which shuffles, gives
+the row a file of its own.
 """
 
 import json
@@ -22,12 +23,16 @@ def edit(table: Path, edit: Edit) -> None:
     """Nothing without such a row. Raises TableContended if another writer was faster."""
     log = table / "_delta_log"
     version = max(int(commit.stem) for commit in log.glob("*.json"))
-    actions = [{"commitInfo": {"timestamp": 0, "operation": "UPDATE", "operationParameters": {}}}]
+    said_by = {"timestamp": 0, "operation": edit.by, "operationParameters": {}}
+    actions: list[dict[str, Any]] = [{"commitInfo": said_by}]
     for path, parts in entries(table, version).items():
         rows = _plain(pq.read_table(table / path, partitioning=None))
         if "true" not in parts.values() and pc.any(which := _which(rows, edit)).as_py():
             made = _edited(rows, which, edit)
-            actions += _in_place_of(table, path, parts, made)
+            apart = [made.filter(which), made.filter(pc.invert(which))]
+            files = apart if edit.by == "MERGE" else [made]
+            actions.append({"remove": _gone(path, parts)})
+            actions += [{"add": _put(table, path, parts, each)} for each in files if each.num_rows]
     if len(actions) == 1:
         return
     said = log / f".{uuid.uuid4()}"
@@ -63,13 +68,15 @@ def _edited(rows: pa.Table, which: pa.ChunkedArray, edit: Edit) -> pa.Table:
     return rows
 
 
-def _in_place_of(
-    table: Path, path: str, parts: dict[str, str], rows: pa.Table
-) -> list[dict[str, Any]]:
+def _gone(path: str, parts: dict[str, str]) -> dict[str, Any]:
+    return {"path": path, "dataChange": True, "deletionTimestamp": 0, "partitionValues": parts}
+
+
+def _put(table: Path, path: str, parts: dict[str, str], rows: pa.Table) -> dict[str, Any]:
+    """A file beside that one."""
     folder, slash, _ = path.rpartition("/")
     new = f"{folder}{slash}part-00000-{uuid.uuid4()}.c000.snappy.parquet"
     pq.write_table(rows, table / new, use_deprecated_int96_timestamps=True, store_schema=False)
-    gone = {"path": path, "dataChange": True, "deletionTimestamp": 0, "partitionValues": parts}
     size, stats = (table / new).stat().st_size, json.dumps({"numRecords": rows.num_rows})
     come = {"path": new, "partitionValues": parts, "size": size, "modificationTime": 0}
-    return [{"remove": gone}, {"add": come | {"dataChange": True, "stats": stats}}]
+    return come | {"dataChange": True, "stats": stats}

@@ -137,6 +137,16 @@ class Orders:
     def verify(self, keys: str = "true"):
         return self.repair(kind="verify", keys=keys)[1]
 
+    def produce(self, *changes: Row) -> None:
+        for change in changes:
+            self.producer.produce(self.scene.topic, json.dumps(change), partition=0)
+        self.producer.flush()
+
+    def ahead(self, hours: int) -> None:
+        """So far in the future a change may be from now on."""
+        topic = self.scene.spec.topic.model_copy(update={"max_ahead": timedelta(hours=hours)})
+        self.scene.change(topic=topic)
+
     def optional(self) -> None:
         """A status may be missing from now on."""
         topic = self.scene.spec.topic
@@ -238,6 +248,42 @@ def test_rows_of_several_changes_are_replayed_undone_and_computed_again(kafka, t
     lives = min(row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"])
     mended(orders, lambda t: t.update({"status": "'X'"}, predicate=f"order_id = '{lives}'"))
     orders.assert_exact(bad=True)
+
+
+@pytest.mark.parametrize("name", [*STEPS, "kept", "kept, of an older change"])
+def test_a_replayed_copy_does_not_undo_a_persons_correction(kafka, tmp_path, name):
+    step, sql = STEPS.get(name, (Latest(**FOLLOWS, missing="keep"), KEPT))
+    orders = Orders(kafka, tmp_path, step, sql)
+    soon = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
+    sent = {"order_id": "o1", "lsn": 5, "at": soon, "op": "u", "status": "A"}
+    orders.optional()
+    orders.ahead(24)
+    orders.produce(sent, sent | {"order_id": "o2"})
+    if older := name.endswith("older change"):
+        orders.produce(sent | {"lsn": 7, "status": None})
+    orders.scene.run("first")
+    orders.ahead(1)
+    orders.produce(sent)
+    orders.scene.run("quarantined")
+    orders.ahead(24)
+    table = deltalake.DeltaTable(str(orders.scene.paths.table))
+    table.update(updates={"status": "'mended'"}, predicate="order_id = 'o1'")
+    replay, report = orders.repair(kind="replay")
+    assert report.status == "succeeded", report.problem
+    assert (report.change.replayed, report.change.merged) == (1, 1)
+    orders.swap(replay)
+    found = {
+        row["order_id"]: (row["status"], row["_sluice_offset"]) for row in orders.scene.table()
+    }
+    assert found == {"o1": ("mended", 2), "o2": ("A", 1)}
+    if older:
+        assert of_status(orders.scene.table()) == 3
+
+
+def of_status(rows):
+    """The offset of the change that set the status of o1."""
+    [row] = (row for row in rows if row["order_id"] == "o1")
+    return dict(row["_sluice_set"])["status"]["_sluice_offset"]
 
 
 def test_what_cannot_be_is_refused_and_rows_of_lost_records_stay_where_that_is_asked_for(

@@ -15,7 +15,15 @@ from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.folds import fold_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
-from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
+from spark_jobs.values.own_columns import (
+    CONTENTS,
+    DELETED,
+    DELETED_AT,
+    OFFSET,
+    PARTITION,
+    SET,
+    SET_CONTENTS,
+)
 from tests.unit.test_latest import LATEST, spec
 
 STEP = Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'", missing="keep")
@@ -33,6 +41,7 @@ COLUMNS = pa.schema(
         (OFFSET, pa.int64()),
         (CONTENTS, pa.int64()),
         (SET, pa.map_(pa.string(), pa.struct(POSITION))),
+        (SET_CONTENTS, pa.map_(pa.string(), pa.int64())),
         (DELETED, pa.bool_()),
     ]
 )
@@ -65,6 +74,7 @@ class Change(NamedTuple):
             DELETED_AT: 0 if self.said is None else None,
             CONTENTS: hash(str(self.said)) % 10**9 if self.said is not None else 0,
             SET: None if self.said is None else [(name, at) for name in self.said],
+            SET_CONTENTS: None,
             DELETED: self.said is None,
         }
 

@@ -18,7 +18,7 @@ from spark_jobs.repair.compute.near import near
 from spark_jobs.repair.compute.pairs import OF_MOVED, identities, pairs, together
 from spark_jobs.sink.added_columns import is_added
 from spark_jobs.steps.canonical.rounding import MOVED
-from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, own
+from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 _ROW = own("row")
 """What a row becomes."""
-UNTOLD = (DELETED_AT, CONTENTS)
-"""Columns that a computation may give another value: a clock's, and a number of the others."""
+UNTOLD = (DELETED_AT, CONTENTS, SET_CONTENTS)
+"""Columns that a computation may give another value: a clock's, and numbers of the others."""
 _LATE = own("late")
 
 

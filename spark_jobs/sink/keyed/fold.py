@@ -2,8 +2,8 @@
 
 A field has the value of the newest change that sets it; a delete sets all of them to null. So a row
 is a pure function of the changes of its key, and the batches and orders in which they come make no
-difference. For that a change has its position in SET for each field that it says, and the table the
-position of the change that set it.
+difference. A copy of the change that set a field writes its place alone: the field's value may be a
+person's correction.
 """
 
 from __future__ import annotations
@@ -14,8 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.sink.keyed.setters import Flags, Numbers, Told, joined, set_of, setters, told_by
-from spark_jobs.values.own_columns import CONTENTS, OF_A_KEY, SET, placed
+from spark_jobs.sink.keyed.setters import (
+    Flags,
+    Numbers,
+    Told,
+    are_copies,
+    by_field,
+    joined,
+    setters,
+    told_by,
+)
+from spark_jobs.values.own_columns import CONTENTS, OF_A_KEY, PLACE, SET, SET_CONTENTS, placed
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Latest
@@ -28,6 +37,41 @@ class Folded(NamedTuple):
     fates: Fates
 
 
+class _Field(NamedTuple):
+    """For each touched key; -1 for none."""
+
+    setter: Numbers
+    """The place of the newest change that sets the field."""
+    row: Numbers
+    """Who says its value."""
+    new: Flags
+    """Whether a change of the batch is that setter."""
+    copied: Flags
+    """Whether it is a copy there of what set the field in the table."""
+
+    @property
+    def has(self) -> Numbers:
+        """The keys for which the field is set."""
+        return np.flatnonzero(self.setter >= 0)
+
+
+class _Ends(NamedTuple):
+    """What becomes of the row of each touched key. At most one of the last three is true."""
+
+    copy: Flags
+    """The newest change is a copy of what the table has."""
+    decides: Flags
+    """It is another one, and is the row."""
+    filled: Flags
+    """Else: an older change says what no newer one did."""
+    moved: Flags
+    """Else: copies bring their places alone."""
+
+    @property
+    def written(self) -> Flags:
+        return self.decides | self.filled | self.moved
+
+
 def fold(known: pa.Table, changes: pa.Table, step: Latest) -> Folded:
     """The rows of the keys of these changes. `known` is what the table has of them, and perhaps of
     others; both have the table's columns.
@@ -37,42 +81,48 @@ def fold(known: pa.Table, changes: pa.Table, step: Latest) -> Folded:
     told = told_by(joined(known, changes), known.num_rows, step)
     touched = np.unique(told.key[~told.old])
     every = np.arange(len(told.old))
-    newest = _last(told, every, every)[touched]
-    rows, written = told.rows.take(pa.array(newest)), ~told.old[newest]
-    there = _there(told, touched)
-    moved = written & (there >= 0) & _are_copies(told, newest, there)
-    sets = list[tuple[str, Numbers, Numbers]]()
+    newest = every[_last(told, every, every)[touched]]
+    there = _of_table(told, every, every)[touched]
     own_ones = {*step.keys, *placed(step.order_by), *OF_A_KEY}
-    for name in (each for each in rows.column_names if each not in own_ones):
-        row, place = setters(told, name)
-        last = _last(told, row, place)[touched]
-        has = np.flatnonzero(last >= 0)
-        chosen = np.full(len(touched), -1)
-        chosen[has] = row[last[has]]
-        written[has] |= ~told.old[chosen[has]]
-        # Of a copy the place alone: what the row has may be a person's correction.
-        chosen = np.where(moved & (chosen == newest), there, chosen)
-        values = told.rows[name].take(pa.array(np.maximum(chosen, 0), mask=chosen < 0))
-        rows = rows.set_column(rows.column_names.index(name), rows.field(name), values)
-        sets.append((name, has, place[last[has]]))
-    at = rows.column_names.index(SET)
-    rows = rows.set_column(at, rows.field(SET), set_of(sets, told, rows))
-    fates = _fates(told, newest, there, written, moved)
-    return Folded(rows.filter(pa.array(written)), fates)
+    names = [name for name in told.rows.column_names if name not in own_ones]
+    fields = {name: _field(told, name, touched, newest, there) for name in names}
+
+    ends = _ends(told, newest, there, [*fields.values()])
+    rows = told.rows.take(pa.array(np.where(ends.copy, there, newest)))
+    put = {name: told.rows[name].take(pa.array(newest)) for name in (*PLACE, CONTENTS)}
+    for name, field in fields.items():
+        put[name] = told.rows[name].take(pa.array(np.maximum(field.row, 0), mask=field.row < 0))
+    sets = [
+        (name, has, field.setter[has]) for name, field in fields.items() for has in (field.has,)
+    ]
+    contents = told.setters[CONTENTS].combine_chunks()
+    for name, of_setters in ((SET, told.positions(step)), (SET_CONTENTS, contents)):
+        put[name] = by_field(sets, of_setters, rows.schema.field(name).type, len(touched))
+    for name, values in put.items():
+        rows = rows.set_column(rows.column_names.index(name), rows.schema.field(name), values)
+    fates = _fates(told, newest, there, ends)
+    return Folded(rows.filter(pa.array(ends.written)), fates)
 
 
-def _there(told: Told, touched: Numbers) -> Numbers:
-    """For each of these keys the index of the table's row, -1 if it has none."""
+def _field(told: Told, name: str, touched: Numbers, newest: Numbers, there: Numbers) -> _Field:
+    row, place = setters(told, name)
+    last = _last(told, row, place)[touched]
+    has = last >= 0
+    setter, chosen = (np.full(len(touched), -1) for _ in range(2))
+    setter[has], chosen[has] = place[last[has]], row[last[has]]
+    was = _of_table(told, row, place)[touched]
+    new = has & ~told.old[chosen]
+    copied = new & (was >= 0) & are_copies(told, setter, was)
+    copied &= told.gone[newest] == told.gone[there]  # else a delete comes, or what is behind one
+    unset = ~has & ~told.gone[there]  # a person may have written there
+    return _Field(setter, np.where(copied | unset, there, chosen), new, copied)
+
+
+def _of_table(told: Told, row: Numbers, place: Numbers) -> Numbers:
+    """For each key the place of the table's own among these, -1 if it has none."""
     found = np.full(int(told.key.max(initial=-1)) + 1, -1)
-    found[told.key[told.old]] = np.flatnonzero(told.old)
-    return found[touched]
-
-
-def _are_copies(told: Told, one: Numbers, other: Numbers) -> Flags:
-    contents = told.rows[CONTENTS].to_numpy()
-    same = (told.order[one] == told.order[other]) & (contents[one] == contents[other])
-    copies: Flags = same & (told.gone[one] == told.gone[other])
-    return copies
+    found[told.key[row[told.old[row]]]] = place[told.old[row]]
+    return found
 
 
 def _last(told: Told, row: Numbers, place: Numbers) -> Numbers:
@@ -85,21 +135,37 @@ def _last(told: Told, row: Numbers, place: Numbers) -> Numbers:
     return found
 
 
-def _fates(told: Told, newest: Numbers, there: Numbers, written: Flags, moved: Flags) -> Fates:
+def _ends(told: Told, newest: Numbers, there: Numbers, fields: list[_Field]) -> _Ends:
+    nothing: Flags = np.zeros(len(newest), dtype=np.bool_)
+    new, both = ~told.old[newest], (there >= 0) & (told.gone[newest] == told.gone[there])
+    by_newest = [field.setter == newest for field in fields]
+    others = [field.new & ~field.copied for field in fields]
+    again = np.logical_or.reduce([nothing, *by_newest])
+    for mine, other in zip(by_newest, others, strict=True):
+        again &= ~(mine & other)
+    copy = new & both & (again | are_copies(told, newest, there))
+    decides = new & ~copy
+    filled = ~decides & np.logical_or.reduce([nothing, *others])
+    written = new | np.logical_or.reduce([nothing, *(field.new for field in fields)])
+    return _Ends(copy, decides, filled, written & ~decides & ~filled)
+
+
+def _fates(told: Told, newest: Numbers, there: Numbers, ends: _Ends) -> Fates:
     by_key = np.full(int(told.key.max(initial=-1)) + 1, -1)
     by_key[told.key[newest]] = newest
-    had = (there >= 0) & ~told.gone[there]
-    decides, gone = ~told.old[newest] & ~moved, told.gone[newest]
+    had, gone = (there >= 0) & ~told.gone[there], told.gone[newest]
     others = np.flatnonzero(~told.old)
     others = others[by_key[told.key[others]] != others]
-    copies = int(_are_copies(told, others, by_key[told.key[others]]).sum())
-    filled = int((written & told.old[newest]).sum())  # by an older change, which counts for it
+    last = by_key[told.key[others]]
+    copies = int((are_copies(told, others, last) & (told.gone[others] == told.gone[last])).sum())
+    filled = int(ends.filled.sum())  # by an older change, which counts for it
+    older = int((ends.moved & ~ends.copy).sum())  # likewise by a copy of an older change
     return Fates(
-        inserted=int((decides & ~gone & ~had).sum()),
-        updated=int((decides & ~gone & had).sum()) + filled,
-        deleted=int((decides & gone & had).sum()),
-        absent=int((decides & gone & ~had).sum()),
-        superseded=len(others) - copies - filled,
-        duplicates=copies + int(moved.sum()),
-        moved=int(moved.sum()),
+        inserted=int((ends.decides & ~gone & ~had).sum()),
+        updated=int((ends.decides & ~gone & had).sum()) + filled,
+        deleted=int((ends.decides & gone & had).sum()),
+        absent=int((ends.decides & gone & ~had).sum()),
+        superseded=len(others) - copies - filled - older,
+        duplicates=copies + int(ends.copy.sum()) + older,
+        moved=int(ends.moved.sum()),
     )

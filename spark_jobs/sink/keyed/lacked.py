@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from spark_jobs.sink.keyed.setters import Flags, Numbers, Told, set_of, setters
+from spark_jobs.sink.keyed.setters import Flags, Numbers, Told, by_field, setters
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.values.own_columns import OF_A_KEY, SET, WHOLE
 
@@ -52,7 +52,9 @@ def from_others(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
     return (*(name for name in columns if name not in own_ones), SET)
 
 
-def carried(told: Told, kept: Numbers, stands: Numbers, fields: Iterable[str]) -> Carried:
+def carried(
+    told: Told, kept: Numbers, stands: Numbers, fields: Iterable[str], step: Following
+) -> Carried:
     """`kept`: of each version the change at its place; `stands`: the row that the table has or
     gets, which is the table's own where `kept` is a copy of it.
     """
@@ -77,5 +79,6 @@ def carried(told: Told, kept: Numbers, stands: Numbers, fields: Iterable[str]) -
         columns[name] = told.rows[name].take(mask).combine_chunks()
         here = np.flatnonzero(found & (told.order[row[last]] == told.order[kept]))
         sets.append((name, here, place[last[here]]))
-    columns[SET] = set_of(sets, told, told.rows.slice(0, len(kept)))
+    kind = told.rows.schema.field(SET).type
+    columns[SET] = by_field(sets, told.positions(step), kind, len(kept))
     return Carried(columns, changed)

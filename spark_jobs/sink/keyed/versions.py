@@ -89,7 +89,7 @@ def chain(versions: pa.Table, changes: pa.Table, step: Following) -> Chained:
     there = both.select([*step.row_key, *PLACE]).take(kept[stays])
     if others:
         told = told_by(both, versions.num_rows, step)
-        of_others = carried(told, kept, stands, others)
+        of_others = carried(told, kept, stands, others, step)
         came, there = of_others.put(came, ~stays), of_others.put(there, stays)
         ended |= of_others.changed[stays]
     changed = ended | at_copy

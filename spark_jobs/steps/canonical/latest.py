@@ -8,64 +8,94 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.values.own_columns import DELETED, OF_A_KEY, SET, own, placed
+from spark_jobs.steps.canonical.copies import KNOWN, beside, columns, once, position
+from spark_jobs.values.own_columns import CONTENTS, DELETED, OF_A_KEY, SET, SET_CONTENTS, own
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Latest
     from spark_jobs.spec.steps.following import Following
 
-_ROW, _AT, _VALUE = own("row"), own("at_"), own("value_")
+_ROW, _THERE = own("row"), own("there")
+_SETS, _WAS = own("sets_"), own("was_")
+"""The first letters of columns of fields: who sets it, and who did in the table's row."""
 
 
 def latest_rows(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame:
     """`known` are rows of the table, which are changes too. The columns are the table's."""
-    both = changes.unionByName(known)
     if not step.highest_decides:
-        return folded(both, step.keys, step)
-    newest = F.max_by(_whole(both), _position(step)).alias(_ROW)
-    return both.groupBy(*_quoted(step.keys)).agg(newest).select(f"{_ROW}.*")
+        return folded(changes, known, step.keys, step)
+    both = once(changes, known, step)
+    newest = F.max_by(_whole(both), position(step)).alias(_ROW)
+    return both.groupBy(*columns(step.keys)).agg(newest).select(f"{_ROW}.*")
 
 
-def folded(both: DataFrame, keys: tuple[str, ...], step: Following) -> DataFrame:
-    """A row of each of these keys: each field has the value of the newest change that sets it; a
-    delete sets all to null.
+def folded(
+    changes: DataFrame, known: DataFrame, keys: tuple[str, ...], step: Following
+) -> DataFrame:
+    """A row of each of these keys, with the table's columns: each field has the value of the newest
+    change that sets it; a delete sets all to null. What the table has stays where that is a copy of
+    what set it, or nothing does. `known` has at most one row of each.
     """
-    columns, own_ones = both.columns, {*step.placed, *OF_A_KEY}
-    fields = [name for name in columns if name not in own_ones]
+    own_ones = {*step.placed, *OF_A_KEY}
+    fields = [name for name in known.columns if name not in own_ones]
     of = dict(zip(fields, range(len(fields)), strict=True))
-    whole = _whole(both)
-    both = both.select("*", *(_set_by(name, step, f"{_AT}{n}") for name, n in of.items()))
-    found = both.groupBy(*_quoted(keys)).agg(
-        F.max_by(whole, _position(step)).alias(_ROW),
-        *(F.max_by(f"`{name}`", f"{_AT}{n}").alias(f"{_VALUE}{n}") for name, n in of.items()),
-        *(F.max(f"{_AT}{n}").alias(f"{_AT}{n}") for n in of.values()),
-    )
-    entries = (F.struct(F.lit(name), F.col(f"{_AT}{n}").alias("at")) for name, n in of.items())
-    set_by = F.map_from_entries(F.filter(F.array(*entries), lambda each: each["at"].isNotNull()))
-    return found.select(
-        *(
-            F.col(f"{_VALUE}{of[name]}").alias(name)
-            if name in of
-            else set_by.alias(SET)
-            if name == SET
-            else F.col(f"{_ROW}.`{name}`")
-            for name in columns
+    set_by = [(name, f"{_SETS}{n}") for name, n in of.items()]
+    says, row = (
+        each.select("*", *(_set_by(name, each, step).alias(as_) for name, as_ in set_by)).drop(
+            SET, SET_CONTENTS
         )
+        for each in (changes, known)
     )
+    setters = [(as_, F.col(as_)) for _, as_ in set_by]
+    both = beside(says, row)
+    whole = _whole(both.drop(KNOWN, *(as_ for _, as_ in set_by)))
+    found = both.groupBy(*columns(keys)).agg(
+        F.max_by(whole, position(step)).alias(_ROW),
+        _of_table(whole).alias(_THERE),
+        *(F.max_by(set_, set_["at"]).alias(name) for name, set_ in setters),
+        *(_of_table(set_).alias(f"{_WAS}{n}") for n, (_, set_) in enumerate(setters)),
+    )
+    made = {name: _value(name, n, step).alias(name) for name, n in of.items()}
+    made[SET] = _by_field(of, "at").alias(SET)
+    made[SET_CONTENTS] = _by_field(of, "contents").alias(SET_CONTENTS)
+    return found.select(*(made.get(name, F.col(f"{_ROW}.`{name}`")) for name in known.columns))
 
 
-def _set_by(name: str, step: Following, alias: str) -> Column:
-    by_a_change = F.try_element_at(SET, F.lit(name))
-    return F.when(F.col(DELETED), _position(step)).otherwise(by_a_change).alias(alias)
+def _set_by(name: str, rows: DataFrame, step: Following) -> Column:
+    """Who set the field, as of its row: as sink/keyed/setters.py has it."""
+    at, itself = F.try_element_at(SET, F.lit(name)), position(step)
+    contents = F.when(at == itself, F.col(CONTENTS))
+    if SET_CONTENTS in rows.columns:
+        contents = F.coalesce(F.try_element_at(SET_CONTENTS, F.lit(name)), contents)
+    value = F.col(f"`{name}`").alias("value")
+
+    def setter(at: Column, contents: Column) -> Column:
+        return F.struct(at.alias("at"), contents.alias("contents"), value)
+
+    by_a_change = F.when(at.isNotNull(), setter(at, contents))
+    return F.when(F.col(DELETED), setter(itself, F.col(CONTENTS))).otherwise(by_a_change)
+
+
+def _of_table(value: Column) -> Column:
+    return F.first(F.when(F.col(KNOWN), value), ignorenulls=True)
+
+
+def _value(name: str, n: int, step: Following) -> Column:
+    """Of the field, in the row of a key."""
+    sets, was, row, there = (F.col(each) for each in (f"{_SETS}{n}", f"{_WAS}{n}", _ROW, _THERE))
+    copied = (sets["contents"] == was["contents"]) & (row[DELETED] == there[DELETED])
+    for each in step.order_by:
+        copied &= sets["at"][each] == was["at"][each]
+    stays = sets.isNull() | F.coalesce(copied, F.lit(False))
+    return F.when(stays, there[name]).otherwise(sets["value"])
+
+
+def _by_field(of: dict[str, int], part: str) -> Column:
+    """A map: field -> this part of its setter, if that is known."""
+    parts = {name: F.col(f"{_SETS}{n}")[part] for name, n in of.items()}
+    entries = (F.struct(F.lit(name), each.alias("of")) for name, each in parts.items())
+    return F.map_from_entries(F.filter(F.array(*entries), lambda each: each["of"].isNotNull()))
 
 
 def _whole(rows: DataFrame) -> Column:
-    return F.struct(*_quoted(rows.columns))
-
-
-def _position(step: Following) -> Column:
-    return F.struct(*_quoted(placed(step.order_by)))
-
-
-def _quoted(names: tuple[str, ...] | list[str]) -> list[Column]:
-    return [F.col(f"`{name}`") for name in names]
+    return F.struct(*columns(rows.columns))
