@@ -22,7 +22,7 @@ from spark_jobs.values.own_columns import (
 if TYPE_CHECKING:
     from spark_jobs.spec import Latest
 
-_ROW, _THERE = own("row"), own("there")
+_ROW, _THERE, _VALUE = own("row"), own("there"), own("value")
 _SETS, _WAS = own("sets_"), own("was_")
 """The first letters of columns of fields: who sets it, and who did in the table's row."""
 
@@ -79,7 +79,7 @@ def _in_row(name: str, known: DataFrame, step: Latest, alias: str) -> Column:
 
 
 def _setter(name: str, at: Column, contents: Column) -> Column:
-    value = F.col(f"`{name}`").alias("value")
+    value = F.col(f"`{name}`").alias(_VALUE)
     return F.struct(at.alias("at"), contents.alias("contents"), value)
 
 
@@ -98,7 +98,7 @@ def _value(name: str, n: int, step: Latest) -> Column:
     for each in step.order_by:
         copied &= sets["at"][each] == was["at"][each]
     stays = sets.isNull() | F.coalesce(copied, F.lit(False))
-    return F.when(stays, there[name]).otherwise(sets["value"])
+    return F.when(stays, there[name]).otherwise(sets[_VALUE])
 
 
 def _by_field(of: dict[str, int], part: str) -> Column:
