@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Latest
     from spark_jobs.spec.steps.following import Following
 
-_ROW, _THERE = own("row"), own("there")
+_ROW, _THERE, _VALUE = own("row"), own("there"), own("value")
 _SETS, _WAS = own("sets_"), own("was_")
 """The first letters of columns of fields: who sets it, and who did in the table's row."""
 
@@ -67,7 +67,7 @@ def _set_by(name: str, rows: DataFrame, step: Following) -> Column:
     contents = F.when(at == itself, F.col(CONTENTS))
     if SET_CONTENTS in rows.columns:
         contents = F.coalesce(F.try_element_at(SET_CONTENTS, F.lit(name)), contents)
-    value = F.col(f"`{name}`").alias("value")
+    value = F.col(f"`{name}`").alias(_VALUE)
 
     def setter(at: Column, contents: Column) -> Column:
         return F.struct(at.alias("at"), contents.alias("contents"), value)
@@ -87,7 +87,7 @@ def _value(name: str, n: int, step: Following) -> Column:
     for each in step.order_by:
         copied &= sets["at"][each] == was["at"][each]
     stays = sets.isNull() | F.coalesce(copied, F.lit(False))
-    return F.when(stays, there[name]).otherwise(sets["value"])
+    return F.when(stays, there[name]).otherwise(sets[_VALUE])
 
 
 def _by_field(of: dict[str, int], part: str) -> Column:
