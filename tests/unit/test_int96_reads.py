@@ -169,12 +169,16 @@ def test_doctor_tells_the_files_of_a_person_and_maintain_mends_them(tmp_path, mo
     standing(Present(spec), paths).identity(source).write(paths.identity)
     persons_table(Path(str(paths.table)))
 
-    def told() -> str:
-        return " ".join(CliRunner().invoke(app, ["doctor", spec.name]).output.split())
+    def told(*command: str) -> str:
+        return " ".join(CliRunner().invoke(app, [*command, spec.name]).output.split())
 
-    assert f"2 files of {paths.table} have INT96 times" in told()
-    rewrite.make_exact(delta.open_table(paths.table))
-    assert "INT96" not in told()
+    found = f"2 files of {paths.table} have INT96 times"
+    assert found in told("doctor")
+    assert f"write 2 files of {paths.table} again" in told("maintain")
+    assert found in told("doctor"), "nothing is done without --execute"
+    told("maintain", "--execute")
+    assert "INT96" not in told("doctor")
+    assert _tuples(delta.dataset(delta.open_table(paths.table)).to_table()) == WHOLE
 
 
 DOORS = {
