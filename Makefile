@@ -20,7 +20,7 @@ IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
 
-.PHONY: help setup demo test tests test-fast unit test-long properties faults mutants simulate lint object-store bench operators screenshots reference up down clean lock wheel \
+.PHONY: help setup demo test tests test-fast unit test-long properties faults check costs mutants simulate lint object-store bench operators screenshots reference up down clean lock wheel \
   need image stack stack-ready stack-secrets stack-demo stack-down
 
 help: ## show this
@@ -39,6 +39,12 @@ tests: $(READY)
 
 test-fast: ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit
+
+check: $(READY) ## the cheapest unit tests, by tests/costs.json: for each save
+	@$(BIN)/python -m pytest -q -n 2 --no-loadscope-reorder $$($(BIN)/python -m tests.harness.costs 60)
+
+costs: $(READY) ## run every test, and hold each file's processor seconds against tests/costs.json; KEEP=1 writes that anew
+	@SLUICE_COSTS=$(if $(KEEP),keep,hold) $(BIN)/python -u -m pytest $(PARALLEL) --durations=20
 
 unit: $(READY)
 	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit tests/examples

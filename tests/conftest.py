@@ -1,10 +1,4 @@
-"""How the tests are laid over lanes (pytest-xdist), each with a Spark session and a broker of its
-own where it needs them.
-
-A test goes to whichever lane is free. Those of one file stay together where they share what takes
-long to make, and so do those of a folder that start, kill and time processes: they have no other of
-their kind beside them. Those of Airflow share its imports, its database and its server.
-"""
+"""What all tests have in common: no installation of this user, and lanes (harness/lanes.py)."""
 
 import atexit
 import gc
@@ -15,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from spark_jobs.settings.installation import VARIABLES
+from tests.harness.costs import ASKED, Costs
+from tests.harness.lanes import Lanes, dearest_first
 
 for _name in VARIABLES:
     os.environ.pop(
@@ -38,50 +33,11 @@ gc.disable()
 _WRITES_NONE, sys.dont_write_bytecode = sys.dont_write_bytecode, False
 
 HERE = Path(__file__).parent
-LONGEST_FIRST = (
-    "stack",
-    "e2e",
-    "browser",
-    "cluster",
-    "faults",
-    "store",
-    "airflow",
-    "spark",
-    "simulation",
-    "unit",
-    "examples",
-)
-A_LANE_EACH = ("stack", "e2e", "browser", "cluster", "faults", "store", "airflow")
-TOGETHER = (
-    "spark/test_repair.py",
-    "spark/test_state.py",
-    "spark/test_doctor.py",
-    "spark/test_equal_tables.py",
-    "spark/test_failpoints.py",
-    "spark/test_safety.py",
-    "spark/test_reset.py",
-    "spark/test_logic.py",
-    "unit/test_cursor_repair.py",
-    "unit/test_days.py",
-    "unit/test_flights.py",
-    "unit/test_deliveries.py",
-    "unit/test_files_jar.py",
-    "unit/test_maintain.py",
-    "unit/test_rewind.py",
-    "unit/test_switch.py",
-    "examples/test_examples.py",
-)
 
 
-class Lanes(LoadScopeScheduling):
-    """xdist's own loadgroup marks a test's id, and cannot where pytest is 9.2 or newer."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0].removeprefix(f"{HERE.name}/")
-        folder = file.partition("/")[0]
-        if folder in A_LANE_EACH:
-            return folder
-        return file if file in TOGETHER else nodeid
+def pytest_configure(config: pytest.Config) -> None:
+    if ASKED in os.environ:
+        config.pluginmanager.register(Costs())
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
@@ -107,10 +63,7 @@ def pytest_make_collect_report(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest comes first, so that lanes end together; within a folder by name."""
-    items.sort(
-        key=lambda item: (LONGEST_FIRST.index(item.path.relative_to(HERE).parts[0]), item.path)
-    )
+    dearest_first(items)
 
 
 def pytest_collection_finish() -> None:

@@ -15,7 +15,7 @@ from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.spans.span_sql import SpanSql, Times, microseconds
 from spark_jobs.spec import Pipeline, Session
 from spark_jobs.spec.output_mode import mode_facts
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.own_columns import DELETED
 
 BY_KEY: Final = Position(DELETED)

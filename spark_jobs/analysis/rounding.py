@@ -17,7 +17,7 @@ from spark_jobs.spec.sql.types import names_in
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.union import Step
+    from spark_jobs.spec.steps.step import Step
 
 SUMS: Final = frozenset({"sum", "try_sum"})
 MEANS: Final = frozenset({"avg", "mean", "try_avg"})
@@ -46,9 +46,9 @@ def counts_records(step: Step) -> bool:
 
 
 def deciding(spec: Pipeline) -> int | None:
-    """The index of the Aggregate whose groups are the output's rows; None where there is none."""
+    """The index of the step whose groups are the output's rows; None where there is none."""
     for index, step in reversed([*enumerate(spec.steps)]):
-        if step.aggregates:
+        if step.row_key is not None:
             return index
         if step.condition is None:
             return None

@@ -14,7 +14,7 @@ from spark_jobs.root.path_forms import state_url
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Deduplicate, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 from spark_jobs.steps.chain import is_late
@@ -24,17 +24,17 @@ def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
     """None if the first stateful step is no Deduplicate of named columns, or if the state before
     the batch cannot be read.
     """
-    step = spec.entry
-    if not isinstance(step, Deduplicate) or step.whole_row:
+    keys = spec.entry and spec.entry.distinct_by
+    if not keys:
         return None
     if batch.id > 0 and batch.id - 1 not in run.checkpoint.readable():
         return None
-    keys = _accepted(run, spec, batch).select(*step.keys).distinct()
+    found = _accepted(run, spec, batch).select(*keys).distinct()
     if batch.id == 0:
-        return keys.count()
-    known = _known(run, step, batch.id - 1)
-    same = [keys[name].eqNullSafe(known[name]) for name in step.keys]
-    return keys.join(known, same, "left_anti").count()
+        return found.count()
+    known = _known(run, batch.id - 1)
+    same = [found[name].eqNullSafe(known[name]) for name in keys]
+    return found.join(known, same, "left_anti").count()
 
 
 def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
@@ -47,7 +47,7 @@ def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
     return entered.stateful_input.where(~is_late(spec, batch.late_before_ms))
 
 
-def _known(run: Run, step: Deduplicate, batch: int) -> DataFrame:
+def _known(run: Run, batch: int) -> DataFrame:
     """The keys in the step's state after the batch."""
     checkpoint = state_url(run.target.checkpoint)
     start_coordinator(run.spark)
@@ -59,7 +59,7 @@ def _known(run: Run, step: Deduplicate, batch: int) -> DataFrame:
         .option("operatorId", first)
         .load(checkpoint)
     )
-    columns = store_columns(stored, "dedupe", step)
+    columns = store_columns(stored, "dedupe", None)
     return stored.select(
         *(column.expression.alias(column.name) for column in columns if column.role == "key")
     )

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.ops.operator_metrics import CUSTOM
-from spark_jobs.spec import GroupState, Pipeline
-from spark_jobs.spec.steps.union import Stateful
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.steps.chain import observation_name
 
 
@@ -19,7 +19,7 @@ class OperatorMetrics(NamedTuple):
 
     number: int
     """The index of its step in the spec, from 0."""
-    step: Stateful
+    step: Step
     rows_in: int
     rows_out: int
     timers_fired: int | None
@@ -34,7 +34,11 @@ class OperatorMetrics(NamedTuple):
 
     def row(self) -> dict[str, int | str | None]:
         """Its struct in the column `operators` of ops.batches."""
-        where = {"step": self.number, "kind": self.step.kind, "operatorName": self.progress.name}
+        where: dict[str, int | str | None] = {
+            "step": self.number,
+            "kind": self.step.kind,
+            "operatorName": self.progress.name,
+        }
         rows = {
             "rows_in": self.rows_in,
             "rows_out": self.rows_out,
@@ -73,8 +77,8 @@ class OperatorMetrics(NamedTuple):
         total = self.progress.reported.get("numRowsTotal")
         if total is None:
             return "as many keys as before"
-        if isinstance(self.step, GroupState) and self.step.buckets:
-            return f"{total:,} keys in {self.step.buckets:,} buckets"
+        if self.step.bucketed:
+            return f"{total:,} keys in {self.step.bucketed.buckets:,} buckets"
         return f"{total:,} {self.step.balance.counted_in}"
 
 

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Window, functions as F
 
 from spark_jobs.checks.added_rows import added_rows
-from spark_jobs.checks.changed_rows import ADDED, REMOVED, changed_rows
+from spark_jobs.checks.changed_rows import KIND, VERSION, changed_rows
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import history
@@ -23,7 +23,9 @@ from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 LOG = logging.getLogger(__name__)
-FEED = ("_change_type", "_commit_version", "_commit_timestamp")
+FEED = (KIND, VERSION, "_commit_timestamp")
+ADDED, REMOVED = ("insert", "update_postimage"), ("delete", "update_preimage")
+"""Values of KIND in Delta's change data feed (docs: "Use Delta Lake change data feed")."""
 NEWEST = own("newest")
 
 
@@ -36,12 +38,10 @@ def unjudged_rows(run: Run, since: int, version: int) -> DataFrame:
     """
     if mode_facts(run.spec.output_mode).replaces_table:
         return _whole(run, version)
-    if (step := run.spec.keyed) is not None:
-        found = changed_rows(run.spark, run.target.table, step, since, version)
-        if found is not None:
-            return found
-    elif (added := added_rows(run.spark, run.target.table, since, version)) is not None:
-        return added
+    if run.spec.keyed is None:
+        added = added_rows(run.spark, run.target.table, since, version)
+        if added is not None:
+            return added
     try:
         rows = _changed(run, since, version)
         rows.count()  # the feed's files are opened here, and not within an expectation
@@ -70,17 +70,13 @@ def _shown(rows: DataFrame, run: Run) -> DataFrame:
 
 
 def _changed(run: Run, since: int, version: int) -> DataFrame:
-    feed = (
-        run.spark.read.format("delta")
-        .option("readChangeFeed", "true")
-        .option("startingVersion", since + 1)
-        .option("endingVersion", version)
-        .load(spark_url(run.target.table))
-    )
-    if run.spec.keyed:
-        return _shown(_last(feed, run.spec.keyed.row_key), run).cache()
+    if (step := run.spec.keyed) is not None:
+        few = changed_rows(run.spark, run.target.table, since, version)
+        feed = few if few is not None else _feed(run, since, version)
+        return _shown(_last(feed, step.row_key), run).cache()
+    feed = _feed(run, since, version)
     added, removed = (
-        feed.where(F.col("_change_type").isin(*kinds)).drop(*FEED) for kinds in (ADDED, REMOVED)
+        feed.where(F.col(KIND).isin(*kinds)).drop(*FEED) for kinds in (ADDED, REMOVED)
     )
     # Where only batches appended, as is usual, the difference would cost a shuffle for nothing.
     replaces = mode_facts(run.spec.output_mode).writes_last_of_key
@@ -88,11 +84,21 @@ def _changed(run: Run, since: int, version: int) -> DataFrame:
     return (added if appended else added.exceptAll(removed)).cache()
 
 
+def _feed(run: Run, since: int, version: int) -> DataFrame:
+    return (
+        run.spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", since + 1)
+        .option("endingVersion", version)
+        .load(spark_url(run.target.table))
+    )
+
+
 def _last(feed: DataFrame, key: Iterable[str]) -> DataFrame:
-    """What the last version that changed a key has of it. Without a comparison of rows, which Spark
-    cannot make where a column is a map.
+    """What the last version that changed a key has of it, whoever has read the feed. Without a
+    comparison of rows, which Spark cannot make where a column is a map.
     """
     of_key = Window.partitionBy(*(F.col(f"`{name}`") for name in key))
-    newest = F.max("_commit_version").over(of_key)
-    last = feed.withColumn(NEWEST, newest).where(F.col("_commit_version") == F.col(NEWEST))
-    return last.where(F.col("_change_type").isin(*ADDED)).drop(*FEED, NEWEST)
+    last = feed.withColumn(NEWEST, F.max(VERSION).over(of_key))
+    last = last.where(F.col(VERSION) == F.col(NEWEST)).where(F.col(KIND).isin(*ADDED))
+    return last.drop(*FEED, NEWEST)

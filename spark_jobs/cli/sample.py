@@ -30,7 +30,9 @@ from spark_jobs.spec.duration import parse_duration
 
 if TYPE_CHECKING:
     from spark_jobs.draft.drafted import Draft
+    from spark_jobs.draft.sample import Sampled
     from spark_jobs.proof.answer import Answer
+    from spark_jobs.spec import Topic
 
 commands = typer.Typer(rich_markup_mode="rich")
 SHOWN = 10
@@ -139,8 +141,17 @@ def preview(
         answer = ask(pipeline, settings, found)
         if isinstance(answer, int):
             raise typer.Exit(answer)
-        for line in _lines(answer, len(found)):
+        for line in (*_lines(answer, len(found)), *unseen_lines(spec.topic, found)):
             say(line)
+
+
+def unseen_lines(topic: Topic, found: list[Sampled]) -> Iterator[str]:
+    """A line for each declared path that no record has."""
+    from spark_jobs.proof.unseen import unseen  # noqa: PLC0415 - as above
+
+    for each in unseen(topic, found):
+        near = f": did you mean {each.nearest}?" if each.nearest else ""
+        yield f"look at {each.field}: none of {each.records:,} records has {each.path}{near}"
 
 
 def _show(made: Draft, records: int) -> None:

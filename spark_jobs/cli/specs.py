@@ -152,7 +152,13 @@ def _hold_against(ref: str, pipelines: list[str] | None, accepted: set[Whom]) ->
     if not found:
         say(f"\nsince {ref} ({before.commit}) no contract has changed")
     if what := broken(found, accepted):
-        raise ContractBroken.broken(ref=ref, commit=before.commit, **what._asdict())
+        raise ContractBroken.broken(
+            ref=ref,
+            commit=before.commit,
+            changes=what.changes,
+            whom=what.whom,
+            pipelines=what.pipelines,
+        )
 
 
 def _show(findings: Iterable[Finding]) -> None:

@@ -43,12 +43,8 @@ class Draft(NamedTuple):
     tried: Tried
     """What the topic makes of the sample."""
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Of its one step."""
-        [step] = self.spec.steps
-        assert isinstance(step, Deduplicate | Latest)
-        return step.keys
+    keys: tuple[str, ...]
+    """Of its one step."""
 
 
 def draft(
@@ -69,9 +65,8 @@ def draft(
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
     clock, fields = _clock(fields, envelope, [each.timestamp for each in of_them], notes)
-    steps = _steps(fields, envelope, of_them, notes)
-    needed = {clock, *(key for step in steps for key in step.keys)}
-    needed |= {name for step in steps if isinstance(step, Latest) for name in step.order_by}
+    step = _step(fields, envelope, of_them, notes)
+    needed = {clock, *step.keys, *step.placed}
     fields = [
         required(each)
         if each.field.name in needed
@@ -100,12 +95,12 @@ def draft(
         about=f"Records of the topic {topic}.",
         topic=made,
         root=of_root,
-        watermark_delay=behind.delay if any(each.kind == "deduplicate" for each in steps) else None,
-        steps=steps,
-        output_checks=_checks(steps),
+        watermark_delay=behind.delay if step.stateful else None,
+        steps=(step,),
+        output_checks=_checks(step.keys),
         state_checks=(within("malformed_share", 0.02),),
     )
-    return Draft(spec, notes, behind, outcome)
+    return Draft(spec, notes, behind, outcome, step.keys)
 
 
 def _read(ordered: Sequence[Sampled], root: str) -> Reading:
@@ -135,14 +130,14 @@ def _clock(
     return ARRIVED.name, [*fields, Drafted(ARRIVED, nothing)]
 
 
-def _steps(
+def _step(
     fields: Sequence[Drafted],
     envelope: Envelope | None,
     ordered: Sequence[Sampled],
     notes: dict[str, str],
-) -> tuple[Deduplicate | Latest, ...]:
+) -> Deduplicate | Latest:
     if envelope == "debezium":
-        return (_latest(fields, ordered, notes),)
+        return _latest(fields, ordered, notes)
     values = [each.value for each in ordered]
     for names in _likely(fields, envelope, len(values)):
         keys = list(zip(*(each.leaf.column for each in names), strict=True))
@@ -154,9 +149,9 @@ def _steps(
             again = sum(None not in key for key in keys) - len(alike)
             told = " and ".join(each.field.name for each in names)
             notes["steps"] = f"{again} of {len(values)} records have the {told} of another: copies"
-            return (Deduplicate(keys=tuple(each.field.name for each in names)),)
+            return Deduplicate(keys=tuple(each.field.name for each in names))
     notes["steps"] = "no field is surely an id: equal records are duplicates"
-    return (Deduplicate(keys=("*",)),)
+    return Deduplicate(keys=("*",))
 
 
 def _likely(
@@ -206,8 +201,7 @@ def _key_names(ordered: Sequence[Sampled]) -> list[str]:
     return []
 
 
-def _checks(steps: Sequence[Deduplicate | Latest]) -> tuple[Check, ...]:
-    keys = [key for each in steps for key in each.keys]
+def _checks(keys: Sequence[str]) -> tuple[Check, ...]:
     if len(keys) != 1 or "*" in keys:
         return ()
     return (Check(type="expect_column_values_to_be_unique", kwargs={"column": keys[0]}),)

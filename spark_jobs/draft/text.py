@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.fields import LEFT_OUT
-from spark_jobs.spec import Deduplicate, Field, Format, Latest, Pipeline
+from spark_jobs.spec import Field, Format, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.formats.format import JSON
 
@@ -109,11 +109,9 @@ def _steps(draft: Draft) -> Iterator[str]:
     if note := draft.notes.get("steps"):
         yield f"    # {note}"
     for step in draft.spec.steps:
-        if isinstance(step, Deduplicate):
-            yield f"    steps=(Deduplicate(keys={_quoted(step.keys)}),),"
-        elif isinstance(step, Latest):
-            order = f"order_by={_quoted(step.order_by)}, deletes={_quoted(step.deletes)}"
-            yield f"    steps=(Latest(keys={_quoted(step.keys)}, {order}),),"
+        given = [name for name in type(step).model_fields if name in step.model_fields_set]
+        told = ", ".join(f"{name}={_quoted(getattr(step, name))}" for name in given)
+        yield f"    steps=({type(step).__name__}({told}),),"
 
 
 def _checks(spec: Pipeline) -> Iterator[str]:

@@ -7,7 +7,7 @@ Never here: what decides whether to fail.
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Quoted, Reason, SluiceError, Value, reason
+from spark_jobs.errors.base import SluiceError, Value
 from spark_jobs.errors.catalogue import by_code, catalogue
 from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
 from spark_jobs.errors.checks import (
@@ -130,12 +130,10 @@ __all__ = [
     "ProcessDied",
     "ProcessorFailed",
     "PublishedTableRefused",
-    "Quoted",
     "RangeInvalid",
     "RangeOpen",
     "RangeThinned",
     "RangeUnsupported",
-    "Reason",
     "RebuildRefused",
     "RecordsGone",
     "RecordsUnreachable",
@@ -172,6 +170,5 @@ __all__ = [
     "VersionNotLive",
     "by_code",
     "catalogue",
-    "reason",
     "unexpected",
 ]

@@ -1,13 +1,12 @@
 """The base of all errors: a code for the kind, a reason for the case, parameters for what differs.
 
-A class has one method for each of its reasons, without a body:
+A class has a text for each of its reasons. Their fields are the parameters:
 
     class TopicMissing(SluiceError):
         code, exit_status = "TOPIC_MISSING", 21
         usual_remedy = "Create the topic, or correct its name in the spec."
 
-        @reason("The brokers at {brokers} have no topic {topic!r}.")
-        def absent(self, brokers: object, topic: str) -> None: ...
+        absent = reason("The brokers at {brokers} have no topic {topic!r}.")
 
     raise TopicMissing.absent(brokers=settings.kafka, topic="sales")
 
@@ -17,21 +16,18 @@ parameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Concatenate, Final, Generic, ParamSpec, Self, TypeAlias, TypeVar
+from string import Formatter
+from typing import ClassVar, Final, Self, TypeAlias, TypeVar
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.times import iso
 
-P = ParamSpec("P")
 E = TypeVar("E", bound="SluiceError")
 Value: TypeAlias = str | int | float | None
 """A parameter, as JSON can carry it."""
-Quoted: TypeAlias = object
-"""A parameter that quotes an engine or the pipeline's code, and so perhaps a record's values: who
-shows an error to others may withhold it.
-"""
 LONGEST: Final = 1000
 """Characters of one value in a text."""
 
@@ -75,30 +71,32 @@ class SluiceError(Exception):
         return type(self)(*texts, self.reason, self.parameters)
 
     @classmethod
-    def reasons(cls) -> dict[str, Reason[...]]:
+    def reasons(cls) -> dict[str, Reason]:
         """Its reasons by their names."""
         return {name: each for name, each in vars(cls).items() if isinstance(each, Reason)}
 
 
-class Reason(Generic[P]):
+@dataclass(eq=False)
+class Reason:
     """Why an error of its class is raised: the templates of its texts, and what fills them.
 
-    Of the class, it is what makes the error.
+    Of the class, it is what makes the error, of a value for each parameter.
     """
 
-    def __init__(self, of: Callable[Concatenate[Any, P], None], what: str, remedy: str) -> None:
-        self.name = of.__name__
-        self.what, self.remedy = what, remedy
-        code = of.__code__
-        self.parameters = code.co_varnames[1 : code.co_argcount]
-        self.quoted = frozenset(
-            name for name, kind in of.__annotations__.items() if kind == "Quoted"
-        )
+    what: str
+    remedy: str
+    parameters: tuple[str, ...]
+    quoted: frozenset[str]
+    name: str = ""
 
-    def __get__(self, error: E | None, kind: type[E]) -> Callable[P, E]:
-        def make(*given: P.args, **named: P.kwargs) -> E:
-            values = dict(zip(self.parameters, given, strict=False)) | named
-            parameters = {name: _plain(value) for name, value in values.items()}
+    def __set_name__(self, kind: type[SluiceError], name: str) -> None:
+        self.name = name
+
+    def __get__(self, error: E | None, kind: type[E]) -> Callable[..., E]:
+        def make(**values: object) -> E:
+            if values.keys() != {*self.parameters}:
+                raise TypeError(f"{kind.__name__}.{self.name} takes {self.parameters}")
+            parameters = {name: _plain(values[name]) for name in self.parameters}
             return kind(*self.texts(parameters, kind), self.name, parameters)
 
         return make
@@ -106,7 +104,7 @@ class Reason(Generic[P]):
     def texts(self, parameters: Mapping[str, Value], kind: type[SluiceError]) -> tuple[str, str]:
         """What is said, and the remedy."""
         shown = {
-            name: _Shown(value) if isinstance(value, str) else value
+            name: value if isinstance(value, int | float) else _Shown(value)
             for name, value in parameters.items()
         }
         return (
@@ -116,24 +114,30 @@ class Reason(Generic[P]):
 
 
 def reason(
-    what: str, remedy: str = ""
-) -> Callable[[Callable[Concatenate[Any, P], None]], Reason[P]]:
-    """Makes a reason of a method's name and parameters.
+    what: str, remedy: str = "", *, quoted: Collection[str] = (), unsaid: Collection[str] = ()
+) -> Reason:
+    """A reason with the fields of its templates as parameters.
 
     `what` and `remedy` are templates as of str.format. Without a remedy, the class's usual one
-    helps.
+    helps. `quoted` are the parameters that quote an engine or the pipeline's code, and so perhaps a
+    record's values: who shows an error to others may withhold these. `unsaid` are more parameters,
+    which no text has: for whoever asks the error.
     """
-    return lambda of: Reason(of, what, remedy)
+    parsed = (*Formatter().parse(what), *Formatter().parse(remedy))
+    said = dict.fromkeys(name for _, name, _, _ in parsed if name)
+    return Reason(what, remedy, (*said, *unsaid), frozenset(quoted))
 
 
 class _Shown:
-    """A text within a text: on its line, harmless, and not too long."""
+    """A text, or none, within a text: on its line, harmless, and not too long. A form for numbers
+    leaves it as it is, so that no error fails on what it says.
+    """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str | None) -> None:
         self._text = text
 
     def __format__(self, form: str) -> str:
-        return format(visible(" ".join(self._text.split("\n")), LONGEST), form)
+        return visible(" ".join(str(self._text).split("\n")), LONGEST)
 
     def __repr__(self) -> str:
         return visible(repr(self._text), LONGEST)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Quoted, SluiceError, reason
+from spark_jobs.errors.base import SluiceError, reason
 
 
 class ProcessorFailed(SluiceError):
@@ -11,45 +11,23 @@ class ProcessorFailed(SluiceError):
     code, exit_status = "PROCESSOR_FAILED", 43
     usual_remedy = "Correct the line of `logic.py` that is named."
 
-    @reason(
+    timers_endless = reason(
         "{pipeline}: {processor} sets timers that are due at once, again and again. After "
         "{batches} batches there were more.",
         "A processor must handle all that the watermark has passed, and set timers after it.",
     )
-    def timers_endless(self, pipeline: object, processor: object, batches: object) -> None: ...
-
-    @reason(
-        "{place}: {kind}: {text}",
-        "{resume}",
-    )
-    def code_raised(self, place: object, kind: object, text: Quoted, resume: object) -> None: ...
-
-    @reason(
-        "{where}: {said}",
-        "{resume}",
-    )
-    def code_raised_in_batch(self, where: object, said: Quoted, resume: object) -> None: ...
-
-    @reason(
+    code_raised = reason("{place}: {kind}: {text}", "{resume}", quoted=("text",))
+    code_raised_in_batch = reason("{where}: {said}", "{resume}", quoted=("said",))
+    result_wrong = reason(
         "The code of {pipeline} returned what Spark cannot take: {text}.",
         "{resume}",
+        quoted=("text",),
     )
-    def result_wrong(self, pipeline: object, text: Quoted, resume: object) -> None: ...
-
-    @reason(
+    signature_unfit = reason(
         "{handler}in {name}: it takes {signature}, and Spark passes ({parameters}) {how}: {error}.",
         "{resume}",
+        quoted=("error",),
     )
-    def signature_unfit(
-        self,
-        handler: object,
-        name: object,
-        signature: object,
-        parameters: object,
-        how: object,
-        error: Quoted,
-        resume: object,
-    ) -> None: ...
 
 
 class StateMisused(SluiceError):
@@ -60,19 +38,8 @@ class StateMisused(SluiceError):
     code, exit_status = "STATE_MISUSED", 44
     usual_remedy = "Correct the line of `logic.py` that is named."
 
-    @reason(
-        "{where}: {why}.",
-        "Clear the state instead: clear(). {resume}",
-    )
-    def none_as_value(self, where: object, why: object, resume: object) -> None: ...
-
-    @reason(
-        "{where}: {why} ({name}).",
-        "{remedy} {resume}",
-    )
-    def misused(
-        self, where: object, why: object, name: object, remedy: object, resume: object
-    ) -> None: ...
+    none_as_value = reason("{where}: {why}.", "Clear the state instead: clear(). {resume}")
+    misused = reason("{where}: {why} ({name}).", "{remedy} {resume}")
 
 
 class ExpressionFailed(SluiceError):
@@ -83,19 +50,10 @@ class ExpressionFailed(SluiceError):
     code, exit_status = "EXPRESSION_FAILED", 55
     usual_remedy = "Correct the expression, and name the old one in `compatible_expressions`."
 
-    @reason(
+    expression_failed = reason(
         "{pipeline}: {where}: {condition}: {message}. {why}",
         "{first}Correct the expression in spec.py: try_divide and try_cast give null where / and "
         "CAST fail. Add its old text to compatible_expressions, or of one in logic.py its digest "
         "to compatible_logic. {then}",
+        quoted=("condition", "message"),
     )
-    def expression_failed(
-        self,
-        pipeline: object,
-        where: object,
-        condition: Quoted,
-        message: Quoted,
-        why: object,
-        first: object,
-        then: object,
-    ) -> None: ...

@@ -13,83 +13,35 @@ class KafkaConfigInvalid(SluiceError):
     code, exit_status = "KAFKA_CONFIG_INVALID", 15
     usual_remedy = "Correct the property that the line names."
 
-    @reason(
-        "{source} holds a secret, and {exposed}.",
-        "chmod 600 {path}",
+    secret_exposed = reason("{source} holds a secret, and {exposed}.", "chmod 600 {path}")
+    file_unreadable = reason(
+        "{source} cannot be read: {error}.", "Name a properties file that this user may read."
     )
-    def secret_exposed(self, source: object, exposed: object, path: object) -> None: ...
-
-    @reason(
-        "{source} cannot be read: {error}.",
-        "Name a properties file that this user may read.",
+    not_utf8 = reason("{source} is not UTF-8.", "Write it as UTF-8, or with \\uXXXX.")
+    not_properties = reason(
+        "{source}: {error}.", "Write one name=value on each line; # starts a comment."
     )
-    def file_unreadable(self, source: object, error: object) -> None: ...
-
-    @reason(
-        "{source} is not UTF-8.",
-        "Write it as UTF-8, or with \\uXXXX.",
+    property_refused = reason("{source}: {name} is {shown}: {why}.", "{remedy}.")
+    client_refuses_property = reason(
+        "Kafka's client rejects {source}: {error}.", "Correct the property that the message names."
     )
-    def not_utf8(self, source: object) -> None: ...
-
-    @reason(
-        "{source}: {error}.",
-        "Write one name=value on each line; # starts a comment.",
+    not_a_kafka_connection = reason(
+        "{source} has type {kind!r}. It must be a Kafka connection.", "Give it type 'kafka'."
     )
-    def not_properties(self, source: object, error: object) -> None: ...
-
-    @reason(
-        "{source}: {name} is {shown}: {why}.",
-        "{remedy}.",
-    )
-    def property_refused(
-        self, source: object, name: object, shown: object, why: object, remedy: object
-    ) -> None: ...
-
-    @reason(
-        "Kafka's client rejects {source}: {error}.",
-        "Correct the property that the message names.",
-    )
-    def client_refuses_property(self, source: object, error: object) -> None: ...
-
-    @reason(
-        "{source} has type {kind!r}. It must be a Kafka connection.",
-        "Give it type 'kafka'.",
-    )
-    def not_a_kafka_connection(self, source: object, kind: object) -> None: ...
-
-    @reason(
-        "{source}: extra is {kind}, not an object.",
-        "{remedy}",
-    )
-    def extra_no_object(self, source: object, kind: object, remedy: object) -> None: ...
-
-    @reason(
+    extra_no_object = reason("{source}: extra is {kind}, not an object.", "{remedy}")
+    field_outside_extra = reason(
         "{source} has a {field}. A Kafka connection keeps everything in extra.",
         "Move it to extra: bootstrap.servers, sasl.username, sasl.password.",
     )
-    def field_outside_extra(self, source: object, field: object) -> None: ...
-
-    @reason(
-        "{source}: extra is not JSON{at}.",
-        "{remedy}",
-    )
-    def extra_not_json(self, source: object, at: object, remedy: object) -> None: ...
-
-    @reason(
+    extra_not_json = reason("{source}: extra is not JSON{at}.", "{remedy}")
+    property_no_scalar = reason(
         "{source}: {name} is {kind}. A property must be text, a number, true or false.",
         "Write it as text, or leave it out.",
     )
-    def property_no_scalar(self, source: object, name: object, kind: object) -> None: ...
-
-    @reason("{source}: property {name!r}: {why}.", "Did you mean {close}?")
-    def property_misspelt(
-        self, source: object, name: object, why: object, close: object
-    ) -> None: ...
-
-    @reason("{source}: property {name!r}: {why}.", "Leave it out; use one of {known}.")
-    def property_unknown(
-        self, source: object, name: object, why: object, known: object
-    ) -> None: ...
+    property_misspelt = reason("{source}: property {name!r}: {why}.", "Did you mean {close}?")
+    property_unknown = reason(
+        "{source}: property {name!r}: {why}.", "Leave it out; use one of {known}."
+    )
 
 
 class KafkaUnreachable(SluiceError):
@@ -98,23 +50,16 @@ class KafkaUnreachable(SluiceError):
     code, exit_status, retry = "KAFKA_UNREACHABLE", 20, True
     usual_remedy = "Start the brokers, or correct `SLUICE_KAFKA`."
 
-    @reason(
+    count_failed = reason(
         "The broker at {brokers} did not give the records of topic {topic!r} ({error}).",
         "Run it again when the brokers answer.",
     )
-    def count_failed(self, brokers: object, topic: object, error: object) -> None: ...
-
-    @reason(
-        "No broker answered at {brokers} within {seconds:.0f} s ({error}).",
-        "{remedy}",
+    no_broker = reason(
+        "No broker answered at {brokers} within {seconds:.0f} s ({error}).", "{remedy}"
     )
-    def no_broker(self, brokers: object, seconds: float, error: object, remedy: object) -> None: ...
-
-    @reason(
-        "Kafka stopped answering amid a batch{detail}.",
-        "Check the brokers. The next run resumes.",
+    stopped_answering = reason(
+        "Kafka stopped answering amid a batch{detail}.", "Check the brokers. The next run resumes."
     )
-    def stopped_answering(self, detail: object) -> None: ...
 
 
 class KafkaRefused(SluiceError):
@@ -125,104 +70,60 @@ class KafkaRefused(SluiceError):
     code, exit_status = "KAFKA_REFUSED", 24
     usual_remedy = "Correct the property, or grant the right, that the line names."
 
-    @reason(
+    request_not_allowed = reason(
         "The brokers at {brokers} do not allow this request to {client} ({error}).",
         "Grant the rights that docs/deploy.md lists.",
     )
-    def request_not_allowed(self, brokers: object, client: object, error: object) -> None: ...
-
-    @reason(
+    right_missing = reason(
         "The brokers at {brokers} do not allow {client} to {right} topic {topic!r}{or_missing}.",
         "READ includes DESCRIBE. Grant READ: kafka-acls.sh --add --allow-principal '{principal}' "
         "--operation READ --topic {topic}",
     )
-    def right_missing(
-        self,
-        brokers: object,
-        client: object,
-        right: object,
-        topic: object,
-        or_missing: object,
-        principal: object,
-    ) -> None: ...
-
-    @reason(
-        "The certificate of the token endpoint is not accepted ({error}).",
-        "{remedy}",
+    endpoint_certificate = reason(
+        "The certificate of the token endpoint is not accepted ({error}).", "{remedy}"
     )
-    def endpoint_certificate(self, error: object, remedy: object) -> None: ...
-
-    @reason(
+    no_token = reason(
         "The token endpoint gave no token to {client} ({error}).",
         "Correct sasl.oauthbearer.client.id, sasl.oauthbearer.client.secret or "
         "sasl.oauthbearer.token.endpoint.url.",
     )
-    def no_token(self, client: object, error: object) -> None: ...
-
-    @reason(
+    client_rejected = reason(
         "The brokers at {brokers} rejected {client} ({mechanism}): {error}.",
         "Correct {properties} in {source}, or sasl.mechanism, or security.protocol.",
     )
-    def client_rejected(
-        self,
-        brokers: object,
-        client: object,
-        mechanism: object,
-        error: object,
-        properties: object,
-        source: object,
-    ) -> None: ...
-
-    @reason(
+    certificate_rejected = reason(
         "The brokers at {brokers} did not accept the client's certificate ({error}).",
         "Correct ssl.certificate.location and ssl.key.location in {source}.",
     )
-    def certificate_rejected(self, brokers: object, error: object, source: object) -> None: ...
-
-    @reason(
+    certificate_needed = reason(
         "The brokers at {brokers} require a client certificate, and none is declared ({error}).",
         "Give ssl.certificate.location and ssl.key.location in {source}.",
     )
-    def certificate_needed(self, brokers: object, error: object, source: object) -> None: ...
-
-    @reason(
+    broker_certificate_dates = reason(
         "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Renew the broker's certificate, or correct this machine's clock.",
     )
-    def broker_certificate_dates(self, broker: object, problem: object) -> None: ...
-
-    @reason(
+    broker_certificate_name = reason(
         "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Name the broker in bootstrap.servers as its certificate does, or get one that has this "
         "name.",
     )
-    def broker_certificate_name(self, broker: object, problem: object) -> None: ...
-
-    @reason(
+    broker_certificate_authority = reason(
         "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Give the certificate of its authority in ssl.ca.location ({source}).",
     )
-    def broker_certificate_authority(
-        self, broker: object, problem: object, source: object
-    ) -> None: ...
-
-    @reason(
+    broker_certificate = reason(
         "The certificate of the broker at {broker} is not accepted: {problem}.",
         "Correct the certificate, or ssl.ca.location.",
     )
-    def broker_certificate(self, broker: object, problem: object) -> None: ...
-
-    @reason(
+    tls_failed = reason(
         "TLS with the brokers at {brokers} failed ({error}).",
         "Correct security.protocol, ssl.certificate.location and ssl.key.location in {source}.",
     )
-    def tls_failed(self, brokers: object, error: object, source: object) -> None: ...
-
-    @reason(
+    connector_refused = reason(
         "Kafka refused Spark's connector{detail}.",
         "Correct the Kafka settings, or grant the rights that docs/deploy.md lists.",
     )
-    def connector_refused(self, detail: object) -> None: ...
 
 
 class TopicMissing(SluiceError):
@@ -231,10 +132,7 @@ class TopicMissing(SluiceError):
     code, exit_status = "TOPIC_MISSING", 21
     usual_remedy = "Create the topic, or correct the spec or `--topic`."
 
-    @reason(
-        "The brokers at {brokers} have no topic {topic!r}{nearest}.",
-    )
-    def topic_absent(self, brokers: object, topic: object, nearest: object) -> None: ...
+    topic_absent = reason("The brokers at {brokers} have no topic {topic!r}{nearest}.")
 
 
 class TopicRemade(SluiceError):
@@ -243,28 +141,21 @@ class TopicRemade(SluiceError):
     code, exit_status = "TOPIC_REMADE", 22
     usual_remedy = "Read the new topic into a new table: `sluice reset`."
 
-    @reason(
+    remade_since_checkpoint = reason(
         "The checkpoint was made from a topic {topic!r} with id {made}. Today's id is {found}: the "
         "topic was deleted and created again. The stored offsets mean other records.",
         "To read the new topic from its beginning, {reset}.",
     )
-    def remade_since_checkpoint(
-        self, topic: object, found: object, made: object, reset: object
-    ) -> None: ...
-
-    @reason(
+    remade_since_switch = reason(
         "Topic {topic!r} was deleted and created again since the switch. The former checkpoint "
         "of {pipeline} read the old topic, and cannot go on.",
         "Stay with the live version. Or rebuild the former logic from Kafka, as NEXT.",
     )
-    def remade_since_switch(self, topic: object, pipeline: object) -> None: ...
-
-    @reason(
+    remade_since_table = reason(
         "Topic {topic!r} was deleted and created again since the live table was made. A rebuild "
         "would lose the old topic's rows.",
         "Start again from the new topic: sluice reset {pipeline}",
     )
-    def remade_since_table(self, topic: object, pipeline: object) -> None: ...
 
 
 class TransactionsUnusable(SluiceError):
@@ -273,19 +164,16 @@ class TransactionsUnusable(SluiceError):
     code, exit_status = "TRANSACTIONS_UNUSABLE", 28
     usual_remedy = "Correct `transactions`, or leave out `publish_at`."
 
-    @reason(
+    no_order = reason(
         "Topic {topic!r} has {partitions} partitions. Then nobody knows which END is newest.",
         "Give it one partition, and let the connector write into it anew.",
     )
-    def no_order(self, topic: object, partitions: object) -> None: ...
-
-    @reason(
+    not_counted = reason(
         "Topic {topic!r} has changes of transaction {id}, whose END in {transactions!r} counts "
         "none of it.",
         "Name the transaction topic of the same connector. A topic that a transform has renamed "
         "cannot be counted: leave out publish_at.",
     )
-    def not_counted(self, topic: object, transactions: object, id: object) -> None: ...  # noqa: A002 - as in the text
 
 
 class RecordsGone(SluiceError):
@@ -297,12 +185,11 @@ class RecordsGone(SluiceError):
         '`on_lost_records="skip"` in the spec.'
     )
 
-    @reason(
+    unread_removed = reason(
         "Retention removed records that were never read: {loss}.",
         "Lengthen the topic's retention. To skip the records, set on_lost_records='skip'; or "
         "{reset}.",
     )
-    def unread_removed(self, loss: object, reset: object) -> None: ...
 
 
 class OffsetsWentBack(SluiceError):
@@ -311,11 +198,10 @@ class OffsetsWentBack(SluiceError):
     code, exit_status = "OFFSETS_WENT_BACK", 25
     usual_remedy = "Restore the topic, or a root that is not newer; else `sluice reset`."
 
-    @reason(
+    topic_went_back = reason(
         "Topic {topic!r} ends before the checkpoint's offsets: {where}. The brokers lost "
         "records, or somebody restored an older topic. New records at these offsets would be "
         "skipped.",
         "Restore the whole topic, or a root that is not newer than it. To read the topic from "
         "its beginning, {reset}.",
     )
-    def topic_went_back(self, topic: object, where: object, reset: object) -> None: ...

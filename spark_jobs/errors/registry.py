@@ -13,25 +13,16 @@ class RegistryUnreachable(SluiceError):
     code, exit_status, retry = "REGISTRY_UNREACHABLE", 26, True
     usual_remedy = "Start the registry, or correct `schema.registry.url`; the next run resumes."
 
-    @reason(
+    schema_not_kept = reason(
         "Schema {number} is not kept. Its first record came after this run had looked for schema "
         "ids.",
         "The next drain asks for it. If a repair says so, restore its file below schemas/ of the "
         "root.",
     )
-    def schema_not_kept(self, number: object) -> None: ...
-
-    @reason(
-        "The schema registry at {url} answered {status}{said}.",
-        "Wait until it works again.",
+    answered_error = reason(
+        "The schema registry at {url} answered {status}{said}.", "Wait until it works again."
     )
-    def answered_error(self, url: object, status: object, said: object) -> None: ...
-
-    @reason(
-        "The schema registry at {url} did not answer: {error}.",
-        "Start it, or correct schema.registry.url.",
-    )
-    def no_answer(self, url: object, error: object) -> None: ...
+    no_answer = reason("The schema registry at {url} did not answer: {error}.")
 
 
 class RegistryRefused(SluiceError):
@@ -40,37 +31,28 @@ class RegistryRefused(SluiceError):
     code, exit_status = "REGISTRY_REFUSED", 27
     usual_remedy = "Correct the property that the line names."
 
-    @reason(
+    schema_differs = reason(
         "Schema {number} of the registry at {url} differs from that in {folder}. It is another "
         "registry, or was set up anew.",
         "Name the new registry in the topic's format: Avro(registry=...), "
         "Protobuf(registry=...). Old schemas stay for their records.",
     )
-    def schema_differs(self, number: object, url: object, folder: object) -> None: ...
-
-    @reason(
+    no_registry_answers = reason(
         "What answers at {url} is no schema registry, or is broken. It gave {what}.",
         "Correct schema.registry.url: the address in front of /schemas and /subjects.",
     )
-    def no_registry_answers(self, url: object, what: object) -> None: ...
-
-    @reason(
+    registry_undeclared = reason(
         "The Kafka declaration names no schema registry. A schema that is not under the root yet "
         "is needed.",
         "Give schema.registry.url (SLUICE_KAFKA_CONFIG, or Airflow's connection sluice_kafka).",
     )
-    def registry_undeclared(self) -> None: ...
-
-    @reason(
+    client_refused = reason(
         "The schema registry at {url} refused this client: {status}{said}.",
         "Correct schema.registry.basic.auth.user.info or schema.registry.bearer.auth.token, or "
         "grant the right to read schemas.",
     )
-    def client_refused(self, url: object, status: object, said: object) -> None: ...
-
-    @reason(
+    tls_refused = reason(
         "The schema registry at {url}: {error}.",
         "Correct the URL, or give the certificate of its authority in "
         "schema.registry.ssl.ca.location.",
     )
-    def tls_refused(self, url: object, error: object) -> None: ...

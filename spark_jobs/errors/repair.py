@@ -12,97 +12,60 @@ class StagingStale(SluiceError):
     code, exit_status, retry = "STAGING_STALE", 85, True
     usual_remedy = "Plan and compute it again."
 
-    @reason(
+    bad_records_gone = reason(
         "{pipeline}: {counted:,} records were bad when the rows were computed, and {found:,} "
-        "when they were read again. Kafka, or the archive, has removed records.",
-        "Plan it again.",
+        "when they were read again. Kafka, or the archive, has removed records."
     )
-    def bad_records_gone(self, pipeline: object, counted: int, found: int) -> None: ...
-
-    @reason(
-        "{pipeline}: a reset or a rewind has begun another generation since the plan.",
-        "Plan it again.",
+    generation_changed = reason(
+        "{pipeline}: a reset or a rewind has begun another generation since the plan."
     )
-    def generation_changed(self, pipeline: object) -> None: ...
-
-    @reason(
-        "{pipeline}: its spec or its code changed since the plan.",
-        "Plan it again.",
-    )
-    def spec_changed_since_plan(self, pipeline: object) -> None: ...
-
-    @reason(
+    spec_changed_since_plan = reason("{pipeline}: its spec or its code changed since the plan.")
+    repair_ended = reason(
         "Repair {repair} of {pipeline} is {state} already.{told}",
         "To compute its ranges again, plan another one. In Airflow, clear the task `plan` of the "
         "run.",
     )
-    def repair_ended(
-        self, repair: object, pipeline: object, state: object, told: object
-    ) -> None: ...
-
-    @reason(
+    staged_again = reason(
         "Repair {repair} was staged again since its rows were read.",
         "Try again. The new rows then go in.",
     )
-    def staged_again(self, repair: object) -> None: ...
-
-    @reason(
+    rows_changed = reason(
         "The rows of the range in {table} changed since they were compared at version {version}: "
         "{how}.",
         "Nothing was written. Compute the range again.",
     )
-    def rows_changed(self, table: object, version: object, how: object) -> None: ...
-
-    @reason(
+    places_changed = reason(
         "{table} has {places:,} row(s) that are neither those of version {version} nor newer than "
         "what would come. A drain or a person has written them since.",
         "Nothing was written. Compute these keys again.",
     )
-    def places_changed(self, table: object, version: object, places: int) -> None: ...
-
-    @reason(
+    changes_left_out = reason(
         "{table}: since version {version} drains have left out {changes:,} change(s), since rows "
         "were newer. Those rows may be the ones that would go.",
         "Nothing was written. To take a swap back with them, rewind the pipeline. Otherwise "
         "compute the keys again.",
     )
-    def changes_left_out(self, table: object, version: object, changes: int) -> None: ...
-
-    @reason(
+    table_moved_on = reason(
         "Repair {repair} was computed for another state of the table: {why}.",
         "Compute the range again.",
     )
-    def table_moved_on(self, repair: object, why: object) -> None: ...
-
-    @reason(
+    columns_changed = reason(
         "{table} has the columns {columns}. Repair {repair} was computed with {computed}.",
         "Compute it again.",
     )
-    def columns_changed(
-        self, table: object, columns: object, repair: object, computed: object
-    ) -> None: ...
-
-    @reason(
-        "{rows} and {changes} do not belong together: {error}.",
-        "Compute the range again.",
+    staging_damaged = reason(
+        "{rows} and {changes} do not belong together: {error}.", "Compute the range again."
     )
-    def staging_damaged(self, rows: object, changes: object, error: object) -> None: ...
-
-    @reason(
+    spec_changed_since_stage = reason(
         "{pipeline}: its spec or its code changed since repair {repair} was computed. A drain "
         "may give other rows.",
         "Compute the range again. In Airflow, clear the task `plan` of the run.",
     )
-    def spec_changed_since_stage(self, pipeline: object, repair: object) -> None: ...
-
-    @reason(
+    topic_remade = reason(
         "{pipeline}: topic {name!r} has id {found}, and the repair was planned for {planned}. It "
         "was deleted and created again. The offsets mean other records.",
         "Plan it again. The line then says what can be done.",
     )
-    def topic_remade(
-        self, pipeline: object, name: object, found: object, planned: object
-    ) -> None: ...
 
 
 class ChangeUnexplained(SluiceError):
@@ -111,16 +74,8 @@ class ChangeUnexplained(SluiceError):
     code, exit_status = "CHANGE_UNEXPLAINED", 86
     usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
 
-    @reason(STAGED, NEWLY_BAD)
-    def newly_bad(
-        self, pipeline: object, count: object, failed: object, start: object, end: object
-    ) -> None: ...
-
-    @reason(
-        STAGED,
-        "The log of the stage has examples. Find what changed them, or ask for a backfill.",
-    )
-    def rows_unexplained(self, pipeline: object, count: object, failed: object) -> None: ...
+    newly_bad = reason(STAGED, NEWLY_BAD)
+    rows_unexplained = reason(STAGED)
 
 
 class RepairOverlapped(SluiceError):
@@ -129,14 +84,11 @@ class RepairOverlapped(SluiceError):
     code, exit_status = "REPAIR_OVERLAPPED", 87
     usual_remedy = "Undo the later one first."
 
-    @reason(
+    later_repair = reason(
         "Repair {later} replaced rows of {span} in table version {version}, after repair "
         "{repair} compared its own.",
         "Compute the range again. Or undo the later one first: sluice undo {pipeline} {later}",
     )
-    def later_repair(
-        self, later: object, span: object, version: object, repair: object, pipeline: object
-    ) -> None: ...
 
 
 class ApprovalMissing(SluiceError):
@@ -145,12 +97,11 @@ class ApprovalMissing(SluiceError):
     code, exit_status = "APPROVAL_MISSING", 88
     usual_remedy = "Approve it in Airflow, or with `--yes` on the command line."
 
-    @reason(
+    not_approved = reason(
         "Nobody has approved repair {repair} of {pipeline}. It changes {unexplained} rows "
         "without a known cause, or ranges.approve or its kind asks for a person.",
         "Approve it in Airflow, or give the same command again on the command line.",
     )
-    def not_approved(self, repair: object, pipeline: object, unexplained: object) -> None: ...
 
 
 class RepairUnknown(SluiceError):
@@ -159,17 +110,12 @@ class RepairUnknown(SluiceError):
     code, exit_status = "REPAIR_UNKNOWN", 89
     usual_remedy = "`sluice show repairs` lists them."
 
-    @reason(
-        "There is no plan at {path}.",
-        "Plan it again: `sluice repair {pipeline}`.",
+    plan_absent = reason(
+        "There is no plan at {path}.", "Plan it again: `sluice repair {pipeline}`."
     )
-    def plan_absent(self, path: object, pipeline: object) -> None: ...
-
-    @reason(
-        "{path} {wrong}.",
-        "Compute the ranges again: sluice repair {pipeline}",
+    staged_unreadable = reason(
+        "{path} {wrong}.", "Compute the ranges again: sluice repair {pipeline}"
     )
-    def staged_unreadable(self, path: object, wrong: object, pipeline: object) -> None: ...
 
 
 class SwapRefused(SluiceError):
@@ -180,64 +126,45 @@ class SwapRefused(SluiceError):
     code, exit_status = "SWAP_REFUSED", 90
     usual_remedy = "Do what the line says; the table is as it was."
 
-    @reason(
+    feature_unwritable = reason(
         "{place} has {unknown}. A repair is written without Spark, which that needs.",
         "Remove it: ALTER TABLE {sql} DROP FEATURE {first}",
     )
-    def feature_unwritable(
-        self, place: object, unknown: object, sql: object, first: object
-    ) -> None: ...
-
-    @reason(
+    places_doubled = reason(
         "{table} has {rows:,} row(s) twice, by their keys. A swap cannot tell them apart.",
         "Delete the copies by SQL. Then compute the keys again.",
     )
-    def places_doubled(self, table: object, rows: int) -> None: ...
-
-    @reason(
+    rows_refused = reason(
         "{path} cannot take the rows of repair {repair}: {error}",
         "Nothing was written. Compute the range again. If the line names a feature of the table, "
         "remove that feature.",
     )
-    def rows_refused(self, path: object, repair: object, error: object) -> None: ...
-
-    @reason(
+    swap_begun = reason(
         "A swap of repair {repair} of {pipeline} has begun. It is too late for a No.",
         "In Airflow, clear the task `approve`: it asks nobody, and `swap` completes it. Then "
         "take the rows back: `sluice undo {pipeline} {repair}`.",
     )
-    def swap_begun(self, repair: object, pipeline: object) -> None: ...
-
-    @reason(
+    nothing_swapped_in = reason(
         "Repair {repair} of {pipeline} is {state}. None of its rows is in the table.",
         "See the repairs: sluice show repairs {pipeline}",
     )
-    def nothing_swapped_in(self, repair: object, pipeline: object, state: object) -> None: ...
-
-    @reason(
+    answered_no = reason(
         "Repair {repair} of {pipeline} is rejected: {answer}. The table stays as it is.",
         "If that is right, nothing is left to do. To be asked again, compute the range again. In "
         "Airflow, clear the task `plan` of the run.",
     )
-    def answered_no(self, repair: object, pipeline: object, answer: object) -> None: ...
-
-    @reason(
+    kind_never_swaps = reason(
         "Repair {repair} is of the kind {kind}, which never changes the table.",
         "See what it found: sluice show repairs {pipeline}",
     )
-    def kind_never_swaps(self, repair: object, kind: object, pipeline: object) -> None: ...
-
-    @reason(
+    repair_ended = reason(
         "Repair {repair} of {pipeline} has ended: it is {state}.",
         "Compute the range again, as a repair of its own. In Airflow, clear the task `plan` of the "
         "run.",
     )
-    def repair_ended(self, repair: object, pipeline: object, state: object) -> None: ...
-
-    @reason(
+    ranges_unsupported_now = reason(
         "The spec of {pipeline} changed since repair {repair} was computed: its ranges can no "
         "longer be computed ({why}).",
         "If that is right, nothing is left to do: the table stays as it is. Otherwise revert the "
         "spec, and clear the task `approve` in Airflow.",
     )
-    def ranges_unsupported_now(self, repair: object, pipeline: object, why: object) -> None: ...

@@ -11,17 +11,10 @@ class RootNotWritable(SluiceError):
     code, exit_status = "ROOT_NOT_WRITABLE", 13
     usual_remedy = "Correct `SLUICE_ROOT`, the permissions, or free space."
 
-    @reason(
-        "{path} cannot be read: {error}.",
-        "Check SLUICE_ROOT and the permissions.",
+    not_readable = reason(
+        "{path} cannot be read: {error}.", "Check SLUICE_ROOT and the permissions."
     )
-    def not_readable(self, path: object, error: object) -> None: ...
-
-    @reason(
-        "{folder} cannot be written: {error}.",
-        "Check SLUICE_ROOT, the permissions and the free space.",
-    )
-    def not_writable(self, folder: object, error: object) -> None: ...
+    not_writable = reason("{folder} cannot be written: {error}.")
 
 
 class RootRefused(SluiceError):
@@ -30,34 +23,24 @@ class RootRefused(SluiceError):
     code, exit_status = "ROOT_REFUSED", 16
     usual_remedy = "Correct the keys, the bucket or its policy."
 
-    @reason(
+    locks_unsure = reason(
         "{path} is on {kind}, mounted at {place}. Its locks may hold on this machine alone. A "
         "run elsewhere would write the same checkpoint.",
         "Use a local disk, a container's volume on one, or an object store (docs/deploy.md). If "
         "one machine or container starts all runs, set SLUICE_LOCKS=one-host.",
     )
-    def locks_unsure(self, path: object, kind: object, place: object) -> None: ...
-
-    @reason(
-        "{where} refused: {meaning}.",
-        "{remedy}",
-    )
-    def request_refused(self, where: object, meaning: object, remedy: object) -> None: ...
-
-    @reason(
+    request_refused = reason("{where} refused: {meaning}.", "{remedy}")
+    no_conditional_put = reason(
         "The object store of {url} overwrites an object that was to be put only if absent "
         "(If-None-Match: *) or as it was read (If-Match). Two runs would hold the lease, and one "
         "commit would hide another.",
         "Use a store that supports conditional puts: docs/deploy.md.",
     )
-    def no_conditional_put(self, url: object) -> None: ...
-
-    @reason(
+    no_credentials = reason(
         "The object store's keys are missing. The environment, the profiles and this machine's "
         "role have none.",
         "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.",
     )
-    def no_credentials(self) -> None: ...
 
 
 class RootUnreachable(SluiceError):
@@ -66,25 +49,19 @@ class RootUnreachable(SluiceError):
     code, exit_status, retry = "ROOT_UNREACHABLE", 17, True
     usual_remedy = "Check `AWS_ENDPOINT_URL` and the store; the next run resumes."
 
-    @reason(
-        "{where}: {meaning}.",
-        "Check AWS_ENDPOINT_URL and the store. A run that it ended resumes.",
+    no_answer = reason(
+        "{where}: {meaning}.", "Check AWS_ENDPOINT_URL and the store. A run that it ended resumes."
     )
-    def no_answer(self, where: object, meaning: object) -> None: ...
-
-    @reason(
+    root_silent = reason(
         "{root} has not answered in {seconds:g} seconds.",
         "Check the store and AWS_ENDPOINT_URL. Then load this page again.",
     )
-    def root_silent(self, root: object, seconds: float) -> None: ...
-
-    @reason(
+    pipeline_silent = reason(
         "A file of pipeline {pipeline!r} below {root} has not answered in {seconds:g} seconds. "
         "Other pipelines are not affected.",
         "Read the files of its checkpoint and the ops tables there with another program, to find "
         "which does not answer. Then load this page again.",
     )
-    def pipeline_silent(self, root: object, pipeline: object, seconds: float) -> None: ...
 
 
 class RootEmpty(SluiceError):
@@ -93,32 +70,25 @@ class RootEmpty(SluiceError):
     code, exit_status = "ROOT_EMPTY", 29
     usual_remedy = "Give the API server the `SLUICE_ROOT` of the workers."
 
-    @reason(
+    absent = reason(
         "{root} does not exist on this machine, so no run has written to it.",
         "Before the first run that is right. Else set the workers' SLUICE_ROOT here, for "
         "pages on the API server, and mount the volume that it is on.",
     )
-    def absent(self, root: object) -> None: ...
-
-    @reason(
+    no_run = reason(
         "No run has written to {root}.",
         "Before the first run that is right. Else give the API server the workers' SLUICE_ROOT.",
     )
-    def no_run(self, root: object) -> None: ...
-
-    @reason(
+    elsewhere = reason(
         "{root} has nothing of {pipeline}. Airflow has drains of it that succeeded.",
         "Give the API server the workers' SLUICE_ROOT. If the root was emptied since, run the "
         "DAG once.",
     )
-    def elsewhere(self, root: object, pipeline: object) -> None: ...
-
-    @reason(
+    run_absent = reason(
         "{root} has nothing of the DAG run {run}, of which Airflow has a drain that succeeded.",
         "`sluice maintain` removes runs that are older than SLUICE_HISTORY_DAYS. Else give the "
         "API server the workers' SLUICE_ROOT.",
     )
-    def run_absent(self, root: object, run: object) -> None: ...
 
 
 class FormatNewer(SluiceError):
@@ -129,18 +99,15 @@ class FormatNewer(SluiceError):
     code, exit_status = "FORMAT_NEWER", 39
     usual_remedy = "Run the newer version of Sluice."
 
-    @reason(
+    change_unknown = reason(
         "{path} has {change}, in a form that this Sluice does not know.",
         "Complete it with the version of Sluice that began it.",
     )
-    def change_unknown(self, path: object, change: object) -> None: ...
-
-    @reason(
+    form_unknown = reason(
         "{path} has form {found}. This Sluice knows forms up to {known}. A newer one wrote it.",
         "Run the newer version. To go back, restore a copy of the root from before the upgrade "
         "(docs/deploy.md, upgrading).",
     )
-    def form_unknown(self, path: object, found: object, known: object) -> None: ...
 
 
 class DiskFull(SluiceError):
@@ -149,8 +116,7 @@ class DiskFull(SluiceError):
     code, exit_status = "DISK_FULL", 45
     usual_remedy = "Make room; the next run resumes."
 
-    @reason(
+    disk_full = reason(
         "A disk that the run writes to is full{detail}.",
         "Free space under SLUICE_ROOT and in the temporary folder. The next run resumes.",
     )
-    def disk_full(self, detail: object) -> None: ...

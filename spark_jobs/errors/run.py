@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Quoted, SluiceError, reason
+from spark_jobs.errors.base import SluiceError, reason
 
 
 class SparkFailed(SluiceError):
@@ -11,24 +11,19 @@ class SparkFailed(SluiceError):
     code, exit_status, retry = "SPARK_FAILED", 40, True
     usual_remedy = "Read the line; what is committed stays. If it repeats, correct what it names."
 
-    @reason(
+    code_not_packed = reason(
         "The archive with the executors' code cannot be written: {error}.",
         "Make room in the temporary folder, or set TMPDIR to another.",
     )
-    def code_not_packed(self, error: object) -> None: ...
-
-    @reason(
-        "This worker has no spark-submit on its PATH.",
-        "Install pyspark in Airflow's environment.",
+    no_spark_submit = reason(
+        "This worker has no spark-submit on its PATH.", "Install pyspark in Airflow's environment."
     )
-    def no_spark_submit(self) -> None: ...
-
-    @reason(
+    unexpected = reason(
         "{kind}: {text}",
         "SLUICE_TRACEBACK=1 shows the stack trace. If it fails so twice, a third run does not "
         "help.",
+        quoted=("text",),
     )
-    def unexpected(self, kind: object, text: Quoted) -> None: ...
 
 
 class ProcessDied(SluiceError):
@@ -37,38 +32,29 @@ class ProcessDied(SluiceError):
     code, exit_status, retry = "PROCESS_DIED", 57, True
     usual_remedy = "Read what died, and free or give memory. Running again resumes."
 
-    @reason(
+    no_other_process = reason(
         "A machine could not start another process{detail}.",
         "It lacks memory, processes or open files. Free some. The next run resumes.",
     )
-    def no_other_process(self, detail: object) -> None: ...
-
-    @reason(
+    spark_ended = reason(
         "Spark was ended amid the run, by its master or by a person{detail}.",
         "On a cluster, read the master's log. The next run resumes.",
     )
-    def spark_ended(self, detail: object) -> None: ...
-
-    @reason(
+    executors_died = reason(
         "Executors died while they worked{detail}.",
         "Read their logs. If it was memory, increase spark.executor.memory or "
         "spark.executor.memoryOverhead.",
     )
-    def executors_died(self, detail: object) -> None: ...
-
-    @reason(
+    jvm_died = reason(
         "Spark's JVM died: out of memory, or killed{detail}.",
         "Give it more memory (SLUICE_DRIVER_MEMORY=4g), or read less in a batch "
         "(max_offsets_per_batch). The next run resumes.",
     )
-    def jvm_died(self, detail: object) -> None: ...
-
-    @reason(
+    python_worker_died = reason(
         "One of Spark's Python workers died: killed, or out of memory{detail}.",
         "The next run repeats the batch. If it dies each time, read less in a batch: "
         "max_offsets_per_batch.",
     )
-    def python_worker_died(self, detail: object) -> None: ...
 
 
 class ReportMissing(SluiceError):
@@ -79,35 +65,22 @@ class ReportMissing(SluiceError):
     code, exit_status, retry = "REPORT_MISSING", 41, True
     usual_remedy = "Nothing: the next run resumes where this run ended."
 
-    @reason(
+    no_report = reason(
         "The run left no report at {path}. It was killed, or never started.",
         "Read the lines above in the task's log. The next run resumes where this run stopped.",
     )
-    def no_report(self, path: object) -> None: ...
-
-    @reason(
+    not_a_report = reason(
         "{where} is not a report of version {version}: {error}.",
         "Run Airflow and Spark with the same version of Sluice.",
     )
-    def not_a_report(self, where: object, version: object, error: object) -> None: ...
-
-    @reason(
+    run_vanished = reason(
         "Run {run} of {pipeline} ({started}) began, and nothing says how it ended. It or its "
-        "machine was killed, or it stood still until it lost its lease.",
+        "machine was killed, or it stood still until it lost its lease."
     )
-    def run_vanished(self, run: object, pipeline: object, started: object) -> None: ...
-
-    @reason(
-        "The task plan of this DAG run left no plan.",
-        "Clear plan to run it again.",
+    no_plan = reason("The task plan of this DAG run left no plan.", "Clear plan to run it again.")
+    task_left_no_report = reason(
+        "The task {task} of this DAG run left no report.", "Clear {task} to run it again."
     )
-    def no_plan(self) -> None: ...
-
-    @reason(
-        "The task {task} of this DAG run left no report.",
-        "Clear {task} to run it again.",
-    )
-    def task_left_no_report(self, task: object) -> None: ...
 
 
 class Stopped(SluiceError):
@@ -116,17 +89,10 @@ class Stopped(SluiceError):
     code, exit_status, retry = "STOPPED", 42, True
     usual_remedy = "Nothing: the next run resumes."
 
-    @reason(
-        "Somebody stopped the run before Kafka was drained.",
-        "The next run resumes.",
+    before_drained = reason("Somebody stopped the run before Kafka was drained.")
+    before_reading = reason(
+        "Somebody stopped the run before it read anything.", "The next run does the same work."
     )
-    def before_drained(self) -> None: ...
-
-    @reason(
-        "Somebody stopped the run before it read anything.",
-        "The next run does the same work.",
-    )
-    def before_reading(self) -> None: ...
 
 
 class ClusterUnreachable(SluiceError):
@@ -135,23 +101,12 @@ class ClusterUnreachable(SluiceError):
     code, exit_status, retry = "CLUSTER_UNREACHABLE", 46, True
     usual_remedy = "Start the master, or correct its address or the secret."
 
-    @reason(
+    no_master = reason(
         "Spark's master does not answer at {master} ({failures}).",
         "Start it, or correct the address: spark://host:port, with commas between several.",
     )
-    def no_master(self, master: object, failures: object) -> None: ...
-
-    @reason(
-        "{master} did not accept this run within {limit} s.",
-        "{remedy}",
-    )
-    def no_answer(self, master: object, limit: object, remedy: object) -> None: ...
-
-    @reason(
-        "{master} turned this run away: {answer}.",
-        "{remedy}",
-    )
-    def turned_away(self, master: object, answer: object, remedy: object) -> None: ...
+    no_answer = reason("{master} did not accept this run within {limit} s.", "{remedy}")
+    turned_away = reason("{master} turned this run away: {answer}.", "{remedy}")
 
 
 class NoExecutors(SluiceError):
@@ -160,25 +115,19 @@ class NoExecutors(SluiceError):
     code, exit_status, retry = "NO_EXECUTORS", 47, True
     usual_remedy = "Start workers, or request fewer cores or less memory."
 
-    @reason(
+    none_came = reason(
         "{what} within {seconds} s on {master}. Each needs {size}.",
         "Check that workers live and have that much free. Ask for less (spark.executor.memory, "
         "spark.executor.cores), or wait longer (SLUICE_EXECUTOR_WAIT).",
     )
-    def none_came(self, what: object, seconds: object, master: object, size: object) -> None: ...
-
-    @reason(
-        "Somebody killed the application at Spark's master{detail}.",
-        "The next run resumes.",
+    application_killed = reason(
+        "Somebody killed the application at Spark's master{detail}.", "The next run resumes."
     )
-    def application_killed(self, detail: object) -> None: ...
-
-    @reason(
+    application_removed = reason(
         "Spark's master removed the application: executors ended as soon as they began{detail}.",
         "Read the executors' logs on the workers. Usual causes: no memory, no Java, another "
         "secret.",
     )
-    def application_removed(self, detail: object) -> None: ...
 
 
 class RunStalled(SluiceError):
@@ -187,9 +136,8 @@ class RunStalled(SluiceError):
     code, exit_status, retry = "RUN_STALLED", 48, True
     usual_remedy = "See what its threads did, in the file that the line names; run again."
 
-    @reason(
+    stood_still = reason(
         "No batch, job or task of {pipeline} began or ended for {limit}. {threads}.",
         "If a task may take longer, lengthen stall_timeout, or bound a batch by "
         "max_offsets_per_batch. The next run resumes.",
     )
-    def stood_still(self, pipeline: object, limit: object, threads: object) -> None: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import Quoted, SluiceError, reason
+from spark_jobs.errors.base import SluiceError, reason
 
 
 class TableChanged(SluiceError):
@@ -13,45 +13,33 @@ class TableChanged(SluiceError):
     code, exit_status = "TABLE_CHANGED", 33
     usual_remedy = "Put the column back, or start over from Kafka: `sluice reset`."
 
-    @reason(
+    column_unfit = reason(
         "{place} cannot take column {name} {wanted}: {actual}.",
         "Restore the column (DESCRIBE HISTORY {sql} shows what changed it), or start again "
         "from Kafka: `sluice reset`.",
     )
-    def column_unfit(
-        self, place: object, name: object, wanted: object, actual: object, sql: object
-    ) -> None: ...
-
-    @reason(
+    parted_otherwise = reason(
         "{place} has the partition columns {has}, and the spec's layout has {wanted}. A table "
         "keeps those that it was made with.",
         "Put partition_by back. Or make the table anew: declare it in NEXT, `sluice rebuild "
         "{pipeline}`; or from Kafka, `sluice reset {pipeline}`.",
     )
-    def parted_otherwise(
-        self, place: object, has: object, wanted: object, pipeline: object
-    ) -> None: ...
-
-    @reason(
+    part_unreadable = reason(
         "{table} has a folder of a date that delta-rs does not read: {error}. It reads the years 1 "
         "to 9999.",
         "Leave such rows out by a Transform, written as NEXT, and compute the table again: "
         "`sluice rebuild`.",
     )
-    def part_unreadable(self, table: object, error: object) -> None: ...
-
-    @reason(
+    file_torn = reason(
         "The file {file} is torn, or none of Parquet's: {error}.",
         "Put it back from a backup; without one compute its rows again from Kafka: `sluice reset`.",
     )
-    def file_torn(self, file: object, error: object) -> None: ...
-
-    @reason(
+    key_broken = reason(
         "Somebody has written rows of the key {key} into {table}: several at one place, or one "
         "without a place.",
         "Remove them (DELETE FROM {sql}), or take the change back: `sluice rewind`.",
+        quoted=("key",),
     )
-    def key_broken(self, table: object, key: Quoted, sql: object) -> None: ...
 
 
 class TableReplaced(SluiceError):
@@ -63,32 +51,19 @@ class TableReplaced(SluiceError):
         "`sluice reset`."
     )
 
-    @reason(
+    restored = reason(
         "Version {version} of {table} is a RESTORE to {to}. {did}",
         "Take the RESTORE back: `sluice doctor {pipeline} --execute`. {keeping}",
     )
-    def restored(
-        self,
-        version: object,
-        table: object,
-        to: object,
-        did: object,
-        pipeline: object,
-        keeping: object,
-    ) -> None: ...
-
-    @reason(
+    dropped = reason(
         "The checkpoint wrote the table {path}. It is not there: somebody dropped it.",
         "Restore the table, {again}",
     )
-    def dropped(self, path: object, again: object) -> None: ...
-
-    @reason(
+    created_anew = reason(
         "{path} is another table than the checkpoint wrote. That one was dropped, and this one "
         "created later.",
         "Restore the old table, {again}",
     )
-    def created_anew(self, path: object, again: object) -> None: ...
 
 
 class TableContended(SluiceError):
@@ -97,29 +72,18 @@ class TableContended(SluiceError):
     code, exit_status, retry = "TABLE_CONTENDED", 49, True
     usual_remedy = "Nothing: the next run repeats the batch. Move such jobs out of the runs' hours."
 
-    @reason(
-        "Another writer changed {path} meanwhile: {why}.",
-        "Run it again.",
-    )
-    def changed_meanwhile(self, path: object, why: object) -> None: ...
-
-    @reason(
+    changed_meanwhile = reason("Another writer changed {path} meanwhile: {why}.", "Run it again.")
+    restored_later = reason(
         "Another writer changed {path} meanwhile: {why}.",
         "Nothing: the next run or command completes what has begun.",
     )
-    def restored_later(self, path: object, why: object) -> None: ...
-
-    @reason(
-        "Another writer changed {path} during the swap: {error}",
-        "Nothing was written. Swap again.",
+    swap_overtaken = reason(
+        "Another writer changed {path} during the swap: {error}", "Nothing was written. Swap again."
     )
-    def swap_overtaken(self, path: object, error: object) -> None: ...
-
-    @reason(
+    written_meanwhile = reason(
         "Another writer changed {path} while a batch was written to it: {conflict}: {error}",
         "The batch was not committed. The next run repeats it.",
     )
-    def written_meanwhile(self, path: object, conflict: object, error: object) -> None: ...
 
 
 class RowRefused(SluiceError):
@@ -128,15 +92,13 @@ class RowRefused(SluiceError):
     code, exit_status = "ROW_REFUSED", 56
     usual_remedy = "Drop or correct the constraint, or leave such rows out with a Transform."
 
-    @reason(
+    constraint_broken = reason(
         "{pipeline}: a row breaks the table's constraint {constraint}. Its columns there: "
         "{row}{hidden}. The batch is not committed, and each run meets the row again.",
         "Drop or correct the constraint (ALTER TABLE ... DROP CONSTRAINT). Or leave such rows "
         "out with a Transform.",
+        quoted=("row",),
     )
-    def constraint_broken(
-        self, pipeline: object, constraint: object, row: Quoted, hidden: object
-    ) -> None: ...
 
 
 class MaintenanceRefused(SluiceError):
@@ -147,20 +109,15 @@ class MaintenanceRefused(SluiceError):
     code, exit_status = "MAINTENANCE_REFUSED", 53
     usual_remedy = "Run OPTIMIZE and VACUUM on the table in Spark, or remove the feature."
 
-    @reason(
+    feature_unwritable = reason(
         "{place} has {unknown}. Sluice restores and releases a table without Spark, which that "
         "needs.",
         "Remove it: ALTER TABLE {sql} DROP FEATURE {first}",
     )
-    def feature_unwritable(
-        self, place: object, unknown: object, sql: object, first: object
-    ) -> None: ...
-
-    @reason(
+    needs_spark = reason(
         "{path} cannot be compacted without Spark: {why}.",
         "Run OPTIMIZE {sql} and VACUUM {sql} in Spark, while no run works.",
     )
-    def needs_spark(self, path: object, why: object, sql: object) -> None: ...
 
 
 class PublishedTableRefused(SluiceError):
@@ -171,29 +128,19 @@ class PublishedTableRefused(SluiceError):
     code, exit_status = "PUBLISHED_TABLE_REFUSED", 54
     usual_remedy = "Do what the line says."
 
-    @reason(
+    feature_unpublishable = reason(
         "{table} uses {unknown}. A published table cannot have it.",
         "Remove the feature from the table.",
     )
-    def feature_unpublishable(self, table: object, unknown: object) -> None: ...
-
-    @reason(
+    judged_version_gone = reason(
         "Version {judged} passed the checks. {table} does not have it any more.",
         "Put the table back, or start again from Kafka: `sluice reset {pipeline}`.",
     )
-    def judged_version_gone(self, table: object, judged: object, pipeline: object) -> None: ...
-
-    @reason(
-        "Sluice did not make the table {published}.",
-        "Move it away.",
-    )
-    def foreign_table(self, published: object) -> None: ...
-
-    @reason(
+    foreign_table = reason("Sluice did not make the table {published}.", "Move it away.")
+    judged_file_gone = reason(
         "{wrong}. The published table needs it.",
         "Let a run judge a newer version. Or remove {published}: the next publish makes it again.",
     )
-    def judged_file_gone(self, wrong: object, published: object) -> None: ...
 
 
 class OpsUnreadable(SluiceError):
@@ -202,17 +149,14 @@ class OpsUnreadable(SluiceError):
     code, exit_status = "OPS_UNREADABLE", 63
     usual_remedy = "Put the files that the line names back, from a backup."
 
-    @reason(
+    log_broken = reason(
         "The log of the ops table {path} cannot be read: {error}.",
         "Put {path}/_delta_log back from a backup. Tables and published rows are not touched.",
     )
-    def log_broken(self, path: object, error: object) -> None: ...
-
-    @reason(
+    file_broken = reason(
         "A file of the ops table {path} cannot be read: {error}.",
         "Put it back from a backup. Tables and published rows are not touched.",
     )
-    def file_broken(self, path: object, error: object) -> None: ...
 
 
 class CatalogRefused(SluiceError):
@@ -221,21 +165,16 @@ class CatalogRefused(SluiceError):
     code, exit_status = "CATALOG_REFUSED", 97
     usual_remedy = "Correct SLUICE_CATALOG, then `sluice catalog PIPELINE`."
 
-    @reason(
+    unreachable = reason(
         "{catalog} cannot be reached: {error}.",
         "Start the metastore, or correct SLUICE_CATALOG. Sluice speaks Thrift without Kerberos and "
         "TLS.",
     )
-    def unreachable(self, catalog: object, error: object) -> None: ...
-
-    @reason(
+    said_no = reason(
         "{catalog} refused an entry in database {database}: {error}.",
         "Make the database (CREATE DATABASE), or correct what the metastore names.",
     )
-    def said_no(self, catalog: object, database: object, error: object) -> None: ...
-
-    @reason(
+    foreign_entry = reason(
         "{catalog} has a table {table}, which this root did not register.",
         "Drop or rename it, or name another database in SLUICE_CATALOG.",
     )
-    def foreign_entry(self, catalog: object, table: object) -> None: ...

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.steps.union import Step
 
-_FIELD = re.compile(r"steps\[(?P<index>\d+)\]\.(?P<name>where|sql|measures|window)")
+_SQL = ("where", "sql", "measures", "window")
+_FIELD = re.compile(rf"steps\[(?P<index>\d+)\]\.(?P<name>{'|'.join(_SQL)})")
 Texts = dict[str, str]
 """Name of an expression within a field -> its SQL."""
 
@@ -39,28 +38,11 @@ def expressions(field: str, value: object) -> tuple[str, ...]:
 
 def with_expressions(spec: Pipeline, stored: Mapping[str, object]) -> Pipeline:
     """The spec with the expressions that a stored fingerprint has, where only they differ."""
-    steps = tuple(_with_expressions(step, at, stored) for at, step in enumerate(spec.steps))
+    steps = tuple(
+        step.with_expressions({name: stored.get(f"steps[{at}].{name}") for name in _SQL})
+        for at, step in enumerate(spec.steps)
+    )
     return spec if steps == spec.steps else spec.model_copy(update={"steps": steps})
-
-
-def _with_expressions(step: Step, index: int, stored: Mapping[str, object]) -> Step:
-    # Any: a value of a fingerprint is JSON.
-    was: dict[str, Any] = {
-        name: stored.get(f"steps[{index}].{name}") for name in ("where", "sql", "measures")
-    }
-    update: dict[str, Any] = {}
-    if step.kind == "transform":
-        update = {
-            name: was[name]
-            for name in ("where", "sql")
-            if was[name] and getattr(step, name) is not None
-        }
-    elif step.kind == "aggregate" and was["measures"]:
-        update = {"measures": dict(was["measures"])}
-        window: Any = stored.get(f"steps[{index}].window") or {}
-        if window.get("gap_sql") and step.window:
-            update["window"] = step.window.model_copy(update={"gap_sql": window["gap_sql"]})
-    return step.model_copy(update=update)
 
 
 def _texts(value: object) -> Texts | None:

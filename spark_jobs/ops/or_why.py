@@ -34,7 +34,9 @@ def or_why(root: UPath, read: Callable[[], Found]) -> Found | SluiceError:
     except OSError as error:
         if is_remote(str(root)):
             raise
-        return RootNotWritable.not_readable(error.filename or root, error.strerror or error)
+        return RootNotWritable.not_readable(
+            path=error.filename or root, error=error.strerror or error
+        )
 
 
 def was_told(root: UPath, pipeline: str, batches: Sequence[BatchLine]) -> bool | None:

@@ -21,7 +21,7 @@ from spark_jobs.proof.records import Sent, append
 from spark_jobs.proof.scratch import Scratch, silent
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval, parse_duration
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
@@ -75,7 +75,7 @@ def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampl
 
 def _waits(step: Step) -> bool:
     """Whether it holds rows back until the watermark passes them."""
-    return step.kind in {"aggregate", "group_state"}
+    return step.grouping_keys is not None
 
 
 def _close(scratch: Scratch) -> None:

@@ -10,15 +10,14 @@ import time
 from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
-from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import SOURCES
+from spark_jobs.source.port import Lasting, SourceState
 from spark_jobs.spec import Topic
 from spark_jobs.times import at_milliseconds
 from spark_jobs.values.record_headers import HEADERS
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.proof.cases import Record
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import Source
     from spark_jobs.spec import Pipeline
@@ -55,6 +53,7 @@ class Sent(NamedTuple):
 class CaseTopic(Topic):
     """A topic whose records are in a folder."""
 
+    source: ClassVar[str] = "spark_jobs.proof.records:source"
     folder: str
 
 
@@ -113,17 +112,15 @@ def _millis(at: datetime | None, now: int) -> int:
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-class CaseSource(NamedTuple):
-    """See source/port.py. It has all records for ever, and no transactions."""
+class CaseSource(Lasting):
+    """See source/port.py."""
 
-    topic: CaseTopic
+    def __init__(self, topic: CaseTopic) -> None:
+        self.topic = topic
 
     def state(self) -> SourceState:
         ends = ends_of(self.topic.folder)
         return SourceState("case", dict.fromkeys(ends, 0), ends)
-
-    def earliest(self, partitions: Iterable[int]) -> Offsets:
-        return dict.fromkeys(partitions, 0)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
         ends = ends_of(self.topic.folder)
@@ -133,12 +130,6 @@ class CaseSource(NamedTuple):
             for line in _lines(self.topic.folder, each, 0, ends[each])
         ]
         return at_milliseconds(max(times)) if times else None
-
-    def compacted(self) -> bool:
-        return False
-
-    def count(self, parts: Parts) -> int:
-        return sum(stop - first for ranges in parts.values() for first, stop in ranges)
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port's
         rows = [
@@ -155,12 +146,10 @@ class CaseSource(NamedTuple):
         return (_kafka(spark.readStream.format(FORMAT).options(**named).load()),)
 
 
-def _source(spec: Pipeline, settings: Settings, *_: object) -> Source:  # noqa: ARG001 - as SOURCES has it
+def source(spec: Pipeline, *_: object) -> Source:
+    """See Topic.source."""
     assert isinstance(spec.topic, CaseTopic)
     return CaseSource(spec.topic)
-
-
-SOURCES[CaseTopic] = _source
 
 
 def _kafka(rows: DataFrame) -> DataFrame:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, Literal
 
-from pydantic import Field as Described
+from pydantic import Field as Described, SerializeAsAny
 
 from spark_jobs.spec import Archive, Pipeline, Schedule, Topic
 from spark_jobs.spec.archive import archive_name
 from spark_jobs.spec.columns import Columns
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 
 COLUMNS: Columns = (
     "topic_id",
@@ -39,7 +39,7 @@ SORTED_BY: Final = ("partition", "offset")
 class ArchiveSpec(Pipeline):
     """The archive of one topic."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SerializeAsAny[Step], ...] = ()
     keep: timedelta | None = Described(default=None, description="see Archive.keep")
 
     @property

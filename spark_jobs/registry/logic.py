@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry.scope import BASE, Elsewhere, Found, Processor, Scope, method, source
-from spark_jobs.spec import GroupState, Pipeline
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec import Pipeline
 
 HANDLERS = {
     "init": ("handle",),
@@ -25,10 +24,6 @@ HANDLERS = {
     "close": (),
 }
 """Method of a processor -> its parameters after self (pyspark.sql.streaming.StatefulProcessor)."""
-FUNCTION = ("key", "frames", "state")
-"""What applyInPandasWithState passes to a function, by position."""
-BUCKET_FUNCTION = ("rows", "state")
-"""What a function for buckets gets, by position."""
 BY_NAME = {"handleExpiredTimer"}
 """Spark passes these methods' arguments by name (stateful_processor_util.py): names count too."""
 REQUIRED = ("init", "handleInputRows")
@@ -137,20 +132,12 @@ def refuse_unfit(spec: Pipeline, path: Path) -> None:
         if name not in scope and not scope.open:
             _refuse(path, name, f"it defines {', '.join(sorted(scope.defined)) or 'nothing'}")
         found = scope.get(name)
-        if isinstance(step, GroupState) and step.form in {"row", "pandas"}:
+        if step.called_with is None:
             _refuse_no_processor(path, found, name)
         elif isinstance(found, type):
             _refuse(path, name, "the step calls a function, and this is a class")
         elif isinstance(found, ast.FunctionDef):
-            count = _parameters(step)
-            _refuse_parameters(path, found, name, [""] * count, by_name=False)
-
-
-def _parameters(step: Step) -> int:
-    """How many a step's function gets."""
-    if not isinstance(step, GroupState):
-        return 1
-    return len(BUCKET_FUNCTION if step.form == "buckets" else FUNCTION)
+            _refuse_parameters(path, found, name, [""] * len(step.called_with), by_name=False)
 
 
 def _refuse_no_processor(path: Path, found: Found, name: str) -> None:

@@ -19,7 +19,7 @@ from spark_jobs.sink import table, table_layout
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts, unbounded
-from spark_jobs.spec.steps.union import Stateful
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
@@ -118,7 +118,7 @@ def known_operators(plan: str) -> list[str]:
     return [name[1] for name in names if name and name[1] in OPERATORS]
 
 
-def describe_state(step: Stateful, spec: Pipeline) -> str:
+def describe_state(step: Step, spec: Pipeline) -> str:
     """The columns of a step's state; what evicts it, if anything; where Spark puts the watermark's
     predicates.
     """

@@ -14,7 +14,8 @@ from spark_jobs.sink.table_layout import order, parts
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.union import Keyed, Step
+    from spark_jobs.spec.steps.following import Following
+    from spark_jobs.spec.steps.step import Step
 
 CommitStrategy = Callable[[DataFrame, Commit], None]
 
@@ -42,7 +43,7 @@ def _ordered(rows: DataFrame, spec: Pipeline) -> DataFrame:
     return rows.sortWithinPartitions(*(f"`{name}`" for name in (*parts(spec), *by))) if by else rows
 
 
-def _keyed_strategy(step: Keyed) -> CommitStrategy:
+def _keyed_strategy(step: Following) -> CommitStrategy:
     follow = resolve_name(step.commits)
     return lambda rows, to: follow(rows, step, to)
 

@@ -91,3 +91,19 @@ class Source(Records, Protocol):
 
         Column: as above. Spark's offset log has one line for each: name -> partition -> offset.
         """
+
+
+class Lasting:
+    """The answers of a source that keeps all of its records for ever: a base for one."""
+
+    def earliest(self, partitions: Iterable[int]) -> Offsets:
+        """See Source."""
+        return dict.fromkeys(partitions, 0)
+
+    def compacted(self) -> bool:
+        """See Source."""
+        return False
+
+    def count(self, parts: Parts) -> int:
+        """See Records."""
+        return sum(stop - first for ranges in parts.values() for first, stop in ranges)

@@ -1,13 +1,11 @@
-"""Sources: what reads each declaration of a source."""
+"""Sources: what reads a declaration of a source, which names it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
-
-from spark_jobs.spec import Topic
-from spark_jobs.spec.several import Several
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -16,13 +14,15 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 
-def _kafka(spec: Pipeline, settings: Settings, _: Offsets, until: Offsets | None) -> Source:
+def kafka(spec: Pipeline, settings: Settings, _: Offsets, until: Offsets | None) -> Source:
+    """Topic.source names it."""
     from spark_jobs.source.kafka import KafkaSource  # noqa: PLC0415 - Kafka's client
 
     return KafkaSource(spec, settings, until)
 
 
-def _union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets | None) -> Source:
+def union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets | None) -> Source:
+    """Several.source names it."""
     from spark_jobs.source.union import UnionSource, by_topic  # noqa: PLC0415 - as above
 
     topics, most = spec.topic.each, spec.max_offsets_per_batch
@@ -33,7 +33,7 @@ def _union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets 
     for number, (topic, share) in enumerate(zip_longest(topics, shares)):
         own = {"topic": topic, "max_offsets_per_batch": share}
         end = None if ends is None else ends.get(number, {})
-        found.append(_kafka(spec.model_copy(update=own), settings, waiting, end))
+        found.append(kafka(spec.model_copy(update=own), settings, waiting, end))
     return UnionSource(tuple(found))
 
 
@@ -50,14 +50,6 @@ def shared(most: int, waits: Sequence[int]) -> list[int]:
     return [max(1, most * each // all_) for each in waits]
 
 
-Reading = Callable[["Pipeline", "Settings", "Offsets", "Offsets | None"], "Source"]
-SOURCES: Final[dict[type[Topic], Reading]] = {
-    Topic: _kafka,
-    Several: _union,
-}
-"""The class of a declaration -> what reads it."""
-
-
 def source_of(
     spec: Pipeline,
     settings: Settings,
@@ -68,4 +60,5 @@ def source_of(
     several topics have their parts of a batch by these. `until`: partition -> where a stream of it
     ends; None for the topic's end.
     """
-    return SOURCES[type(spec.topic)](spec, settings, waiting or {}, until)
+    made = resolve_name(spec.topic.source)(spec, settings, waiting or {}, until)
+    return cast("Source", made)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, assert_never
 
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.steps.union import Stateful, Step
+from spark_jobs.spec.steps.step import Step
 
 OutputMode = Literal["append", "update", "complete"]
 
@@ -33,7 +33,7 @@ def refuse_impossible(mode: OutputMode, steps: Sequence[Step]) -> None:
 
 
 def _refuse_other_than_append(
-    mode: Literal["update", "complete"], steps: Sequence[Step], stateful: Sequence[Stateful]
+    mode: Literal["update", "complete"], steps: Sequence[Step], stateful: Sequence[Step]
 ) -> None:
     if len(stateful) != 1 or stateful[0].update_key is None:
         refuse(

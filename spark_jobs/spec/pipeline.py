@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal, Self, cast
 
-from pydantic import Field as Described, model_validator
+from pydantic import Field as Described, SerializeAsAny, model_validator
 
-from spark_jobs.spec import cron, keyed, output_mode, several
+from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
@@ -23,13 +22,9 @@ from spark_jobs.spec.several import Several
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
-from spark_jobs.spec.steps.union import (
-    GroupState,
-    Keyed,
-    Stateful,
-    Step,
-    Transform,
-)
+from spark_jobs.spec.steps.following import Following, followed
+from spark_jobs.spec.steps.step import Step
+from spark_jobs.spec.steps.transform import Transform
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
@@ -161,7 +156,7 @@ class Pipeline(Model):
     """topics that come later"""
     watermark_delay: Duration | None = Described(default=None, strict=False)
     """how long to wait for out-of-order events: the delay of Spark's withWatermark"""
-    steps: tuple[Step, ...] = Described(min_length=1)
+    steps: tuple[SerializeAsAny[Step], ...] = Described(min_length=1)
     """the steps that a record passes, in order"""
     output_mode: OutputMode = "append"
     """append: a row is written once, when it is final; update: a changed group is written again and
@@ -233,7 +228,9 @@ class Pipeline(Model):
         if isinstance(topic, tuple | list):
             refuse("topic", type(topic).__name__, "one is a Topic", "Write topics=(ONE, TWO)")
         if isinstance(topic, Topic):
-            given = given | {"topic": keyed.placing(topic, given.get("steps") or ())}
+            first = next(iter(given.get("steps") or ()), None)
+            placed = first.placed if isinstance(first, Step) else ()
+            given = given | {"topic": topic.requiring(placed)}
         if "topics" not in given or (given["topics"] == () and topic is not None):
             return given
         topics = several.refuse_none(given["topics"])
@@ -259,14 +256,17 @@ class Pipeline(Model):
                 self._refuse_without_time(index)
             step.refuse_time(time, self.output_mode)
             self._refuse_keys(step, types)
-            if isinstance(step, GroupState) and step.form == "buckets":
-                self._refuse_double_keys(step, types)
-            if isinstance(step, Keyed):
-                keyed.refuse_incomparable(step, types)
+            step.refuse_types(types)
             columns, time = step.columns_after(columns), step.time_after(time)
             types = step.types_after(types)
-        keyed.refuse_misplaced(self.steps, self.output_mode, several=self.is_several)
-        keyed.refuse_lost_deletes(self.steps, self.topic)
+        for at, step in enumerate(self.steps):
+            step.refuse_beside(
+                self.steps[:at],
+                self.steps[at + 1 :],
+                self.output_mode,
+                several=self.is_several,
+                undeleted=self.topic.tombstones == "dropped" and not self.topic.envelope,
+            )
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
@@ -301,26 +301,6 @@ class Pipeline(Model):
                 "Spark compares no maps",
                 "Use other keys, or take parts of the map in a Transform",
             )
-        if not isinstance(step, GroupState) or step.form not in ("row", "pandas"):
-            return
-        if parted := [key for key in step.keys if "<" in types.get(key, "")]:
-            refuse(
-                "GroupState.keys",
-                parted,
-                "Spark 4.2 gives a processor no key of type array or struct",
-                "Use other keys, or take parts of it in a Transform",
-            )
-
-    def _refuse_double_keys(self, step: GroupState, types: dict[str, str]) -> None:
-        of = {key: types.get(key, "") for key in step.keys}
-        if doubles := [key for key in of if re.search(r"\b(double|float)\b", of[key])]:
-            refuse(
-                "GroupState.keys",
-                doubles,
-                "form 'buckets' has no keys of type double or float: NaN and -0.0 are other keys "
-                "in Arrow than in Spark",
-                "Use a key of another type, or form='row'",
-            )
 
     def _refuse_ranges(self, columns: Columns) -> None:
         by, context = self.ranges.by, self.ranges.context
@@ -338,16 +318,8 @@ class Pipeline(Model):
 
     def _refuse_without_time(self, index: int) -> None:
         before = next(step for step in reversed(self.steps[:index]) if step.time_after("") is None)
-        untimed = {"apply": "applyInPandasWithState", "buckets": "a GroupState in buckets"}
-        if isinstance(before, GroupState) and before.form in untimed:  # they take no event_time
-            refuse(
-                "steps",
-                self.steps[index].kind,
-                f"no stateful step can follow {untimed[before.form]}"
-                if before.form == "buckets"
-                else f"Spark allows no stateful step after {untimed[before.form]}",
-                "Use form='row' or 'pandas', or put it last",
-            )
+        if before.unfollowed:
+            refuse("steps", self.steps[index].kind, *before.unfollowed)
         refuse(
             "steps",
             self.steps[index].kind,
@@ -512,9 +484,9 @@ class Pipeline(Model):
         return self.entry is not None
 
     @property
-    def keyed(self) -> Keyed | None:
+    def keyed(self) -> Following | None:
         """The step that makes the table follow a key, if there is one. It is the last one."""
-        return keyed.followed(self.steps)
+        return followed(self.steps)
 
     @property
     def first_stateful(self) -> int:
@@ -529,7 +501,7 @@ class Pipeline(Model):
         return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
 
     @property
-    def entry(self) -> Stateful | None:
+    def entry(self) -> Step | None:
         """The first stateful step, which drops late records. None where no step keeps state."""
         return next((step for step in self.steps if step.stateful), None)
 

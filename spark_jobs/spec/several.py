@@ -6,7 +6,7 @@ topic's number times PARTITIONS and Kafka's own. So with one topic all numbers a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
@@ -33,6 +33,7 @@ _LIST: Final = (
 class Several(Topic):
     """What the topics have in common. A member has what is its own: name, format, places, rules."""
 
+    source: ClassVar[str] = "spark_jobs.source.sources:union"
     name: str
     """the names of all of them"""
     members: tuple[Topic, ...]

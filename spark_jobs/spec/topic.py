@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -45,6 +46,11 @@ def _topic_name(given: str) -> str:
 
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
+
+    source: ClassVar[str] = "spark_jobs.source.sources:kafka"
+    """The function (spec, settings, waiting, until) that gives its Source (source/port.py), as
+    module:name: arguments as source_of has them. A declaration of your own names another one.
+    """
 
     name: Annotated[str, AfterValidator(_topic_name)]
     """the topic's name in Kafka"""
@@ -168,6 +174,18 @@ class Topic(Model):
                     f"the field {field.name} is text there, which has no parts",
                     "Read it as string, and take it apart in a Transform",
                 )
+
+    def requiring(self, names: Collection[str]) -> Topic:
+        """The topic, in which the fields with these names are required: a record without one is
+        malformed when it is decoded.
+        """
+        if all(field.required or field.name not in names for field in self.fields):
+            return self
+        fields = (
+            field.model_copy(update={"required": field.required or field.name in names})
+            for field in self.fields
+        )
+        return self.model_copy(update={"fields": tuple(fields)})
 
     @property
     def columns(self) -> tuple[str, ...]:

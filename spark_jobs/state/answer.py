@@ -5,7 +5,7 @@ views: a page starts no Spark.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field as Described
 
@@ -13,6 +13,7 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.part import Part
+from spark_jobs.spec.steps.expires import Clock, Counted
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -21,9 +22,6 @@ MOST_ROWS: Final = 200
 """Rows of one variable that are kept, whatever --limit says."""
 MOST_CELL: Final = 200
 """Characters of one value that are kept."""
-
-Counted = Literal["rows", "timers", "timeouts"]
-Clock = Literal["watermark", "clock", "processor", "nothing"]
 
 
 class VariableAnswer(Part):

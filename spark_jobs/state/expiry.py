@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spans.span import EPOCH, MICROSECOND
-from spark_jobs.spec import Aggregate, Deduplicate, GroupState, Pipeline
-from spark_jobs.state.answer import Clock, Counted, Expiring, Expiry
+from spark_jobs.spec import Pipeline
+from spark_jobs.state.answer import Expiring, Expiry
 from spark_jobs.state.reader import StateOperator, opened
 from spark_jobs.state.store_columns import StoreColumn
 from spark_jobs.state.table import Table
@@ -31,14 +31,6 @@ class Instants(NamedTuple):
     clock: datetime
 
 
-class When(NamedTuple):
-    """The column that says when a variable's rows expire; empty if none does."""
-
-    column: str
-    by: Clock
-    counted: Counted = "rows"
-
-
 def expiry(
     spark: SparkSession,
     checkpoint: SparkPath,
@@ -51,7 +43,7 @@ def expiry(
 ) -> Expiry:
     """Of one variable of a step, after a batch."""
     step, variable = spec.steps[number - 1], table.variable
-    when = when_of(spec, number, table)
+    when = step.expires(variable, table.names, _event_time(spec, number), spec.output_mode)
     since = {"watermark": now.watermark, "clock": now.clock}.get(when.by)
     rows: dict[int | None, int] = {LATER if when.column else None: table.total}
     if when.column and since is not None:
@@ -88,34 +80,9 @@ def _span(behind: Column) -> Column:
     return found.otherwise(LATER)
 
 
-def when_of(spec: Pipeline, number: int, table: Table) -> When:
-    match step := spec.steps[number - 1]:
-        case Deduplicate(scope="watermark"):
-            return When("expires_at", "watermark")
-        case Deduplicate(scope="event_time"):
-            return When(_event_time(spec, number), "watermark")
-        case Aggregate() if step.window and spec.output_mode != "complete":
-            return When("window_end", "watermark")
-        case GroupState():
-            return _of_group_state(step, table)
-        case _:
-            return When("", "nothing")
-
-
-def _of_group_state(step: GroupState, table: Table) -> When:
-    clock: Clock = "watermark" if step.time_mode == "event" else "clock"
-    if table.variable.kind == "TimerState":
-        return When("due", clock, "timers")
-    if table.variable.ttl:
-        return When("expires_at", "clock")
-    if "timeout_at" in table.names:
-        return When("timeout_at", clock, "timeouts")
-    return When("", "processor")
-
-
-def _event_time(spec: Pipeline, number: int) -> str:
+def _event_time(spec: Pipeline, number: int) -> str | None:
     """The event-time column that a step gets."""
     time: str | None = spec.topic.event_time
     for step in spec.steps[: number - 1]:
         time = step.time_after(time)
-    return time or ""
+    return time

@@ -17,7 +17,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.keys import key_columns, key_types, parse_keys
 from spark_jobs.state.literal import parse
 

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as 
 
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.spec import GroupState
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.expires import Variable
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
-from spark_jobs.state.table import Table, Variable
+from spark_jobs.state.table import Table
 from spark_jobs.steps.buckets.processor import STATE
 from spark_jobs.values.spark_times import literal
 
@@ -132,15 +132,14 @@ def opened(
     elif variable.name:
         source = source.option("stateVarName", variable.name)
     stored = source.load(checkpoint)
-    if isinstance(step, GroupState) and step.form == "buckets":
-        stored = by_key(stored, step)
+    if step and step.bucketed:
+        stored = by_key(stored, step.bucketed)
     return stored, store_columns(stored, operator.name, step, ttl=variable.ttl)
 
 
 def shown(variables: Iterable[Variable], step: Step) -> list[Variable]:
     """The variables to read: of buckets the state of their keys, and not how many they have."""
-    bucketed = isinstance(step, GroupState) and step.form == "buckets"
-    return [each for each in variables if not bucketed or each.name == STATE]
+    return [each for each in variables if not step.bucketed or each.name == STATE]
 
 
 def _matching(flat: DataFrame, columns: list[StoreColumn], keys: Mapping[str, str]) -> DataFrame:

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
-from spark_jobs.spec import Aggregate
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.table import Role
 
 BUFFERS = {
@@ -66,8 +65,8 @@ def store_columns(
         values = _expiry(values)
     elif operator.endswith("WithState") and "groupState" in {value.name for value in values}:
         values = _state_and_timeout(values)
-    elif isinstance(step, Aggregate):  # for other steps, the names in Spark's schema are used
-        key, values = _aggregated(key, values, step)
+    elif step and step.aggregates:  # for other steps, the names in Spark's schema are used
+        key, values = _aggregated(key, values, step.row_key or (), step.aggregates)
     return key + values
 
 
@@ -145,7 +144,10 @@ def _state_and_timeout(values: list[StoreColumn]) -> list[StoreColumn]:
 
 
 def _aggregated(
-    key: list[StoreColumn], values: list[StoreColumn], step: Aggregate
+    key: list[StoreColumn],
+    values: list[StoreColumn],
+    group: Sequence[str],
+    measures: Mapping[str, str],
 ) -> tuple[list[StoreColumn], list[StoreColumn]]:
     """Keys in the output's order, buffers with the names of their measures.
 
@@ -155,7 +157,7 @@ def _aggregated(
         column._replace(name="window_start") if column.name == "sessionStartTime" else column
         for column in key
     ]
-    order = {name: index for index, name in enumerate(step.group)}
+    order = {name: index for index, name in enumerate(group)}
     key.sort(key=lambda column: order.get(column.name, len(order)))
     end: list[StoreColumn] = []
     if values and values[0].name == "session_window":
@@ -163,7 +165,7 @@ def _aggregated(
         values = values[
             len(key) :
         ]  # skips the session and all keys but its start: as many columns as the key has
-    names = buffer_names(step.measures, [column.name for column in values])
+    names = buffer_names(measures, [column.name for column in values])
     return key, end + [
         column._replace(name=name) for name, column in zip(names, values, strict=True)
     ]

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from spark_jobs.spec.steps.expires import Variable
+
 Role = Literal["key", "map key", "value"]
 """key and map key identify a row; value is the stored value."""
 Row = tuple[Any, ...]  # Any: the values of a Spark Row
-
-
-class Variable(NamedTuple):
-    """A state variable of a step."""
-
-    name: str
-    """Its name in the processor; for timers, a description; empty if the operator stores one
-    unnamed value for each key.
-    """
-    kind: str
-    """Spark's StateVariableType (ValueState, ListState, MapState, TimerState), or else the
-    operator's name.
-    """
-    ttl: bool = False
-    """Whether its values expire."""
-
-    @property
-    def keyless(self) -> bool:
-        """Whether its rows have no key of their own: elements of a list, and timers."""
-        return self.kind in {"ListState", "TimerState"}
 
 
 class Table(NamedTuple):

@@ -6,8 +6,9 @@ from collections.abc import Container, Iterator
 from datetime import datetime
 from typing import Any
 
+from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.state.changes import RowChange
-from spark_jobs.state.table import Table, Variable
+from spark_jobs.state.table import Table
 from spark_jobs.times import in_utc
 
 

@@ -15,6 +15,7 @@ from spark_jobs.root.path_forms import state_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.state import text
 from spark_jobs.state.answer import (
     MOST_ROWS,
@@ -29,7 +30,7 @@ from spark_jobs.state.key_sizes import key_sizes
 from spark_jobs.state.measures import Measures, told
 from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
-from spark_jobs.state.table import Table, Variable
+from spark_jobs.state.table import Table
 
 MAX_ROWS = 10_000
 """The largest number of rows of one key for which changes are computed."""

@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.errors import InitialStateMissing
-from spark_jobs.registry.logic import BUCKET_FUNCTION
 from spark_jobs.root.live_place import named_live
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spec import Field, GroupState, Pipeline
@@ -49,14 +48,14 @@ class GroupStateOperator(NamedTuple):
         fired = context.timers.accumulator(context.step_index)
         code = load(context.spec.name, step.processor)
         output = schema(step.output)
+        if step.called_with:
+            require_function(code, context.spec.name, step.called_with)
         if step.form == "buckets":
-            require_function(code, context.spec.name, BUCKET_FUNCTION)
             bucket = Bucket(code, step.keys, columns(step.state), columns(step.output))
             before = sum(each.stateful for each in context.spec.steps[: context.step_index])
             return in_buckets(rows, step, bucket, output, mode, before)
         grouped = rows.groupBy(*step.keys)
         if step.form == "apply":
-            require_function(code, context.spec.name)
             code = hide_column(code, context.hidden) if context.hidden else code
             return grouped.applyInPandasWithState(
                 count_timeouts(code, fired),

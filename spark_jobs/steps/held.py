@@ -12,9 +12,9 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.analysis.unheld import GAPS, late_if_far, unheld
+from spark_jobs.analysis.unheld import late_if_far, unheld
 from spark_jobs.spans.span import EPOCH, MICROSECOND
-from spark_jobs.spec import GroupState, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.values.gap import Gap
 
 
@@ -23,19 +23,15 @@ def held(rows: DataFrame, spec: Pipeline, index: int, event_time: str) -> DataFr
     `event_time` is the column with it here.
     """
     step = spec.steps[index]
-    if not isinstance(step, GroupState):
-        return rows
     judged = {limit.field for limit in unheld(spec)} | (
         {event_time} if late_if_far(spec) else set()
     )
     for column in rows.schema.fields:
         kind = column.dataType.simpleString()
-        gaps, why = GAPS.get((step.form, kind), ((), ""))
+        gaps, why = step.unheld(kind)
         if gaps and column.name not in judged:
             told = F.concat(F.lit(f"{column.name} is "), F.col(f"`{column.name}`").cast("string"))
-            text = F.concat(
-                F.lit(f"step {index + 1} (group_state): "), told, F.lit(f": {why} {step.form!r}")
-            )
+            text = F.concat(F.lit(f"step {index + 1} ({step.kind}): "), told, F.lit(f": {why}"))
             fails = F.raise_error(text).cast("boolean")
             rows = rows.where(F.when(within(gaps, column.name, kind), fails).otherwise(F.lit(True)))
     return rows

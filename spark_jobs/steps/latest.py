@@ -4,7 +4,7 @@ of them the table gets is decided behind the query (sink/keyed/).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField
@@ -22,8 +22,10 @@ from spark_jobs.values.own_columns import (
     OFFSET,
     PARTITION,
     SET,
-    placed,
 )
+
+PLACEHOLDER: Final = "__debezium_unavailable_value"
+"""What Debezium sends in the place of a long value that did not change (PostgreSQL's TOAST)."""
 
 
 class LatestOperator(NamedTuple):
@@ -32,15 +34,8 @@ class LatestOperator(NamedTuple):
     step: Latest
 
     def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
-        """See the function `marked`. With SET, if the step keeps what a change does not say."""
-        rows = marked(rows, self.step, context.spec, context.step_index)
-        if self.step.missing == "null":
-            return rows
-        position = F.struct(*(_quoted(name) for name in placed(self.step.order_by)))
-        unset = F.map_from_arrays(F.array(F.lit("")), F.array(position))  # for its type
-        unset = F.when(F.lit(False), unset).alias(SET)
-        *others, deleted = rows.columns
-        return rows.select(*map(_quoted, others), unset, deleted)
+        """See the function `marked`."""
+        return marked(rows, self.step, context.spec, context.step_index)
 
     def counts(self) -> list[Column]:
         return []
@@ -52,13 +47,13 @@ class LatestOperator(NamedTuple):
 def marked(
     rows: DataFrame, step: Following, spec: Pipeline, index: int, since: Column | None = None
 ) -> DataFrame:
-    """The rows without `kafka`, and with the columns OF_A_KEY. Of a delete, all is null but the
-    columns that are compared. `since`: DELETED_AT, over the rows; default, when the batch was
-    planned.
+    """The rows without `kafka`, and with the columns OF_A_KEY; with SET if the step keeps what a
+    change does not say. Of a delete, all is null but the columns that are compared. `since`:
+    DELETED_AT, over the rows; default, when the batch was planned.
 
-    The query fails on a row with a null in one of these, so its record is looked for and is
-    malformed. Raises SpecInvalid for a column of theirs that Spark and Delta may compare
-    differently.
+    The query fails on a row with a null in one of these, and on Debezium's PLACEHOLDER where no
+    spec says what it is: so its record is looked for and is malformed. Raises SpecInvalid for a
+    column of theirs that Spark and Delta may compare differently.
     """
     columns = {field.name: field for field in rows.schema if field.name != KAFKA}
     what = f"step {index + 1} ({step.kind})"
@@ -66,6 +61,8 @@ def marked(
     deletes = F.expr(step.deletes) if step.deletes else F.lit(False)
     rows = _without_nulls(rows, step.placed, what)
     rows = rows.withColumn(DELETED, F.coalesce(deletes, F.lit(False)))
+    if spec.topic.envelope == "debezium":
+        rows = _without_placeholders(rows, step, columns, what)
     at = (*step.keys, *step.order_by)
     has = {name: _quoted(name) if name in step.placed else _of_a_row(name) for name in columns}
     return rows.select(
@@ -74,8 +71,26 @@ def marked(
         F.col(f"{KAFKA}.partition").alias(PARTITION),
         F.col(f"{KAFKA}.offset").alias(OFFSET),
         contents((columns[name], has[name]) for name in columns if name not in at).alias(CONTENTS),
+        *([] if step.highest_decides else [_set(step, [n for n in columns if n not in at])]),
         F.col(DELETED),
     )
+
+
+def _set(step: Following, fields: list[str]) -> Column:
+    """SET: the fields that a change says, each with its position; null of a delete."""
+    of_kafka = F.col(f"{KAFKA}.offset").alias(OFFSET), F.col(f"{KAFKA}.partition").alias(PARTITION)
+    position = F.struct(*map(_quoted, step.order_by), *of_kafka).alias("at")
+    entry = {name: F.struct(F.lit(name).alias("name"), position) for name in fields}
+    said = F.array(*(F.when(~_lacks(step, name), entry[name]) for name in fields))
+    return F.when(~F.col(DELETED), F.map_from_entries(F.array_compact(said))).alias(SET)
+
+
+def _lacks(step: Following, name: str) -> Column:
+    """Whether a change does not say this field."""
+    if step.missing == "keep":
+        return _quoted(name).isNull()
+    conditions = {} if step.missing == "null" else step.missing
+    return F.coalesce(F.expr(conditions.get(name, "false")), F.lit(False))
 
 
 def _refuse(columns: dict[str, StructField], placed: tuple[str, ...], what: str) -> None:
@@ -94,6 +109,25 @@ def _without_nulls(rows: DataFrame, placed: tuple[str, ...], what: str) -> DataF
         text = f"{what}: {name} is null, which has no place among the changes"
         fails = F.raise_error(F.lit(text)).cast("boolean")
         passes = F.when(_quoted(name).isNull(), fails).otherwise(passes)
+    return rows.where(passes)
+
+
+def _without_placeholders(
+    rows: DataFrame, step: Following, columns: dict[str, StructField], what: str
+) -> DataFrame:
+    """The same rows; the query fails on one that says the placeholder as a value."""
+    of = {"string": PLACEHOLDER, "binary": PLACEHOLDER.encode(), "array<string>": [PLACEHOLDER]}
+    passes = F.lit(True)
+    for name, field in columns.items():
+        if (value := of.get(field.dataType.simpleString())) is None:
+            continue
+        text = (
+            f"{what}: {name} is {PLACEHOLDER!r}, by which Debezium says that it does not send it: "
+            "say so in `missing`, or make it null by a Transform"
+        )
+        said = F.lit(True) if name in step.placed else ~(F.col(DELETED) | _lacks(step, name))
+        fails = F.raise_error(F.lit(text)).cast("boolean")
+        passes = F.when(said & (_quoted(name) == F.lit(value)), fails).otherwise(passes)
     return rows.where(passes)
 
 

@@ -66,7 +66,8 @@ class StatefulOperator(Operator, Protocol):
         """boolean over the input rows: whether Spark drops them as late if this is the first
         stateful step, and `late_by` is not None.
 
-        `late_before` is the watermark for late rows.
+        `late_before` is the watermark for late rows. No `F.window` here: it drops the rows without
+        an event time, and malformed records are among them.
         """
 
     def state(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import cast
 
-from spark_jobs.spec.steps.union import Stateful, Step
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.steps.operator import Operator, StatefulOperator
 
 
@@ -14,6 +14,6 @@ def operator(step: Step) -> Operator:
     return cast("Operator", resolve_name(step.operator)(step))
 
 
-def stateful_operator(step: Stateful) -> StatefulOperator:
+def stateful_operator(step: Step) -> StatefulOperator:
     """The operator of a stateful step."""
     return cast("StatefulOperator", resolve_name(step.operator)(step))

@@ -14,7 +14,7 @@ from typing import Any
 
 from spark_jobs.errors import ProcessorFailed
 from spark_jobs.fingerprint.environment import resume_remedy
-from spark_jobs.registry.logic import BY_NAME, FUNCTION, HANDLERS
+from spark_jobs.registry.logic import BY_NAME, HANDLERS
 
 
 def require_handlers(processor: Any, pipeline: str) -> None:
@@ -26,11 +26,9 @@ def require_handlers(processor: Any, pipeline: str) -> None:
 
 
 def require_function(
-    function: Callable[..., Any], pipeline: str, parameters: tuple[str, ...] = FUNCTION
+    function: Callable[..., Any], pipeline: str, parameters: tuple[str, ...]
 ) -> None:
-    """Raise ProcessorFailed unless the function can be called with these parameters; default: as
-    applyInPandasWithState calls it.
-    """
+    """Raise ProcessorFailed unless the function can be called with these parameters."""
     _require(function, getattr(function, "__name__", "the function"), parameters, pipeline)
 
 

@@ -57,7 +57,7 @@ CONTENTS: Final = own("contents")
 """A number made of all other columns: two changes with equal ones are taken for one."""
 SET: Final = own("set")
 """Of a Latest that keeps what a change does not say: for each field the position of the change that
-set it.
+set it. A change has the fields that it says.
 """
 OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, SET, DELETED)
 """All of these, in the order in which the table has them."""

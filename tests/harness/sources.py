@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,4 +50,4 @@ class Said(NamedTuple):
 def says(patch, state, newest=None, records=0) -> None:
     """From now on the brokers say this of every topic."""
     asked = state if callable(state) else lambda: state
-    patch.setitem(sources.SOURCES, Topic, lambda *_: Said(asked, newest, records))
+    patch.setattr(sources, "kafka", lambda *_: Said(asked, newest, records))

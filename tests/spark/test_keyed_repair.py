@@ -27,6 +27,7 @@ from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve
+from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails
@@ -59,10 +60,23 @@ CHAINS = """
               FROM begun WINDOW chain AS (PARTITION BY order_id ORDER BY lsn))
     SELECT order_id, lsn, "at", status, valid_from, valid_to, current FROM spans WHERE op != 'd'
 """
+CARRIED = CHAINS.replace(
+    "lsn) AS valid_from FROM places",
+    """lsn) AS valid_from,
+        sum(CASE WHEN op = 'd' THEN 1 ELSE 0 END) OVER (PARTITION BY order_id ORDER BY lsn) AS life
+        FROM places""",
+).replace(
+    "status, valid_from, valid_to, current FROM",
+    """
+        last_value(CASE WHEN op != 'd' THEN status END IGNORE NULLS) OVER (
+            PARTITION BY order_id, life ORDER BY lsn) AS status, valid_from, valid_to, current FROM""",
+)
+LACKS = {"status": "status IS NULL"}
 STEPS = {
     "latest": (Latest(**FOLLOWS), NEWEST.replace(" WHERE op != 'd'", "").join(
         ("SELECT * EXCLUDE op FROM (", ") WHERE op != 'd'")).replace("status FROM", "status, op FROM")),
     "history": (History(**FOLLOWS, valid_from="at"), CHAINS),
+    "partial": (History(**FOLLOWS, valid_from="at", missing=LACKS), CARRIED),
 }  # fmt: skip
 KEPT = """
     SELECT * EXCLUDE op FROM (
@@ -133,7 +147,9 @@ class Orders:
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_replay_undo_and_verify_by_key(kafka, tmp_path, name):
+def test_replay_undo_and_verify_by_key(kafka, tmp_path, monkeypatch, name):
+    if name == "partial":  # in the driver: tests/unit/test_partial_versions.py
+        monkeypatch.setattr(driver, "MOST_CHANGES", 0)
     orders = Orders(kafka, tmp_path, *STEPS[name])
     orders.send(range(1, 160), lacking=0.3)
     orders.scene.run("first")

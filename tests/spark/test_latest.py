@@ -21,7 +21,7 @@ from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.published import table as published_table
 from spark_jobs.sink.keyed import driver
-from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Topic, Transform, keyed
+from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.storage.log_entries import entries
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
@@ -306,7 +306,7 @@ def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by
     if placed_by == "step":  # as one that is behind a Transform
         shop.made.change(topic=topic)
     else:
-        shop.made.change(topic=keyed.placing(topic, SPEC.steps))
+        shop.made.change(topic=topic.requiring(SPEC.steps[0].placed))
     shop.made.change(state_checks_off=("malformed_share", "rejected_share"))
     shop.send(shop.changes(1, 50))
     without = shop.change(99, "c", 7)

@@ -21,11 +21,14 @@ from tests.harness.roots import rows_of
 from tests.harness.scene import Scene
 
 SAID = ("status", "note", "tags")
+GONE = "__debezium_unavailable_value"
+BY_COLUMN = {"note": f"note = '{GONE}'", "tags": "tags IS NULL"}
 SPEC = Pipeline(
     name="orders_now",
     about="The present row of each order, from what each change says.",
     topic=Topic(
         name="orders",
+        envelope="debezium",
         event_time="at",
         fields=(
             Field(name="order_id", type="bigint"),
@@ -55,32 +58,48 @@ def changes(seed, count):
             continue
         said = {
             "status": seed.choice(["placed", "paid", None]),
-            "note": f"n{version}",
+            "note": seed.choice([f"n{version}", None]),
             "tags": {"v": str(version)},
         }
         yield made | dict(seed.sample([*said.items()], seed.randint(0, 3)))
 
 
-def wanted(sent):
+def by_column(change):
+    """As Debezium sends it: a note that it does not send is its placeholder."""
+    return change if "gone" in change else {"note": GONE} | change
+
+
+def said(change, missing):
+    """The fields that it says, each with its value."""
+    if missing == "keep":
+        return {name: change[name] for name in SAID if change.get(name) is not None}
+    row = {"status": change.get("status"), "note": change["note"], "tags": change.get("tags")}
+    lacks = {"note": row["note"] == GONE, "tags": row["tags"] is None}
+    return {name: value for name, value in row.items() if not lacks.get(name)}
+
+
+def wanted(sent, missing):
     rows = {}
     for change in sorted(sent, key=lambda change: change["version"]):
         if change.get("gone"):
             rows[change["order_id"]] = None
             continue
         row = rows.get(change["order_id"]) or dict.fromkeys(SAID)
-        new = {name: change[name] for name in SAID if change.get(name) is not None}
-        rows[change["order_id"]] = row | new
+        rows[change["order_id"]] = row | said(change, missing)
     return {key: row for key, row in rows.items() if row}
 
 
 class Sent:
-    def __init__(self, made):
-        self.made, self.changes = made, []
+    def __init__(self, made, missing):
+        self.made, self.missing, self.changes = made, missing, []
 
     def send(self, some):
+        if self.missing != "keep":
+            some = [*map(by_column, some)]
         producer = Producer({"bootstrap.servers": self.made.kafka})
         for change in some:
-            producer.produce(self.made.topic, json.dumps(change), str(change["order_id"]))
+            value = json.dumps({"before": None, "after": change, "op": "u"})
+            producer.produce(self.made.topic, value, str(change["order_id"]))
         assert producer.flush(30) == 0
         self.changes += some
 
@@ -92,7 +111,7 @@ class Sent:
         }
         for row in found.values():
             row["tags"] = None if row["tags"] is None else dict(row["tags"])
-        assert found == wanted(self.changes)
+        assert found == wanted(self.changes, self.missing)
         sums = Counter()
         for row in made.ops("batches"):
             sums.update({name: n for name, n in row.items() if isinstance(n, int)})
@@ -102,12 +121,16 @@ class Sent:
         assert sums["inserted"] - sums["deleted"] == len(found)
 
 
-@pytest.mark.parametrize("most", [50_000, 0], ids=["delta-rs", "spark"])
-def test_the_table_is_plain_pythons_in_any_order(kafka, tmp_path, monkeypatch, most):
+@pytest.mark.parametrize(
+    ("most", "missing"), [(50_000, BY_COLUMN), (0, "keep")], ids=["delta-rs", "spark"]
+)
+def test_the_table_is_plain_pythons_in_any_order(kafka, tmp_path, monkeypatch, most, missing):
     monkeypatch.setattr(driver, "MOST_CHANGES", most)
-    made = Scene(kafka, tmp_path, SPEC, partitions=2, checked=True)
+    step = SPEC.steps[0].model_copy(update={"missing": missing})
+    spec = SPEC.model_copy(update={"steps": (step,)})
+    made = Scene(kafka, tmp_path, spec, partitions=2, checked=True)
     create_topic(kafka, made.topic, 2)
-    seed, sent = random.Random(5), Sent(made)
+    seed, sent = random.Random(5), Sent(made, missing)
     every = [*changes(seed, 240)]
     seed.shuffle(every)
     sent.send(every[:100])
@@ -134,3 +157,10 @@ def test_the_table_is_plain_pythons_in_any_order(kafka, tmp_path, monkeypatch, m
         rewind(made.spec, made.settings, 0).execute()
         made.run("behind the rewind")
         sent.assert_exact(made)
+        with monkeypatch.context() as once:
+            once.setattr(sent, "changes", [*sent.changes])
+            sent.send([{"order_id": 1, "version": 999, "status": GONE}])
+        made.run("with a placeholder that the spec does not name")
+        sent.assert_exact(made)
+        [bad] = made.ops("quarantine")
+        assert "status" in bad["reason"]

@@ -182,25 +182,23 @@ def test_in_update_mode_a_key_is_judged_by_its_last_row(spark, tmp_path):
     assert table.unjudged(passed, last) == [("a", 3)]
 
 
-def test_behind_edits_of_keys_both_ways_give_what_the_table_has_of_them(spark, tmp_path):
+@pytest.mark.parametrize("most", [few_rows.MOST_BYTES, 0], ids=["driver", "spark"])
+def test_behind_edits_of_keys_it_is_what_the_table_has_of_them(spark, tmp_path, monkeypatch, most):
+    monkeypatch.setattr(few_rows, "MOST_BYTES", most)
     table = Table(spark, tmp_path / "t", "update")
     table.do(
         f"REPLACE table TABLE (k STRING, n INT, {DELETED} BOOLEAN) USING DELTA "
         "TBLPROPERTIES (delta.enableChangeDataFeed = true)"
     )
-    table.run.spec.keyed = step = SimpleNamespace(row_key=("k",))
+    table.run.spec.keyed = SimpleNamespace(row_key=("k",))
     passed = table.do("INSERT INTO TABLE VALUES ('old', 0, false), ('untouched', 9, false)")
     table.do("INSERT INTO TABLE VALUES ('bad', 1, false), ('gone', 2, false), ('dead', 3, true)")
     table.do("UPDATE TABLE SET k = 'good' WHERE k = 'bad'")
     table.do("DELETE FROM TABLE WHERE k = 'gone'")
     table.do("UPDATE TABLE SET k = 'older' WHERE k = 'old'")
     last = table.do("UPDATE TABLE SET n = 5 WHERE k = 'older'")
-    here = changed_rows(spark, table.path, step, passed, last)
-    assert here is not None
-    by_spark = rows_of._changed(table.run, passed, last)  # noqa: SLF001 - the other way
-    for rows in (here, by_spark):
-        assert sorted((row.k, row.n) for row in rows.collect()) == [("good", 1), ("older", 5)]
-    by_spark.unpersist()
+    assert (changed_rows(spark, table.path, passed, last) is None) == (not most)
+    assert table.unjudged(passed, last) == [("good", 1), ("older", 5)]
 
 
 def test_where_the_changes_are_gone_all_rows_are_judged_and_it_says_so(table, monkeypatch):

@@ -3,12 +3,14 @@
 import ast
 import pickle
 import re
-from string import Formatter
 
 import pytest
 
 from spark_jobs.errors import (
+    CheckFailed,
     KafkaUnreachable,
+    LeaseHeld,
+    RangeInvalid,
     RecordsGone,
     SluiceError,
     SparkFailed,
@@ -57,19 +59,37 @@ PRODUCT = [
 ]
 
 
-def placeholders(template: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-
-
 @pytest.mark.parametrize(("kind", "why"), REASONS, ids=lambda each: getattr(each, "name", ""))
-def test_a_reason_says_all_that_it_is_given_and_nothing_else(kind, why):
-    said = placeholders(why.what) | placeholders(why.remedy)
-    assert said == {*why.parameters} - SAID_BY_OTHERS.get(why.name, set())
-    assert why.remedy or kind.usual_remedy
+def test_a_reason_says_all_that_it_is_given_even_a_text_for_a_number(kind, why):
+    error = getattr(kind, why.name)(**{name: f"<{name}>" for name in why.parameters})
+    unsaid = [each for each in why.parameters if f"<{each}>" not in error.what + error.remedy]
+    assert unsaid == SAID_BY_OTHERS.get(why.name, [])
+    assert why.quoted <= {*why.parameters}
+    assert error.remedy
 
 
-SAID_BY_OTHERS = {"fields_refused": {"fields"}}
+SAID_BY_OTHERS = {"fields_refused": ["fields"]}
 """Parameters that the text has in another: for whoever asks the error."""
+
+
+def test_a_number_is_said_in_its_form():
+    assert "1,234,567" in RangeInvalid.too_many_rows(pipeline="p", rows=1234567, most=9).what
+
+
+@pytest.mark.parametrize(
+    ("why", "given"),
+    [("held", {"folder": "f"}), ("held", {"folder": "f", "holder": "h", "now": 1})],
+)
+def test_a_reason_takes_a_value_for_each_of_its_parameters_and_no_other(why, given):
+    with pytest.raises(TypeError):
+        getattr(LeaseHeld, why)(**given)
+
+
+@pytest.mark.parametrize(
+    "why", ["rows_failed", "records_rejected", "account_failed", "state_failed"]
+)
+def test_a_failed_check_names_the_way_on(why):
+    assert "sluice accept {pipeline} --check" in CheckFailed.reasons()[why].remedy
 
 
 def test_no_remedy_names_only_a_module_that_a_wheel_has_not():
@@ -95,9 +115,68 @@ def test_every_reason_is_one_that_happens():
     unused = [
         f"{kind.__name__}.{why.name}"
         for kind, why in REASONS
-        if not re.search(rf"\.{why.name}\b", text)
+        if not re.search(rf"\b({kind.__name__}|refused_as)\.{why.name}\b", text)
     ]
     assert unused == []
+
+
+KINDS = {kind.__name__: kind for kind in catalogue()}
+
+
+def wrong(source: str) -> list[str]:
+    """The calls of `source` that give a reason other values than the fields of its templates, which
+    mypy does not know. Also the reasons that it passes on, where it calls no name with these.
+    """
+    nodes = [*ast.walk(ast.parse(source))]
+    calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
+    of_names = [given(call) for call in calls.values() if isinstance(call.func, ast.Name)]
+    found = []
+    for node in nodes:
+        match node:
+            case ast.Attribute(ast.Name(kind) | ast.Attribute(attr=kind), reason) if (
+                kind in KINDS and (known := KINDS[kind].reasons().get(reason))
+            ):
+                call = calls.get(id(node))
+                if sorted(known.parameters) not in ([given(call)] if call else of_names):
+                    found.append(ast.unparse(call or node))
+    return found
+
+
+def given(call: ast.Call) -> list[str]:
+    """What it gives by name, with a mark for all that it gives otherwise."""
+    return sorted([*("*" for _ in call.args), *(each.arg or "**" for each in call.keywords)])
+
+
+@pytest.mark.parametrize(
+    ("source", "is_wrong"),
+    [
+        ("raise LeaseHeld.held(folder=path, holder='me')", False),
+        ("held = errors.LeaseHeld.held(holder=f(), folder=path)", False),
+        ("raise LeaseHeld.held(folder=path)", True),
+        ("raise LeaseHeld.held(folder=path, holder='me', now=1)", True),
+        ("raise LeaseHeld.held(folder=path, by='me')", True),
+        ("raise LeaseHeld.held(path, 'me')", True),
+        ("raise LeaseHeld.held(path, holder='me')", True),
+        ("raise LeaseHeld.held(folder=path, **others)", True),
+        ("errors.LeaseHeld.held(folder=path)", True),
+        ("held(folder=path)", False),
+        ("by = LeaseHeld.held; by(folder=path, holder='me')", False),
+        ("by = LeaseHeld.held; by(folder=path)", True),
+        ("told(LeaseHeld.held, path)", True),
+    ],
+)
+def test_a_wrong_call_would_be_found(source, is_wrong):
+    assert bool(wrong(source)) == is_wrong
+
+
+def test_each_call_gives_a_reason_what_it_takes():
+    found = [
+        f"{path.relative_to(REPO)}: {each}"
+        for folder in ("spark_jobs", "plugins", "local", "dags", "tests")
+        for path in sorted((REPO / folder).rglob("*.py"))
+        for each in wrong(path.read_text())
+    ]
+    assert found == []
 
 
 def test_an_error_keeps_its_reason_and_parameters_on_the_way_to_another_process():

@@ -1,5 +1,5 @@
 """Partial changes: in any order and in any batches the row of a key is that of plain Python, and the
-account of each batch is the log's.
+account of each batch is the log's. A null that a change says is a value; what it does not send is kept.
 """
 
 from typing import NamedTuple
@@ -37,14 +37,15 @@ COLUMNS = pa.schema(
     ]
 )
 PAYLOAD = ("status", "note", "weight")
+GONE = "__debezium_unavailable_value"
 
 
 class Change(NamedTuple):
-    """A record: what it says of a row, or nothing if that is deleted."""
+    """A record: the columns that it sends, of which any may be null; None deletes the row."""
 
     id: str
     lsn: int
-    said: tuple[str | None, str | None, int | None] | None
+    said: dict[str, str | int | None] | None
     offset: int
 
     @property
@@ -52,31 +53,29 @@ class Change(NamedTuple):
         return (self.lsn, self.offset)
 
     def row(self):
+        at = {"lsn": self.lsn, OFFSET: self.offset, PARTITION: 0}
         return {
             "id": self.id,
-            "lsn": self.lsn,
-            **dict(zip(PAYLOAD, self.said or (None,) * 3, strict=True)),
+            **at,
+            **(
+                {"status": GONE, "note": GONE, "weight": None} | self.said
+                if self.said is not None
+                else {}
+            ),
             DELETED_AT: 0 if self.said is None else None,
-            PARTITION: 0,
-            OFFSET: self.offset,
-            CONTENTS: hash(self.said) % 10**9 if self.said else 0,
-            SET: None,
+            CONTENTS: hash(str(self.said)) % 10**9 if self.said is not None else 0,
+            SET: None if self.said is None else [(name, at) for name in self.said],
             DELETED: self.said is None,
         }
 
 
 def wanted(changes):
     """Key -> what its row has, None if it is deleted: one change at a time, in their own order."""
-    found = dict[str, list]()
+    found = dict[str, dict | None]()
     for change in sorted(changes, key=lambda change: change.position):
-        if change.said is None:
-            found[change.id] = None
-            continue
-        row = found.get(change.id) or [None] * 3
-        found[change.id] = [
-            new if new is not None else old for new, old in zip(change.said, row, strict=True)
-        ]
-    return found
+        row = found.get(change.id) or dict.fromkeys(PAYLOAD)
+        found[change.id] = None if change.said is None else row | change.said
+    return {key: row and [*row.values()] for key, row in found.items()}
 
 
 def table_at(path):
@@ -101,10 +100,13 @@ def rows(path):
 @st.composite
 def batches(draw):
     """Records in any order, cut anywhere; some batch may come again."""
-    said = st.tuples(
-        st.sampled_from([None, "placed", "paid"]),
-        st.sampled_from([None, "x", "y"]),
-        st.sampled_from([None, 1, 2]),
+    said = st.fixed_dictionaries(
+        {},
+        optional={
+            "status": st.sampled_from([None, "placed", "paid"]),
+            "note": st.sampled_from([None, "x", "y"]),
+            "weight": st.sampled_from([None, 1, 2]),
+        },
     )
     one = st.tuples(
         st.sampled_from("ab"), st.integers(1, 6), st.one_of(st.none(), said, said, said)
@@ -127,7 +129,7 @@ def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(
         before = len([row for row in rows(path).values() if row is not None])
         done = merge(path, batch, number)
         seen += batch
-        assert rows(path) == wanted(set(seen))
+        assert rows(path) == wanted(seen)
         living = len([row for row in rows(path).values() if row is not None])
         log = keyed(path, done)
         assert done.fates.all == len(batch)
@@ -137,33 +139,53 @@ def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(
 
 def test_an_older_change_fills_only_what_no_newer_one_said(tmp_path):
     path = table_at(tmp_path / "orders")
-    merge(path, [Change("a", 5, ("paid", None, 2), 0)], 0)
-    done = merge(path, [Change("a", 3, ("placed", "gift", None), 1)], 1)
+    merge(path, [Change("a", 5, {"status": "paid", "weight": 2}, 0)], 0)
+    done = merge(path, [Change("a", 3, {"status": "placed", "note": "gift"}, 1)], 1)
     assert rows(path) == {"a": ["paid", "gift", 2]}
     assert (done.fates.updated, done.fates.superseded) == (1, 0)
     done = merge(path, [Change("a", 4, None, 2)], 2)  # between both
     assert rows(path) == {"a": ["paid", None, 2]}
-    done = merge(path, [Change("a", 2, ("new", "late", 9), 3)], 3)
+    done = merge(path, [Change("a", 2, {"status": "new", "note": "late", "weight": 9}, 3)], 3)
     assert rows(path) == {"a": ["paid", None, 2]}
     assert done.fates.superseded == 1
 
 
 def test_a_copy_does_not_undo_a_persons_correction(tmp_path):
     path = table_at(tmp_path / "orders")
-    merge(path, [Change("a", 1, (None, "gift", None), 0), Change("a", 2, ("paid", None, 2), 1)], 0)
+    merge(
+        path,
+        [Change("a", 1, {"note": "gift"}, 0), Change("a", 2, {"status": "paid", "weight": 2}, 1)],
+        0,
+    )
     DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'"})
-    done = merge(path, [Change("a", 2, ("paid", None, 2), 5)], 1)
+    done = merge(path, [Change("a", 2, {"status": "paid", "weight": 2}, 5)], 1)
     assert rows(path) == {"a": ["mended", "mine", 2]}
     assert (done.fates.duplicates, done.fates.moved, done.fates.updated) == (1, 1, 0)
-    merge(path, [Change("a", 2, ("sent", None, None), 3)], 2)  # of before the copy
+    merge(path, [Change("a", 2, {"status": "sent"}, 3)], 2)  # of before the copy
     assert rows(path) == {"a": ["mended", "mine", 2]}
+
+
+def test_a_null_that_is_said_is_a_value_beside_a_column_that_is_not_sent(tmp_path):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change("a", 1, {"status": "new", "note": "long", "weight": 3}, 0)], 0)
+    merge(path, [Change("a", 2, {"status": None, "weight": 3}, 1)], 1)
+    assert rows(path) == {"a": [None, "long", 3]}
+    merge(path, [Change("a", 3, {"status": "paid", "note": None, "weight": 3}, 2)], 2)
+    assert rows(path) == {"a": ["paid", None, 3]}
 
 
 def test_a_delete_forgets_what_was_said_before_it(tmp_path):
     path = table_at(tmp_path / "orders")
-    merge(path, [Change("a", 1, ("paid", "gift", 2), 0), Change("a", 2, None, 1)], 0)
+    merge(
+        path,
+        [
+            Change("a", 1, {"status": "paid", "note": "gift", "weight": 2}, 0),
+            Change("a", 2, None, 1),
+        ],
+        0,
+    )
     assert rows(path) == {"a": None}
-    done = merge(path, [Change("a", 3, (None, "back", None), 2)], 1)
+    done = merge(path, [Change("a", 3, {"note": "back"}, 2)], 1)
     assert (rows(path), done.fates.inserted) == ({"a": [None, "back", None]}, 1)
 
 

@@ -50,3 +50,23 @@ def test_what_changes_are_placed_by_is_required_of_a_record(step):
     assert required(spec(step)) == {"id", "at", "lsn"}
     assert required(spec(Transform(where="lsn is not null"), step)) == {"id", "at"}
     assert SPEC.topic.fields == Pipeline(**dict(SPEC)).topic.fields
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {},
+        {"id": "id IS NULL"},
+        {"lsn": "true"},
+        {"statuss": "true"},
+        {"status": "rand() > 1"},
+        "drop",
+    ],
+    ids=["none", "a key", "an order", "no column", "no expression of a row", "another word"],
+)
+@pytest.mark.parametrize("step", [Latest, History], ids=["latest", "history"])
+def test_what_a_change_may_lack_is_a_column_of_a_row_with_a_condition(step, missing):
+    with fails(SpecInvalid, "fields_refused"):
+        spec(step(keys=("id",), order_by=("lsn",), missing=missing))
+    kept = {"status": "status = '?'"}
+    assert spec(step(keys=("id",), order_by=("lsn",), missing=kept)).keyed.missing == kept

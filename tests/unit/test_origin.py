@@ -8,7 +8,7 @@ from spark_jobs.analysis.origins import origins_of
 from spark_jobs.spec import Transform, Tumbling
 from spark_jobs.spec.origin import Origin
 from spark_jobs.spec.sql.types import names_in
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 

@@ -17,7 +17,7 @@ from spark_jobs.decode.slice_counter import SliceCounter
 from spark_jobs.decode.slices import LEAST_OFFSETS, MOST_SLICES, NO_TIMES, Slice, SlicePolicy, Times
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 AHEAD = timedelta(minutes=10)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Aggregate, Check, Ranges, Session, Transform, Tumbling
+from spark_jobs.spec import Aggregate, Check, Latest, Ranges, Session, Transform, Tumbling
 from spark_jobs.spec.sql.texts import sql_texts
 from tests.harness.refused import fails
 from tests.unit.specs import deduplicate, pipeline
@@ -117,6 +117,15 @@ def test_all_sql_of_a_spec_is_found_by_the_types_of_its_fields():
         ("steps[3].measures['n']", "count(*)", False),
         ("output_checks[0].kwargs['row_condition']", "n > 1", False),
     }
+
+
+@pytest.mark.parametrize(
+    ("missing", "wanted"),
+    [("keep", []), ({"note": "note = '?'"}, [("missing['note']", "note = '?'")])],
+)
+def test_of_a_field_that_takes_a_word_or_sql_by_column_the_sql_alone_is_found(missing, wanted):
+    found = sql_texts(Latest(keys=("id",), order_by=("at",), missing=missing))
+    assert [(each.field, each.text) for each in found] == wanted
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_jobs.spec import Field, State
+from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.state.answer import (
     Expiring,
     Expiry,
@@ -17,7 +18,7 @@ from spark_jobs.state.answer import (
 )
 from spark_jobs.state.expiry import when_of
 from spark_jobs.state.measures import Measures, told
-from spark_jobs.state.table import Table, Variable
+from spark_jobs.state.table import Table
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -13,11 +13,12 @@ from pydantic_core import PydanticCustomError
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
-from spark_jobs.spec import History, Latest, Ranges, Tumbling
+from spark_jobs.spec import Field, History, Latest, Ranges, Tumbling
 from spark_jobs.spec.origin import Origin
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
-from spark_jobs.spec.steps.step import Balance, StepBase
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Balance, Step
+from tests.unit.specs import aggregate, deduplicate, group_state
 from tests.unit.test_steps import EXAMPLES, STEPS
 
 COLUMNS = ("id", "at", "shop", "amount")
@@ -46,6 +47,10 @@ def _refused(ask: Callable[..., None], *given: Any, **more: Any) -> str | None:
     return None
 
 
+def _changed(before: Step, after: Step) -> dict[str, Any]:
+    return {name: value for name, value in after if value != getattr(before, name)}
+
+
 ASKED: dict[str, Callable[[Step], Any]] = {
     "state_key": lambda step: step.state_key(COLUMNS),
     "columns_after": lambda step: step.columns_after(COLUMNS),
@@ -59,10 +64,29 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "needed": lambda step: step.needed(SPAN, HOUR * 2, RANGES),
     "touched": lambda step: step.touched(SPAN, RANGES),
     "position_after": lambda step: step.position_after(AT, RANGES),
+    "with_expressions": lambda step: _changed(step, step.with_expressions(WAS)),
+    "unheld": lambda step: step.unheld("timestamp"),
+    "expires": lambda step: step.expires(Variable("", "operator"), ("expires_at",), "at", "append"),
+    "refuse_types": lambda step: _refused(
+        step.refuse_types, TYPES | {"shop": "array<int>", "id": "double"}
+    ),
+    "refuse_beside": lambda step: _refused(
+        step.refuse_beside, (), (), "append", several=False, undeleted=True
+    ),
     "sql_texts": lambda step: [each.text for each in step.sql_texts],
 }
 """How a fact is asked that is more than an attribute."""
 
+WAS = {"where": "amount > 9", "sql": None, "measures": [["sales", "sum(amount)"]], "window": {}}
+NO_JULIAN = (
+    (
+        (
+            datetime(1582, 10, 5, tzinfo=UTC),
+            datetime(1582, 10, 14, 23, 59, 59, 999999, tzinfo=UTC),
+        ),
+    ),
+    "Spark's state has no times from 1582-10-05 to 1582-10-14 for a GroupState of form 'row'",
+)
 PLACED = {"keys": ("id",), "order_by": ("at",)}
 NONE, FALSE = (None,) * 6, (False,) * 6
 # fmt: off
@@ -118,6 +142,29 @@ SAID: dict[str, tuple[Any, ...]] = {
         None,
     ),
     "logic": (None, None, "Shops", None, None, None),
+    "kind": ("deduplicate", "aggregate", "group_state", "latest", "history", "transform"),
+    "stateful": (True, True, True, False, False, False),
+    "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",)),
+    "distinct_by": (("id",), *[None] * 5),
+    "needs_watermark": FALSE,
+    "bucketed": NONE,
+    "unfollowed": NONE,
+    "placed": ((), (), (), ("id", "at"), ("id", "at"), ()),
+    "with_expressions": (
+        {},
+        {"measures": {"sales": "sum(amount)"}},
+        *[{}] * 3,
+        {"where": "amount > 9"},
+    ),
+    "unheld": (((), ""), ((), ""), NO_JULIAN, *[((), "")] * 3),
+    "expires": (
+        Expires("expires_at", "watermark"),
+        Expires("window_end", "watermark"),
+        Expires("", "processor"),
+        *[Expires()] * 3,
+    ),
+    "refuse_types": (None, None, "GroupState.keys", "Latest.keys", "History.keys", None),
+    "refuse_beside": (None, None, None, "Latest.deletes", "History.deletes", None),
     "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None),
     "late_after": (timedelta(), HOUR, timedelta(), None, None, None),
     "endless": FALSE,
@@ -173,13 +220,12 @@ OF_KEYS: dict[str, tuple[Any, ...]] = {
     "forgets_after": (timedelta(days=30), None),
     "highest_decides": (True, True),
     "compared": (PLACED, PLACED | {"valid_from": ("at",)}),
-    "placed": (("id", "at"),) * 2,
 }
 # fmt: on
 
 
 def test_each_fact_of_a_step_is_asked_here():
-    named = {*vars(StepBase), *StepBase.__annotations__}
+    named = {*vars(Step), *Step.__annotations__}
     facts = {name for name in named if not name.startswith("_")}
     of_pydantic = {name for name in facts if name.startswith("model_")}
     assert facts - of_pydantic == set(SAID)
@@ -206,6 +252,43 @@ def test_each_fact_of_a_step_that_follows_a_key_is_asked_here():
 @pytest.mark.parametrize(("place", "kind"), [*enumerate((Latest, History))])
 def test_a_step_that_follows_a_key_answers_as_the_table_says(place, kind, fact):
     assert getattr(EXAMPLES[kind], fact) == OF_KEYS[fact][place]
+
+
+SEEN = (Field(name="seen", type="bigint"),)
+
+
+@pytest.mark.parametrize(
+    ("form", "fact", "said"),
+    [
+        ("apply", "called_with", ("key", "frames", "state")),
+        ("buckets", "called_with", ("rows", "state")),
+        ("apply", "needs_watermark", True),
+        ("buckets", "needs_watermark", False),
+        ("buckets", "bucketed", (8, ("shop",), SEEN)),
+        ("apply", "unfollowed", "Spark allows no stateful step after applyInPandasWithState"),
+        ("buckets", "unfollowed", "no stateful step can follow a GroupState in buckets"),
+    ],
+)
+def test_a_form_of_group_state_answers_as_the_form_is(form, fact, said):
+    more = {"buckets": 8, "time_mode": "none"} if form == "buckets" else {}
+    found = getattr(group_state(form=form, state=SEEN, **more), fact)
+    assert (found[0] if fact == "unfollowed" else found) == said
+
+
+@pytest.mark.parametrize(
+    ("step", "variable", "columns", "expires"),
+    [
+        (deduplicate(scope="event_time", keys=("id", "at")), "", (), Expires("at", "watermark")),
+        (deduplicate(scope="for_ever"), "", (), Expires()),
+        (aggregate(window=None), "", (), Expires()),
+        (group_state(), "TimerState", ("due",), Expires("due", "watermark", "timers")),
+        (group_state(), "ttl", (), Expires("expires_at", "clock")),
+        (group_state(), "", ("timeout_at",), Expires("timeout_at", "watermark", "timeouts")),
+    ],
+)
+def test_a_row_of_state_expires_when_its_step_says(step, variable, columns, expires):
+    stored = Variable("seen", variable, ttl=variable == "ttl")
+    assert step.expires(stored, columns, "at", "append") == expires
 
 
 PARTIAL = EXAMPLES[Latest].model_copy(update={"missing": "keep"})

@@ -72,7 +72,6 @@ def test_each_metric_has_the_reason_that_fits_it_and_no_remedy_corrects_rows_whe
         error = verdict("p", 7, [check("failed", column=metric, suite="state", observed="0.9")])
         because(error, CheckFailed, reason, count=1, failed=f"expect_x({metric}) (0.9)")
         assert "table_version" not in error.parameters
-        assert "sluice accept p --check" in error.remedy, "each has a way on"
 
 
 @pytest.mark.parametrize(

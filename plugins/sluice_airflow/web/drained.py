@@ -59,7 +59,11 @@ def elsewhere(
     without = [line.pipeline for line in found if not (line.runs or line.lacking)]
     ran = drained(without) if without else ()
     return [
-        unread(line.pipeline, due.get(line.pipeline), RootEmpty.elsewhere(root, line.pipeline))
+        unread(
+            line.pipeline,
+            due.get(line.pipeline),
+            RootEmpty.elsewhere(root=root, pipeline=line.pipeline),
+        )
         if line.pipeline in ran
         else line
         for line in found

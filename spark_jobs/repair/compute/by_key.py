@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
     from spark_jobs.spans.span import Span
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 MOST: Final = 200_000
 """Rows that the driver swaps at a time: it has them in memory."""
@@ -72,7 +72,7 @@ def compute_keys(way: Ranged, judging: Judging) -> Computed:
 
 
 def live(
-    spark: SparkSession, step: Keyed, paths: Paths, plan: RepairPlan, keys: DataFrame | None
+    spark: SparkSession, step: Following, paths: Paths, plan: RepairPlan, keys: DataFrame | None
 ) -> DataFrame:
     """The table's rows of these keys, or of the given ones, at the plan's version."""
     stored = spark.read.format("delta").option("versionAsOf", plan.table_version)
@@ -143,7 +143,7 @@ def _lost(plan: RepairPlan) -> str:
     return lost or "false"
 
 
-def _refuse_unsafe(spark: SparkSession, rows: DataFrame, step: Keyed, plan: RepairPlan) -> None:
+def _refuse_unsafe(spark: SparkSession, rows: DataFrame, step: Following, plan: RepairPlan) -> None:
     """Raise RangeInvalid for a condition that reaches more than the key."""
     why = reason(spark, SqlText("keys", plan.keys, query=False), step.keys)
     if why:
@@ -151,7 +151,7 @@ def _refuse_unsafe(spark: SparkSession, rows: DataFrame, step: Keyed, plan: Repa
     rows.select(*map(_quoted, step.keys)).where(plan.keys)
 
 
-def _step(spec: Pipeline) -> Keyed:
+def _step(spec: Pipeline) -> Following:
     assert spec.keyed is not None
     return spec.keyed
 

@@ -24,13 +24,13 @@ from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.errors import ProcessorFailed
 from spark_jobs.root.path_forms import spark_pattern, spark_url
 from spark_jobs.runs.failures.spark_errors import translate_error
-from spark_jobs.spec import GroupState, Pipeline
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.canonical.chain import event_time
-from spark_jobs.steps.group_state import GroupStateOperator
 from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operators import operator
 from spark_jobs.steps.timers import Timers
 from spark_jobs.values.own_columns import KAFKA, own
 
@@ -57,10 +57,8 @@ class OneBatch:
         folder: UPath,
     ) -> None:
         step = spec.steps[index]
-        # analysis/ranged.py refuses the others
-        assert isinstance(step, GroupState)
-        assert step.time_mode == "event"
-        assert step.initial_state is None
+        assert step.by_code
+        assert step.unranged(spec.ranges) is None  # analysis/ranged.py refuses the others
         assert mode_facts(spec.output_mode).writes_evicted
         # With an event time column Spark refuses rows behind the watermark, for the sake of a
         # stateful step that follows in the same query. Here none does.
@@ -72,7 +70,7 @@ class OneBatch:
         self._checkpoint = Checkpoint(folder / "spark")
         self._event_time = event_time(spec, index)
         self._timers = Timers(spark)
-        hidden = WATERMARK if step.form == "apply" else None
+        hidden = WATERMARK if step.needs_watermark else None
         self._context = StepContext(spec, index, self._event_time, root, self._timers, hidden)
 
     def output(self, rows: DataFrame, until: datetime) -> DataFrame:
@@ -83,7 +81,7 @@ class OneBatch:
             self._run(rows)
             watermark_ms = max(_up_to_ms(until), self._checkpoint.next_watermark_ms(0))
             self._close(rows, watermark_ms)
-        schema = GroupStateOperator(self._step).apply(self._stream(rows), self._context).schema
+        schema = operator(self._step).apply(self._stream(rows), self._context).schema
         read = self._spark.read.schema(schema).option("__globPaths__", "false")
         return read.parquet(spark_url(self._output))
 
@@ -101,7 +99,7 @@ class OneBatch:
                 return
         raise ProcessorFailed.timers_endless(
             pipeline=self._spec.name,
-            processor=self._step.processor,
+            processor=self._step.logic,
             batches=MOST_CLOSING,
         )
 
@@ -109,7 +107,7 @@ class OneBatch:
         """Run the query for its next batch, the one with the rows or a planned one; how many timers
         the processor has set in it.
         """
-        groups = GroupStateOperator(self._step).apply(self._stream(rows), self._context)
+        groups = operator(self._step).apply(self._stream(rows), self._context)
         query = (
             groups.writeStream.outputMode(self._spec.output_mode)
             .queryName(f"{self._spec.name} replay")

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.manifest import MergedRecord
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 LOG = logging.getLogger(__name__)
 
@@ -282,7 +282,7 @@ def _compared(scene: _Scene, computed: Computed) -> Compared:
     return Compared(sessions.explained(paired, found.joined), found.carried)
 
 
-def _compared_by_key(scene: _Scene, computed: Computed, step: Keyed) -> Compared:
+def _compared_by_key(scene: _Scene, computed: Computed, step: Following) -> Compared:
     spec, plan = scene.way.spec, scene.plan
     live = by_key.live(scene.spark, step, scene.paths, plan, computed.explaining)
     paired = change(spec, live, computed.rows)

@@ -14,8 +14,9 @@ from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.sink import history
+from spark_jobs.sink.keyed.lacked import from_others
+from spark_jobs.sink.keyed.setters import ranks
 from spark_jobs.sink.keyed.touched import may_be
-from spark_jobs.sink.keyed.versions import ranks
 from spark_jobs.spans.span import EVER
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import WHOLE
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.repair.exchange.commit import Write
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 class Compared(NamedTuple):
@@ -41,7 +42,7 @@ def whole(path: UPath, version: int) -> Base:
 
 
 def compared(
-    table: deltalake.DeltaTable, path: UPath, since: int, sides: Sides, step: Keyed
+    table: deltalake.DeltaTable, path: UPath, since: int, sides: Sides, step: Following
 ) -> Compared:
     """Hold the sides against what the table has of their keys. Raises StagingStale if that is
     neither what was compared at the version `since` nor newer.
@@ -56,7 +57,7 @@ def compared(
     return Compared(whole(path, table.version()), partial(_merge, made.rows, step))
 
 
-def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Keyed) -> pa.Table:
+def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Following) -> pa.Table:
     """All that the table has of the keys of both sides."""
     columns = arrow_schema(table)
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
@@ -69,7 +70,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Keyed) -> pa.Table:
     return rows.filter(pc.is_in(pa.array(keys[: rows.num_rows]), value_set=asked))
 
 
-def left_out(table: UPath, since: int, step: Keyed) -> int:
+def left_out(table: UPath, since: int, step: Following) -> int:
     """How many changes drains have left out behind this version, at most, because the table had a
     newer row. They are in no row, so nobody knows of which keys they are.
     """
@@ -84,7 +85,7 @@ def left_out(table: UPath, since: int, step: Keyed) -> int:
 
 
 def _merge(
-    rows: pa.Table, step: Keyed, table: deltalake.DeltaTable, said: deltalake.CommitProperties
+    rows: pa.Table, step: Following, table: deltalake.DeltaTable, said: deltalake.CommitProperties
 ) -> None:
     if not rows.num_rows:  # a merge of nothing commits nothing
         parts = table.metadata().partition_columns
@@ -96,7 +97,8 @@ def _merge(
         rows, same, source_alias="new", target_alias="old", commit_properties=said
     ).when_matched_delete(f'new."{WHOLE}" IS NULL')
     if step.spans:
-        span = {f'"{name}"': f'new."{name}"' for name in step.spans}
+        anew = (*step.spans, *from_others(step, rows.column_names))
+        span = {f'"{name}"': f'new."{name}"' for name in anew}
         merger = merger.when_matched_update(span, f'NOT new."{WHOLE}"')
     merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
     merger.when_not_matched_insert(all_, f'new."{WHOLE}"').execute()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
@@ -91,7 +91,7 @@ class Wanted(NamedTuple):
     """The rows that are to go, where they are kept beside the table: then only the spans that
     differ are compared, and no file of an older version is read.
     """
-    step: Keyed | None = None
+    step: Following | None = None
 
 
 class Exchanged(NamedTuple):
@@ -202,7 +202,7 @@ def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
     return _Prepared(base, overwriting(rows, condition(table, manifest, rows)))
 
 
-def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Keyed) -> _Prepared:
+def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Following) -> _Prepared:
     """Likewise of the places that differ, each compared by itself."""
     table = delta.open_table(paths.table)
     if not claim.manifest.differing:

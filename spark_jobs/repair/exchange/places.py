@@ -15,11 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.repair.exchange.row_set import texts
-from spark_jobs.sink.keyed.versions import BEGINS, Flags, Numbers, chain, placing, ranks
+from spark_jobs.sink.keyed.setters import Flags, Numbers, ranks
+from spark_jobs.sink.keyed.versions import BEGINS, chain, known_of
 from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 class Sides(NamedTuple):
@@ -46,7 +47,7 @@ class Merging(NamedTuple):
     """
 
 
-def merging(now: pa.Table, sides: Sides, step: Keyed) -> Merging:
+def merging(now: pa.Table, sides: Sides, step: Following) -> Merging:
     """`now`: all that the table has of the keys of both sides."""
     both = pa.concat_tables([now, *sides])
     place, position = ranks(both, step.row_key), ranks(both, placed(step.order_by))
@@ -85,10 +86,11 @@ def _at(place: Numbers, part: slice) -> Numbers:
     return found
 
 
-def _whole(stays: pa.Table, came: pa.Table, step: Keyed) -> pa.Table:
+def _whole(stays: pa.Table, came: pa.Table, step: Following) -> pa.Table:
     """What came, and of a History the spans of what stays that are others now; with WHOLE."""
     if not step.spans:
         every: Flags = np.ones(came.num_rows, dtype=np.bool_)
         return came.append_column(WHOLE, pa.array(every))
-    known = stays.select([*placing(step), *step.spans]).append_column(BEGINS, stays[step.time])
+    known = stays.select(known_of(step, came.column_names))
+    known = known.append_column(BEGINS, stays[step.time])
     return chain(known, came.drop_columns([*step.spans]), step).rows

@@ -134,7 +134,7 @@ def _refuse_folded(spec: Pipeline, request: Request) -> None:
     """Raise RangeUnsupported for what the rows do not tell: which of their fields only lost records
     have set.
     """
-    if getattr(spec.keyed, "missing", "null") == "keep" and request.without_lost:
+    if spec.keyed is not None and not spec.keyed.highest_decides and request.without_lost:
         raise RangeUnsupported.folded(pipeline=spec.name)
 
 

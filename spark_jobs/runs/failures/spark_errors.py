@@ -77,7 +77,7 @@ MISUSED = {
     ),
 }
 """Spark's error class -> what the pipeline's code did wrong, and the remedy."""
-MACHINE: tuple[tuple[str, Callable[[object], SluiceError]], ...] = (
+MACHINE: tuple[tuple[str, Callable[..., SluiceError]], ...] = (
     # errno 2, 8, 13: the program is missing, is not executable code, or may not be run. With others
     # the machine is at fault.
     (
@@ -173,7 +173,7 @@ def translate_error(error: BaseException, pipeline: str, lost: str = "") -> Slui
         said = text.strip().splitlines()[0].rstrip("; ")
         return SpecInvalid.query_unplannable(pipeline=pipeline, said=said)
     if _jvm_gone(error):
-        return ProcessDied.jvm_died("")
+        return ProcessDied.jvm_died(detail="")
     known = (
         carried_in(text)
         or _reader_error(text)
@@ -294,7 +294,7 @@ def _machine_error(text: str) -> SluiceError | None:
     for pattern, because in MACHINE:
         if match := re.search(pattern, text):
             detail = next(filter(None, match.groupdict().values()), None)
-            return because(f": {detail.rstrip('.')}" if detail else "")
+            return because(detail=f": {detail.rstrip('.')}" if detail else "")
     return None
 
 

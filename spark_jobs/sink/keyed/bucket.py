@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.sink.commit import Commit
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 IN_A_BUCKET: Final = 100_000
 """Changes and versions that one task makes rows of at a time."""
@@ -34,7 +34,7 @@ def told(fates: Fates, broken: Mapping[str, object] | None, there: pa.Table) -> 
     return pa.table(key | {name: pa.array([None], pa.int64()) for name in Fates._fields})
 
 
-def summed(rows: DataFrame, step: Keyed, commit: Commit) -> Fates:
+def summed(rows: DataFrame, step: Following, commit: Commit) -> Fates:
     """The fates that these rows tell. Raises TableChanged if one tells a broken key."""
     keys = F.struct(*(F.col(f"`{name}`") for name in step.keys))
     broken = F.max(F.when(F.col(Fates._fields[0]).isNull(), keys))

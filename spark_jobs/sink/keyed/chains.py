@@ -20,10 +20,10 @@ from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.standing import key_broken, size
 from spark_jobs.sink.keyed.touched import misplaced, touched
-from spark_jobs.sink.keyed.versions import BEGINS, chain, placing
+from spark_jobs.sink.keyed.versions import BEGINS, chain, kept_anew, known_of
 from spark_jobs.spec.steps.history import CURRENT, SPAN
 from spark_jobs.storage import delta
-from spark_jobs.values.own_columns import DELETED, PLACE, WHOLE
+from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
     import deltalake
@@ -57,7 +57,8 @@ def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
         if made.newest_only:  # so no file of what has ended is written anew
             same += f' AND (old."{CURRENT}" OR old."{DELETED}")'
         all_ = {f'"{name}"': f'new."{name}"' for name in made.rows.column_names if name != WHOLE}
-        kept = {f'"{name}"': f'new."{name}"' for name in (*PLACE, *SPAN)}
+        anew = kept_anew(step, changes.column_names)
+        kept = {f'"{name}"': f'new."{name}"' for name in anew}
 
         def clauses(merger: deltalake.table.TableMerger) -> deltalake.table.TableMerger:
             merger = merger.when_matched_update(kept, f'NOT new."{WHOLE}"')
@@ -92,7 +93,8 @@ def _made(changes: DataFrame, step: History, commit: Commit) -> DataFrame:
     table = changes.sparkSession.read.format("delta").load(commit.path)
     keys = [f"`{name}`" for name in step.keys]
     known = table.select(
-        *(f"`{name}`" for name in (*placing(step), *SPAN)), F.col(f"`{step.time}`").alias(BEGINS)
+        *(f"`{name}`" for name in known_of(step, changes.columns)),
+        F.col(f"`{step.time}`").alias(BEGINS),
     )
     known = known.join(changes.select(*keys).distinct(), list(step.keys), "left_semi")
     ours = [table.schema[name] for name in (*changes.columns, *SPAN)]  # not what a person added
@@ -121,7 +123,7 @@ def _merge(rows: DataFrame, step: History, commit: Commit) -> None:
     spark = rows.sparkSession
     same = " AND ".join(f"old.`{name}` = new.`{name}`" for name in step.row_key)
     ours = columns_of(rows.drop(WHOLE))
-    kept = columns_of(rows.select(*PLACE, *SPAN))
+    kept = columns_of(rows.select(*(f"`{name}`" for name in kept_anew(step, rows.columns))))
 
     def merge_once() -> None:
         table = DeltaTable.forPath(spark, commit.path).alias("old")

@@ -44,7 +44,9 @@ class Fates(NamedTuple):
     ending: int = 0
     """Of the deletes, those that end a chain of a History and remove no row of it."""
     ended: int = 0
-    """Versions of a History that have another span, and no change of their own."""
+    """Versions of a History that have another span, or another value of what they lack, and no
+    change of their own.
+    """
     behind: int = 0
     """Of the superseded and the duplicates, those that the table's own row has kept out."""
 

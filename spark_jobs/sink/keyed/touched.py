@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.sink.keyed.versions import BEGINS, placing
-from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.sink.keyed.versions import BEGINS, known_of, placing
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
 
     from spark_jobs.spec import History
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 
 def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
     """The versions with which `chain` makes the chains of these changes' keys. Of a key of several
     columns also others that are made of their values, with all of their key.
 
-    Columns: `placing`, BEGINS and SPAN.
+    Columns: `known_of` and BEGINS.
     """
-    columns = {name: pc.field(name) for name in (*placing(step), *SPAN)}
+    columns = {name: pc.field(name) for name in known_of(step, changes.column_names)}
     columns[BEGINS] = pc.field(step.time)
     # A filter by keys would be held against the statistics of the files too, which delta-rs may
     # give as another type of text than the columns.
@@ -35,7 +34,7 @@ def touched(table: Dataset, changes: pa.Table, step: History) -> pa.Table:
     return pa.Table.from_batches(found, rows.projected_schema)
 
 
-def misplaced(versions: pa.Table, step: Keyed) -> dict[str, object] | None:
+def misplaced(versions: pa.Table, step: Following) -> dict[str, object] | None:
     """A key with several rows at one place, or one without a place: a person's; None without one.
     The key's columns.
     """
@@ -53,7 +52,7 @@ def _first(rows: pa.Table) -> dict[str, object]:
     return found
 
 
-def may_be(batch: pa.RecordBatch, changes: pa.Table, step: Keyed) -> pa.Array:
+def may_be(batch: pa.RecordBatch, changes: pa.Table, step: Following) -> pa.Array:
     """boolean: whether each column of the key has a value of one of the changes."""
     of_keys = (
         pc.is_in(batch[key], value_set=pc.unique(changes[key]).cast(batch[key].type))

@@ -7,32 +7,42 @@ gets what differs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed.lacked import carried, from_others
+from spark_jobs.sink.keyed.setters import Flags, Numbers, joined, ranks, told_by
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.spec.steps.union import Keyed
+    from spark_jobs.spec.steps.following import Following
 
 BEGINS: Final = own("begins")
 """When a version would begin if none were before it."""
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def placing(step: Keyed) -> tuple[str, ...]:
+def placing(step: Following) -> tuple[str, ...]:
     """The columns that decide where a version is, and which stays there: no two rows of a table
     have equal ones of `step.row_key`.
     """
     return (*step.row_key, DELETED, PARTITION, OFFSET, CONTENTS)
+
+
+def known_of(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
+    """What must be known of the table's rows, beside BEGINS. `columns`: those of the changes."""
+    return (*placing(step), *from_others(step, columns), *SPAN)
+
+
+def kept_anew(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns that a row of the table gets anew where it stays itself."""
+    return (*PLACE, *SPAN, *from_others(step, columns))
 
 
 class Chained(NamedTuple):
@@ -40,22 +50,23 @@ class Chained(NamedTuple):
 
     rows: pa.Table
     """To merge by the place: the columns of the changes, SPAN, and WHOLE boolean. Where that is
-    false, the table has the row, and it gets PLACE and SPAN alone: other columns are null.
+    false, the table has the row, and it gets `kept_anew` alone: other columns are null.
     """
     fates: Fates
     newest_only: bool
     """Whether all of these that it has are current, or deletes."""
 
 
-def chain(versions: pa.Table, changes: pa.Table, step: Keyed) -> Chained:
+def chain(versions: pa.Table, changes: pa.Table, step: Following) -> Chained:
     """The chains of these versions with these changes.
 
-    `versions` are all that the table has of the keys of the changes, with the columns `placing`,
-    BEGINS and SPAN. `changes` have those of `placing`, the time, and any others. Only of SPAN some
-    may be null.
+    `versions` are all that the table has of the keys of the changes, with the columns `known_of`.
+    `changes` have those of `placing`, the time, and any others. Only of SPAN, and of what others
+    may have set, some may be null.
     """
-    placed = changes.select(placing(step)).append_column(BEGINS, changes[step.time])
-    both = pa.concat_tables([versions.select(placed.column_names).cast(placed.schema), placed])
+    others = from_others(step, changes.column_names)
+    placed = changes.select([*placing(step), *others]).append_column(BEGINS, changes[step.time])
+    both = joined(versions, placed)
     known = np.arange(both.num_rows) < versions.num_rows
     key, order = ranks(both, step.keys), ranks(both, step.order_by)
     # A record that is there already stands behind itself, so it stays.
@@ -74,10 +85,17 @@ def chain(versions: pa.Table, changes: pa.Table, step: Keyed) -> Chained:
     before = versions.select(SPAN).take(stands[stays])
     after = spans.filter(pa.array(stays)).cast(before.schema)
     ended, at_copy = _differ(before, after), (kept != stands)[stays]
+    came = changes.take(kept[~stays] - versions.num_rows)
+    there = both.select([*step.row_key, *PLACE]).take(kept[stays])
+    if others:
+        told = told_by(both, versions.num_rows, step)
+        of_others = carried(told, kept, stands, others)
+        came, there = of_others.put(came, ~stays), of_others.put(there, stays)
+        ended |= of_others.changed[stays]
     changed = ended | at_copy
-    there = both.select([*step.row_key, *PLACE]).take(kept[stays][changed])
+    there = there.filter(pa.array(changed))
     rows = _joined(
-        _beside(changes.take(kept[~stays] - versions.num_rows), spans.filter(pa.array(~stays))),
+        _beside(came, spans.filter(pa.array(~stays))),
         _beside(there, after.filter(pa.array(changed))),
     )
     touched = np.concatenate([stands[stays][changed], lost[known[lost]]])
@@ -137,18 +155,6 @@ def _spans(both: pa.Table, kept: Numbers, key: Numbers) -> pa.Table:
             CURRENT: pa.array(newest & lives),
         }
     )
-
-
-def ranks(table: pa.Table, columns: Iterable[str]) -> Numbers:
-    """A number for each row from 0 on: equal for equal values of these columns, and in their
-    order.
-    """
-    found = np.zeros(table.num_rows, dtype=np.int64)
-    for column in columns:
-        of = pc.rank(table[column], sort_keys="ascending", tiebreaker="dense").to_numpy()
-        found = found * (int(of.max(initial=0)) + 1) + of.astype(np.int64)
-        _, found = np.unique(found, return_inverse=True)
-    return found
 
 
 def _differs_from_last(*columns: Numbers) -> Flags:

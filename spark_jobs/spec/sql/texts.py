@@ -5,7 +5,8 @@ a new field of such a type cannot be forgotten.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -56,14 +57,14 @@ def _within(kind: Any, value: Any, where: str) -> Iterator[SqlText]:
     """The SQL in the parts of a value of this type."""
     if isinstance(value, BaseModel):
         yield from _of_model(value, f"{where}.")
-    elif isinstance(value, Mapping):
+    elif get_origin(kind) in (Union, UnionType):
+        yield from _of_any(get_args(kind), value, where)
+    elif get_origin(kind) is dict and isinstance(value, Mapping):
         for key, each in value.items():
             yield from _of_any(get_args(kind)[1:], each, f"{where}[{key!r}]")
-    elif isinstance(value, tuple):
+    elif get_origin(kind) is tuple and isinstance(value, tuple):
         for number, each in enumerate(value):
             yield from _of_any(get_args(kind), each, f"{where}[{number}]")
-    elif value is not None:
-        yield from _of_any(get_args(kind), value, where)
 
 
 def _of_any(kinds: tuple[Any, ...], value: Any, where: str) -> Iterator[SqlText]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -25,12 +25,13 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
+from spark_jobs.spec.steps.expires import Expires, Variable
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Step
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
 
 
-class Aggregate(StepBase):
+class Aggregate(Step):
     """Groups rows by keys and a window of the event time. The measures are Spark SQL aggregates:
     Spark's groupBy(...).agg(...).
 
@@ -169,7 +170,26 @@ class Aggregate(StepBase):
     def late_after(self) -> timedelta | None:
         return self.window.first_end_after if self.window else None
 
-    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+    def with_expressions(self, was: Mapping[str, Any]) -> Self:
+        if not was["measures"]:
+            return self
+        update: dict[str, object] = {"measures": dict(was["measures"])}
+        gap = (was["window"] or {}).get("gap_sql")
+        if gap and self.window:
+            update["window"] = self.window.model_copy(update={"gap_sql": gap})
+        return self.model_copy(update=update)
+
+    def expires(
+        self,
+        variable: Variable,
+        columns: Sequence[str],
+        time: str | None,
+        mode: str,
+    ) -> Expires:
+        final = self.window and mode != "complete"
+        return Expires("window_end", "watermark") if final else Expires()
+
+    def state_key(self, columns: Columns) -> Columns:
         return self.group
 
     def columns_after(self, columns: Columns) -> Columns:
@@ -193,12 +213,12 @@ class Aggregate(StepBase):
         self,
         known: Mapping[str, Known],
         measured: Callable[[str], Known],
-        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+        yielded: Callable[[Field], Known],
     ) -> dict[str, Known]:
         kept = {name: each for name, each in known.items() if name in self.keys}
         return kept | {name: measured(sql) for name, sql in self.measures.items()}
 
-    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+    def time_after(self, event_time: str | None) -> str | None:
         return self.event_time
 
     def refuse_time(self, time: str | None, output_mode: str) -> None:
@@ -243,7 +263,7 @@ class Aggregate(StepBase):
             return "each record changes its group of an Aggregate without a window for good"
         return self.window.unranged(ranges.context) if isinstance(self.window, Session) else None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         if isinstance(self.window, Session):
             return self.window.needed(positions, ranges.context or timedelta())
         return self._aligned_window().needed(positions)
@@ -253,7 +273,7 @@ class Aggregate(StepBase):
             return self.window.touched(positions, ranges.context or timedelta())
         return self._aligned_window().touched(positions)
 
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         return Position("window_end", "end") if self.window else None
 
     def _aligned_window(self) -> Tumbling | Sliding:

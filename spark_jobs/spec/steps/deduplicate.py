@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import ClassVar, Final, Literal, Self
 
@@ -13,7 +14,8 @@ from spark_jobs.spec.columns import Columns, in_words, refuse_repeated, refuse_u
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.steps.step import Balance, EvictedBy, StepBase
+from spark_jobs.spec.steps.expires import Expires, Variable
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Step
 
 KEPT_UNTIL: Final = {
     "watermark": "keys are kept until the watermark passes their event time plus the delay",
@@ -22,7 +24,7 @@ KEPT_UNTIL: Final = {
 }
 
 
-class Deduplicate(StepBase):
+class Deduplicate(Step):
     """Drops rows with a key that came before. `scope` says how long a key stays in the state:
 
     watermark   until the watermark passes its event time plus the delay: Spark's
@@ -82,8 +84,27 @@ class Deduplicate(StepBase):
         )
 
     @property
+    def distinct_by(self) -> tuple[str, ...] | None:
+        return None if self.whole_row else self.keys
+
+    @property
     def late_after(self) -> timedelta:
         return timedelta()
+
+    def expires(
+        self,
+        variable: Variable,
+        columns: Sequence[str],
+        time: str | None,
+        mode: str,
+    ) -> Expires:
+        match self.scope:
+            case "watermark":
+                return Expires("expires_at", "watermark")
+            case "event_time":
+                return Expires(time or "", "watermark")
+            case "for_ever":
+                return Expires()
 
     def state_key(self, columns: Columns) -> Columns:
         return columns if self.whole_row else self.keys
@@ -96,13 +117,13 @@ class Deduplicate(StepBase):
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return origins
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
 
-    def refuse_time(self, time: str | None, output_mode: str) -> None:  # noqa: ARG002 - as the other steps
+    def refuse_time(self, time: str | None, output_mode: str) -> None:
         if self.scope == "event_time" and time not in self.keys:
             refuse(
                 "Deduplicate.keys",
@@ -111,7 +132,7 @@ class Deduplicate(StepBase):
                 "Add it to the keys, or use scope 'watermark'",
             )
 
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+    def unranged(self, ranges: Ranges) -> str | None:
         if self.scope == "for_ever":
             return (
                 "a Deduplicate with scope 'for_ever' drops a row because of a copy at any time "
@@ -119,11 +140,11 @@ class Deduplicate(StepBase):
             )
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         # With the event time among the keys, copies have the same one.
         wider = delay if self.scope == "watermark" else timedelta()
         return positions.widened(wider, wider)
 
-    def touched(self, positions: Times, ranges: Ranges) -> Times:  # noqa: ARG002 - as the other steps
+    def touched(self, positions: Times, ranges: Ranges) -> Times:
         # An accepted copy is kept before a late one, so a late record changes its own row alone.
         return positions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import ClassVar, Final, Literal, Self
 
@@ -13,7 +14,7 @@ from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.spec.steps.step import Balance, StepBase
+from spark_jobs.spec.steps.step import Balance, Step
 
 COMPARABLE: Final = re.compile(
     r"(tinyint|smallint|int|bigint|decimal\(.*\)|date|timestamp|timestamp_ntz|string)"
@@ -21,7 +22,7 @@ COMPARABLE: Final = re.compile(
 """Types whose values Spark, Arrow and delta-rs order alike: double has NaN and -0.0."""
 
 
-class Following(StepBase):
+class Following(Step):
     """The last step of a pipeline whose table follows a key. It keeps no state in Spark: what it
     remembers is in the table.
     """
@@ -33,6 +34,10 @@ class Following(StepBase):
     """columns that order a key's changes; of equal ones the later offset wins"""
     deletes: Expression | None = Described(default=None, min_length=1)
     """a Spark SQL condition of a record that deletes"""
+    missing: Literal["null", "keep"] | dict[str, Expression] = "null"
+    """whether a null is a value, or the row keeps its own; or, by column, Spark SQL of a change
+    that lacks it
+    """
     stateful: Literal[False] = False
 
     @model_validator(mode="after")
@@ -44,7 +49,15 @@ class Following(StepBase):
                 refuse(field, odd, "Sluice writes the names into SQL, in quotes", "Rename them")
         if both := sorted({*self.keys} & {*self.order_by}):
             refuse("order_by", both, "a key's changes have one value in it", "Leave it out")
+        if self.missing == {}:
+            refuse("missing", {}, "it names no column", "Leave it out")
+        if both := sorted({*self._lacked} & {*self.placed}):
+            refuse("missing", both, "each change has it", "Leave it out")
         return self
+
+    @property
+    def _lacked(self) -> tuple[str, ...]:
+        return () if isinstance(self.missing, str) else tuple(self.missing)
 
     spans: ClassVar[tuple[str, ...]] = ()
     """The columns that it adds, where a row is valid for a while."""
@@ -81,7 +94,7 @@ class Following(StepBase):
     @property
     def highest_decides(self) -> bool:
         """Whether a row is that of the change with the highest position, whatever else came."""
-        return True
+        return self.missing == "null"
 
     @property
     def compared(self) -> dict[str, tuple[str, ...]]:
@@ -92,7 +105,6 @@ class Following(StepBase):
 
     @property
     def placed(self) -> tuple[str, ...]:
-        """All of these."""
         return tuple(dict.fromkeys(name for names in self.compared.values() for name in names))
 
     @property
@@ -105,13 +117,76 @@ class Following(StepBase):
             counted_in="rows", drops_duplicates=False, only_fewer=True, several_per_key=False
         )
 
-    def columns_after(self, columns: Columns) -> Columns:
+    def refuse_types(self, types: Mapping[str, str]) -> None:
         for field, names in self.compared.items():
+            of = {name: types[name] for name in names if name in types}
+            odd = [f"{name} {kind}" for name, kind in of.items() if not COMPARABLE.fullmatch(kind)]
+            if odd:
+                refuse(
+                    f"{type(self).__name__}.{field}",
+                    odd,
+                    "Spark and Delta may compare values of this type differently",
+                    "Use a column of an integer, decimal, string, date or timestamp",
+                )
+
+    def refuse_beside(
+        self,
+        before: Sequence[Step],
+        after: Sequence[Step],
+        mode: str,
+        *,
+        several: bool,
+        undeleted: bool,
+    ) -> None:
+        name = type(self).__name__
+        if after:
+            refuse(
+                "steps",
+                after[0].kind,
+                f"the table is what a {name} makes, so nothing follows it",
+                f"Put the {name} last",
+            )
+        if others := [each.kind for each in before if each.remembers]:
+            refuse(
+                "steps",
+                others,
+                f"a {name} takes the changes as the topic has them",
+                f"Leave out the others: a {name} drops copies by itself",
+            )
+        if several:
+            refuse(
+                "topics",
+                "several",
+                "offsets of two topics have no order, and they decide between equal positions",
+                "Give each topic a pipeline of its own",
+            )
+        if mode != "append":
+            refuse(
+                "output_mode",
+                mode,
+                f"a {name} decides itself which rows it replaces",
+                "Leave output_mode out",
+            )
+        if undeleted and not self.deletes:
+            refuse(
+                f"{name}.deletes",
+                self.deletes,
+                "a tombstone says that its key is gone, and a dropped one deletes nothing",
+                "Say which records delete; or leave tombstones malformed, so that they are kept",
+            )
+
+    def columns_after(self, columns: Columns) -> Columns:
+        for field, names in (self.compared | {"missing": self._lacked}).items():
             refuse_unknown(type(self).__name__, field, names, columns)
         return columns
 
-    def time_after(self, event_time: str | None) -> None:  # noqa: ARG002 - a delete has none
+    def time_after(self, event_time: str | None) -> None:
         return None
 
-    def unranged(self, ranges: Ranges) -> str | None:  # noqa: ARG002 - as the other steps
+    def unranged(self, ranges: Ranges) -> str | None:
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
+
+
+def followed(steps: Sequence[Step]) -> Following | None:
+    """The step that makes the table follow a key: the last one, if any."""
+    return steps[-1] if steps and isinstance(steps[-1], Following) else None

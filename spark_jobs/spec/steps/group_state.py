@@ -4,7 +4,8 @@ state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, ClassVar, Final, Literal, Self
 
@@ -18,11 +19,16 @@ from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, StepBase
-
-MOST_BUCKETS = 10_000
-"""Each batch visits every bucket, at some tenths of a millisecond each."""
-
+from spark_jobs.spec.steps.expires import Clock, Expires, Variable
+from spark_jobs.spec.steps.group_forms import (
+    CALLED_WITH,
+    GAPS,
+    UNFOLLOWED,
+    refuse_in_apply,
+    refuse_in_buckets,
+)
+from spark_jobs.spec.steps.step import Balance, Bucketed, EvictedBy, Known, Step
+from spark_jobs.values.gap import Gap
 
 CLOCKS: Final = {
     "none": "without timers",
@@ -31,7 +37,7 @@ CLOCKS: Final = {
 }
 
 
-class GroupState(StepBase):
+class GroupState(Step):
     """Arbitrary state for each key, which code in the pipeline's logic.py reads and writes.
 
     row     a StatefulProcessor that gets rows: Spark's transformWithState. Choose it in most cases.
@@ -95,9 +101,11 @@ class GroupState(StepBase):
                 "Leave them out",
             )
         if self.form == "apply":
-            self._refuse_in_apply()
+            refuse_in_apply(self.state, self.initial_state, self.event_time)
         elif self.form == "buckets":
-            self._refuse_in_buckets()
+            refuse_in_buckets(
+                self.buckets, self.keys, self.state, self.time_mode, self.initial_state
+            )
         elif self.state:
             refuse(
                 "state",
@@ -115,74 +123,6 @@ class GroupState(StepBase):
         if self.event_time is not None:
             self._refuse_no_time(self.event_time)
         return self
-
-    def _refuse_in_apply(self) -> None:
-        if not self.state:
-            refuse(
-                "state",
-                (),
-                "applyInPandasWithState must know the columns of a key's state before it runs",
-                "Declare them: state=(Field(name='seen', type='bigint'),)",
-            )
-        if parted := [field.name for field in self.state if "<" in field.type]:
-            refuse(
-                "state",
-                parted,
-                "Spark 4.2's applyInPandasWithState keeps no array, map or struct",
-                "Keep their parts, or their JSON as a string, or use another form",
-            )
-        if self.initial_state is not None:
-            refuse(
-                "initial_state",
-                self.initial_state,
-                "Spark's applyInPandasWithState takes no initial state in Python",
-                "Use form='row' or 'pandas', whose processor has handleInitialState",
-            )
-        if self.event_time is not None:
-            refuse(
-                "event_time",
-                self.event_time,
-                "no stateful step can follow applyInPandasWithState",
-                "Leave it out",
-            )
-
-    def _refuse_in_buckets(self) -> None:
-        if self.buckets is None or not 1 <= self.buckets <= MOST_BUCKETS:
-            refuse(
-                "buckets",
-                self.buckets,
-                f"form 'buckets' needs a number of buckets, from 1 to {MOST_BUCKETS:,}",
-                "Write for example buckets=64: a bucket is best of 1,000 to 10,000 keys",
-            )
-        if self.time_mode != "none":
-            refuse(
-                "time_mode",
-                self.time_mode,
-                "Spark compares rows with the watermark and fires timers one by one, and here it "
-                "sees buckets alone",
-                "Use time_mode='none', or form='row' for timers and late rows",
-            )
-        if not self.state:
-            refuse(
-                "state",
-                (),
-                "the columns of the state must be known before the function runs",
-                "Declare them: state=(Field(name='seen', type='bigint'),)",
-            )
-        if twice := sorted({*self.keys} & {field.name for field in self.state}):
-            refuse(
-                "state",
-                twice,
-                "the function gets the keys as columns of the state, beside those of `state`",
-                "Leave the keys out of `state`",
-            )
-        if self.initial_state is not None:
-            refuse(
-                "initial_state",
-                self.initial_state,
-                "buckets take no initial state",
-                "Use form='row' or 'pandas', whose processor has handleInitialState",
-            )
 
     def _refuse_no_time(self, name: str) -> None:
         if not any(
@@ -259,6 +199,10 @@ class GroupState(StepBase):
         return self.processor
 
     @property
+    def called_with(self) -> tuple[str, ...] | None:
+        return CALLED_WITH.get(self.form)
+
+    @property
     def late_after(self) -> timedelta | None:
         # Spark compares rows with the watermark only in this time mode.
         return timedelta() if self.time_mode == "event" else None
@@ -272,31 +216,85 @@ class GroupState(StepBase):
     def needs_rocksdb(self) -> bool:
         return self.form != "apply"  # Spark runs transformWithState only on RocksDB
 
-    def state_key(self, columns: Columns) -> Columns:  # noqa: ARG002 - as the other steps
+    @property
+    def needs_watermark(self) -> bool:
+        return self.form == "apply"
+
+    @property
+    def bucketed(self) -> Bucketed | None:
+        return Bucketed(self.buckets, self.keys, self.state) if self.buckets else None
+
+    @property
+    def unfollowed(self) -> tuple[str, str] | None:
+        if self.form not in UNFOLLOWED:
+            return None
+        return UNFOLLOWED[self.form], "Use form='row' or 'pandas', or put it last"
+
+    def unheld(self, kind: str) -> tuple[tuple[Gap, ...], str]:
+        gaps, why = GAPS.get((self.form, kind), ((), ""))
+        return gaps, why and f"{why} {self.form!r}"
+
+    def expires(
+        self,
+        variable: Variable,
+        columns: Sequence[str],
+        time: str | None,
+        mode: str,
+    ) -> Expires:
+        clock: Clock = "watermark" if self.time_mode == "event" else "clock"
+        if variable.kind == "TimerState":
+            return Expires("due", clock, "timers")
+        if variable.ttl:
+            return Expires("expires_at", "clock")
+        if "timeout_at" in columns:
+            return Expires("timeout_at", clock, "timeouts")
+        return Expires("", "processor")
+
+    def refuse_types(self, types: Mapping[str, str]) -> None:
+        of = {key: types.get(key, "") for key in self.keys}
+        parted = [key for key in of if "<" in of[key]]
+        if parted and self.form in ("row", "pandas"):
+            refuse(
+                "GroupState.keys",
+                parted,
+                "Spark 4.2 gives a processor no key of type array or struct",
+                "Use other keys, or take parts of it in a Transform",
+            )
+        doubles = [key for key in of if re.search(r"\b(double|float)\b", of[key])]
+        if doubles and self.form == "buckets":
+            refuse(
+                "GroupState.keys",
+                doubles,
+                "form 'buckets' has no keys of type double or float: NaN and -0.0 are other keys "
+                "in Arrow than in Spark",
+                "Use a key of another type, or form='row'",
+            )
+
+    def state_key(self, columns: Columns) -> Columns:
         return self.keys
 
     def columns_after(self, columns: Columns) -> Columns:
         refuse_unknown("GroupState", "keys", self.keys, columns)
         return self.output_columns
 
-    def types_after(self, types: dict[str, str]) -> dict[str, str]:  # noqa: ARG002 - as the other steps
+    def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return {field.name: field.type for field in self.output}
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return {}
 
     def carried(
         self,
-        known: Mapping[str, Known],  # noqa: ARG002 - as the other steps
-        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
+        known: Mapping[str, Known],
+        measured: Callable[[str], Known],
         yielded: Callable[[Field], Known],
     ) -> dict[str, Known]:
         return {field.name: yielded(field) for field in self.output}
 
-    def time_after(self, event_time: str | None) -> str | None:  # noqa: ARG002 - as the other steps
+    def time_after(self, event_time: str | None) -> str | None:
         return self.event_time
 
-    def refuse_mode(self, mode: str, *, first: bool) -> None:  # noqa: ARG002 - as the other steps
+    def refuse_mode(self, mode: str, *, first: bool) -> None:
         if mode == "complete":
             refuse(
                 "output_mode",
@@ -328,11 +326,11 @@ class GroupState(StepBase):
             )
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:  # noqa: ARG002 - as the other steps
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
         return positions.widened(ranges.context or timedelta(), ranges.settle)
 
     def touched(self, positions: Times, ranges: Ranges) -> Times:
         return positions.widened(ranges.settle, ranges.context or timedelta())
 
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         return Position(self.event_time) if self.event_time else None

@@ -72,6 +72,6 @@ class History(Following):
         )
         return {**types, **times, CURRENT: "boolean"}
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         of_time = computed([self.time], origins, "aggregation")
         return {**origins, **({VALID_FROM: of_time, VALID_TO: of_time} if of_time else {})}

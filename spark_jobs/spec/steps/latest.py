@@ -24,8 +24,6 @@ class Latest(Following):
     operator: ClassVar = "spark_jobs.steps.latest:LatestOperator"
     canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.latest:latest_rows"
     kind: Literal["latest"] = "latest"
-    missing: Literal["null", "keep"] = "null"
-    """whether a null in a change is the row's, or the row keeps its value"""
     forget_deletes_after: Duration = Described(default=timedelta(days=30), strict=False)
     """`sluice maintain` forgets older deletes; a still older change that comes behind that brings
     the row back
@@ -50,15 +48,9 @@ class Latest(Following):
         )
 
     @property
-    def highest_decides(self) -> bool:
-        return self.missing == "null"
-
-    @property
     def commits(self) -> str:
         keyed = "spark_jobs.sink.keyed"
-        return (
-            f"{keyed}.commit:follow" if self.missing == "null" else f"{keyed}.folds:follow_partial"
-        )
+        return f"{keyed}.commit:follow" if self.highest_decides else f"{keyed}.folds:follow_partial"
 
     @property
     def forgets_after(self) -> timedelta:
@@ -71,5 +63,5 @@ class Latest(Following):
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return origins

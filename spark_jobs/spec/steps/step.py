@@ -1,13 +1,11 @@
 """The facts that every step declares, without Spark. Its Spark code is in spark_jobs/steps."""
 
-# ruff: noqa: ARG002 - the answers of a step without state need no arguments
-
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
@@ -19,7 +17,9 @@ from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
 from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.windows import Window
+from spark_jobs.values.gap import Gap
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
 
@@ -38,14 +38,28 @@ class Balance(NamedTuple):
     """
 
 
+class Bucketed(NamedTuple):
+    """A state that keeps many keys in one row of Spark's."""
+
+    buckets: int
+    """How many buckets the keys are put into."""
+    keys: tuple[str, ...]
+    state: tuple[Field, ...]
+    """The columns of a key's state."""
+
+
 Known = TypeVar("Known")
 
 
-class StepBase(Model):
+class Step(Model):
     """The base of all steps, with the answers of a step without state. What is abstract has no such
     answer, so a step class without it cannot be constructed.
     """
 
+    kind: str
+    """Its name in texts, in the fingerprint and on pages."""
+    stateful: bool
+    """Whether Spark keeps state for it."""
     operator: ClassVar[str]
     """The class that runs it in Spark (steps/operator.py), as module:name. It is imported where
     Spark runs.
@@ -134,6 +148,18 @@ class StepBase(Model):
         return None
 
     @property
+    def called_with(self) -> tuple[str, ...] | None:
+        """The parameters, by position, of the function that it runs; None if it runs a class."""
+        return ("rows",)
+
+    @property
+    def distinct_by(self) -> tuple[str, ...] | None:
+        """The input's columns of which it lets each combination through once; None if it does not,
+        or if they are all of the columns.
+        """
+        return None
+
+    @property
     def grouping_window(self) -> Window | None:
         """The window of the event time by which it groups, if any: it closes when the watermark
         passes its end.
@@ -160,9 +186,47 @@ class StepBase(Model):
         return False
 
     @property
+    def needs_watermark(self) -> bool:
+        """Whether Spark runs the step only over rows of which a column has a watermark."""
+        return False
+
+    @property
+    def bucketed(self) -> Bucketed | None:
+        """How its state keeps many keys in a row of Spark's; None if a key has rows of its own."""
+        return None
+
+    @property
+    def unfollowed(self) -> tuple[str, str] | None:
+        """Why no stateful step can follow it, even if it declares an event time, and what to do;
+        None if one can.
+        """
+        return None
+
+    @property
+    def placed(self) -> tuple[str, ...]:
+        """The input's columns that place a row: without one of them a record is malformed."""
+        return ()
+
+    @property
     def sql_texts(self) -> tuple[SqlText, ...]:
         """All Spark SQL in the step's fields."""
         return sql_texts(self)
+
+    def with_expressions(self, was: Mapping[str, Any]) -> Self:
+        """It with the SQL that a stored fingerprint has: field -> its value there, as JSON."""
+        return self
+
+    def unheld(self, kind: str) -> tuple[tuple[Gap, ...], str]:
+        """Times that it cannot hold in a column of this Spark SQL type, and the words for it."""
+        return (), ""
+
+    def expires(
+        self, variable: Variable, columns: Sequence[str], time: str | None, mode: str
+    ) -> Expires:
+        """When the rows of a variable of its state expire. `columns` are the variable's, `time` the
+        input's event-time column, `mode` the output mode.
+        """
+        return Expires()
 
     def state_key(self, columns: Columns) -> Columns:
         """The columns of the state's key, given the input's; () without state, None where only
@@ -210,6 +274,22 @@ class StepBase(Model):
     def refuse_time(self, time: str | None, output_mode: str) -> None:
         """Refuse keys that do not go with the input's event-time column, by which Spark evicts what
         has it among them.
+        """
+
+    def refuse_types(self, types: Mapping[str, str]) -> None:
+        """Refuse columns of the input by their Spark SQL types, as far as these are known."""
+
+    def refuse_beside(
+        self,
+        before: Sequence[Step],
+        after: Sequence[Step],
+        mode: str,
+        *,
+        several: bool,
+        undeleted: bool,
+    ) -> None:
+        """Refuse what does not go with it: other steps, the output mode, `several` topics, a topic
+        whose only deletes are tombstones, and dropped (`undeleted`).
         """
 
     def refuse_mode(self, mode: str, *, first: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -15,10 +15,10 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
-from spark_jobs.spec.steps.step import Balance, Known, StepBase
+from spark_jobs.spec.steps.step import Balance, Known, Step
 
 
-class Transform(StepBase):
+class Transform(Step):
     """A step without state: a filter, a SQL query or a function. In SQL the input is the table
     `rows`.
 
@@ -79,25 +79,29 @@ class Transform(StepBase):
     def logic(self) -> str | None:
         return self.function
 
+    def with_expressions(self, was: Mapping[str, Any]) -> Self:
+        named = [name for name in ("where", "sql") if was[name] and getattr(self, name) is not None]
+        return self.model_copy(update={name: was[name] for name in named})
+
     def columns_after(self, columns: Columns) -> Columns:
         return columns if self.where else None
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return types if self.where else {}
 
-    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:  # noqa: ARG002 - as the other steps
+    def origins_after(self, origins: Origins, event_time: str | None) -> Origins:
         return origins if self.where else {}
 
     def carried(
         self,
         known: Mapping[str, Known],
-        measured: Callable[[str], Known],  # noqa: ARG002 - as the other steps
-        yielded: Callable[[Field], Known],  # noqa: ARG002 - as the other steps
+        measured: Callable[[str], Known],
+        yielded: Callable[[Field], Known],
     ) -> dict[str, Known]:
         return dict(known) if self.where else {}
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time
 
-    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:  # noqa: ARG002 - as the other steps
+    def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         return position if self.where else None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.union import Step
+    from spark_jobs.spec.steps.step import Step
 
 Counted = dict[int, Observation]
 """Index of a Deduplicate -> its reused_keys and ambiguous_copies. `get` waits until an action has

@@ -18,7 +18,7 @@ from spark_jobs.spec import (
     Tumbling,
 )
 from spark_jobs.spec.output_mode import OutputMode
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from tests.harness.moments import MICROSECOND, at, us
 from tests.harness.replay import Place
 from tests.spark.properties.events import Event

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Protocol
 
 from spark_jobs.spec import Deduplicate, Pipeline, State
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from tests.spark.properties.events import TOPIC, Event
 from tests.spark.properties.replay import Seen
 

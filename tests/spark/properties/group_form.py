@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State
-from spark_jobs.spec.steps.union import Step
+from spark_jobs.spec.steps.step import Step
 from tests.spark.properties import running_totals
 from tests.spark.properties.events import Event
 from tests.spark.properties.forms import Row, first_of_each, pipeline
