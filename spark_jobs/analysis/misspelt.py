@@ -13,16 +13,31 @@ from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql.types import names_in
 
 NEAR: Final = 0.8
-"""Of difflib. A word of SQL is hardly so near to a column's name."""
+"""Of difflib."""
+WORDS: Final = """
+all and any asc at between both by case collate current current_catalog current_database
+current_date current_timestamp current_time current_user default desc distinct div else end
+escape exists false filter first following for from group ilike in interval is last leading like
+localtimestamp not null nulls of on or order over partition preceding range regexp respect rlike
+row rows session_user some symmetric then time to trailing true unbounded unknown user when
+where with within zone as
+bigint binary boolean byte char character date dec decimal double float int integer long map
+numeric real short smallint string struct text timestamp timestamp_ltz timestamp_ntz tinyint
+varchar variant void array
+year years quarter quarters month months week weeks day days dayofweek hour hours minute minutes
+second seconds millisecond milliseconds microsecond microseconds
+"""
+"""What stands in an expression of Spark's and is no column, without being called."""
 
 
 def misspelt(spec: Pipeline) -> Iterator[str]:
     """A line for each such name of an expression over a step's input."""
     columns: Columns = spec.topic.columns
+    words = {*WORDS.split()}
     for number, step in enumerate(spec.steps, 1):
         known = {name.lower() for name in columns or ()}
         for each in step.sql_texts:
-            for name in () if each.query else sorted(names_in(each.text) - known):
+            for name in () if each.query else sorted(names_in(each.text) - known - words):
                 for close in difflib.get_close_matches(name, known, n=1, cutoff=NEAR):
                     yield (
                         f"step {number} ({step.kind}), {each.field}: {name!r} is no column. "

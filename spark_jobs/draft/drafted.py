@@ -20,6 +20,7 @@ from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Check, Compressed, Deduplicate, Field, Latest, Pipeline, Topic, within
 from spark_jobs.spec.fields.place import Envelope
+from spark_jobs.spec.steps.following import COMPARABLE
 
 ARRIVED: Final = Field(name="arrived_at", type="timestamp", part="timestamp")
 """The event time of records without a time: Kafka's."""
@@ -180,8 +181,9 @@ def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[s
     of_kafka = _key_names(ordered)
     keys = tuple(names[key] for key in of_kafka if key in names)
     if not keys or len(keys) < len(of_kafka):
-        ids = [each.field.name for each in of_row if each.field.name.endswith("id")]
-        keys = ((ids or [of_row[0].field.name])[0],)
+        able = [each.field.name for each in of_row if COMPARABLE.fullmatch(each.field.type)]
+        ids = [name for name in able if name.endswith("id")]
+        keys = ((ids or able or [of_row[0].field.name])[0],)
         notes["steps"] = "the key is a guess: Kafka's keys name no column, or others"
     beside = [each for each in fields if each.field.part == "envelope"]
     positions = [each.field.name for each in beside if each.leaf.path == ("source", "lsn")]

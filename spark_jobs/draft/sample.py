@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from spark_jobs.decode.formats import Records
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
+from spark_jobs.source.kafka_time import is_time
 from spark_jobs.source.topic_state import topic_state
 
 if TYPE_CHECKING:
@@ -100,8 +101,9 @@ def _refuse_whole(path: Path, first: bytes) -> None:
 
 
 def records(sample: list[Sampled]) -> Records:
-    """As decoders take them."""
-    stamps = [None if each.timestamp is None else each.timestamp * 1000 for each in sample]
+    """As decoders take them. A timestamp that is no time is none (source/kafka_time.py)."""
+    given = (each.timestamp for each in sample)
+    stamps = [None if at is None or not is_time(at) else at * 1000 for at in given]
     headers = [[{"key": k, "value": v} for k, v in each.headers] for each in sample]
     return Records(
         values=pa.array([each.value for each in sample], pa.binary()),

@@ -69,8 +69,7 @@ class Scratch:
         folder = home / uuid4().hex[:NAME_CHARACTERS]
         lock = os.open(_lock_of(folder), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         self.locks.append(lock)
-        with suppress(OSError):  # a file system without locks: then nobody sweeps it
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        _take(lock)
         os.write(lock, socket.gethostname().encode())
         folder.mkdir(mode=0o700)  # last: a folder that others see is locked
         self._folders.append(folder)
@@ -103,7 +102,7 @@ def remove_own() -> None:
     """
     for folder in map(Path, filter(None, os.environ.get(FOLDERS, "").split(","))):
         with suppress(FileNotFoundError), _lock_of(folder).open("r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            _take(lock.fileno())
             _remove(folder)
 
 
@@ -117,6 +116,11 @@ def has_sockets() -> bool:
 
 def _lock_of(folder: Path) -> Path:
     return folder.with_suffix(_LOCK)
+
+
+def _take(lock: int) -> None:
+    with suppress(OSError):  # a file system without locks: then nobody sweeps it
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def _sweep(home: Path) -> None:

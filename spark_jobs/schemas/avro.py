@@ -107,13 +107,13 @@ def _known(name: str, space: str, names: dict[str, Node]) -> Node:
 
 
 def _declared(given: Mapping[str, Any], space: str, names: dict[str, Node]) -> Node:
-    kind = given.get("type")
-    if kind in {"record", "error"}:
+    kind = given.get("type")  # of whatever type: no set can be asked for it
+    if kind in ("record", "error"):
         return _record(given, space, names)
-    if kind in {"array", "map"}:
+    if kind in ("array", "map"):
         inner = given.get("items" if kind == "array" else "values")
         return Node(kind, parts=[_node(inner, space, names)])
-    if kind in {"enum", "fixed"}:
+    if kind in ("enum", "fixed"):
         return _logical(_named(given, str(kind), space, names), given)
     if isinstance(kind, str) and kind in PRIMITIVES:
         return _logical(Node(kind), given)
@@ -140,7 +140,7 @@ def _record(given: Mapping[str, Any], space: str, names: dict[str, Node]) -> Nod
             NodeField(
                 member["name"],
                 _node(member.get("type"), inner, names),
-                tuple(map(str, member.get("aliases") or ())),
+                _aliases(member),
                 member.get("default", NO_DEFAULT),
             )
         )
@@ -155,7 +155,7 @@ def _named(given: Mapping[str, Any], kind: str, space: str, names: dict[str, Nod
         raise SchemaInvalid(f"a {kind} has no name")
     full = _full(name, str(given.get("namespace", space) or ""))
     inner = full.rpartition(".")[0]
-    node = Node(kind, full, tuple(_full(str(alias), inner) for alias in given.get("aliases") or ()))
+    node = Node(kind, full, tuple(_full(alias, inner) for alias in _aliases(given)))
     if kind == "enum":
         symbols = given.get("symbols")
         if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols):
@@ -170,6 +170,13 @@ def _named(given: Mapping[str, Any], kind: str, space: str, names: dict[str, Nod
         raise SchemaInvalid(f"two types are named {full}")
     names[full] = node
     return node
+
+
+def _aliases(given: Mapping[str, Any]) -> tuple[str, ...]:
+    found = given.get("aliases") or ()
+    if not isinstance(found, list | tuple):
+        raise SchemaInvalid(f"the aliases of {given['name']} are no list")
+    return tuple(map(str, found))
 
 
 def _logical(node: Node, given: Mapping[str, Any]) -> Node:

@@ -25,14 +25,10 @@ def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
 
     with path.open("rb") as content:
         try:
-            try:
-                file = pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
-            except pa.ArrowInvalid as error:
-                raise OSError(str(error)) from error
-            yield file
-        except OSError as error:
-            # Arrow's have no number. The system's have one, and a connection's a class.
-            if type(error) is not OSError or error.errno is not None:
+            yield pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+        except (OSError, pa.ArrowInvalid, UnicodeDecodeError) as error:
+            # The system's errors have a number, and a connection's a class. Arrow's have neither.
+            if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
                 raise
             first = str(error).partition("\n")[0]
             raise TableChanged.file_torn(file=path, error=first) from error

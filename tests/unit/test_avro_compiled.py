@@ -294,7 +294,12 @@ def test_names_of_other_schemas_are_found_in_the_references():
 
 @pytest.mark.parametrize(
     "text",
-    ["{", "[]", "7", '{"type": "record", "name": "A"}', '{"type": "fixed", "name": "F"}', '"X"'],
+    [
+        *("{", "[]", "7", '{"type": "record", "name": "A"}', '{"type": "fixed", "name": "F"}'),
+        *('"X"', '{"type": {"doc": []}}', '{"type": [{}]}'),
+        '{"type": "record", "name": "A", "aliases": 7, "fields": []}',
+        '{"type": "record", "name": "A", "fields": [{"name": "a", "type": "int", "aliases": 7}]}',
+    ],
 )
 def test_what_is_no_schema_is_refused(text):
     with pytest.raises(SchemaInvalid):

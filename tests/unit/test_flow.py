@@ -173,6 +173,14 @@ def test_offsets_that_were_lost_before_their_account_are_no_mismatch_as_far_as_t
     assert (known["unknown"], known.get("missing")) == (3, None)
     more = leaves(flow_of(page(Account(covered=10, read=6, accepted=6, unknown=3))))
     assert (more["unknown"], more["missing"]) == (3, 1)
+    beside = leaves(flow_of(page(Account(covered=10, gaps=2, read=6, accepted=6, unknown=3))))
+    assert (beside["gaps"], beside["unknown"], beside.get("missing")) == (2, 2, None)
+
+
+@pytest.mark.parametrize("fate", ["superseded", "absent", "deleted"])
+def test_a_run_whose_changes_are_in_no_row_has_none_in_the_rows(fate):
+    found = flow_of(page(Account(covered=5, read=5, accepted=5, **{fate: 5})))
+    assert (leaves(found), found.wrong) == ({"accepted": 0, fate: 5}, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 from upath import UPath
@@ -147,6 +148,21 @@ def test_a_file_with_torn_pages_is_named_and_a_connection_that_breaks_is_not_tor
     monkeypatch.setattr(type(torn), "open", lambda *_: Breaking(whole))
     with pytest.raises(ConnectionResetError), parquet_files.parquet_file(torn):
         pass
+
+
+@pytest.mark.parametrize("flipped", [0x08, 0x5A, 0xFF])
+def test_whatever_byte_of_a_file_is_another_it_has_rows_or_is_torn(tmp_path, flipped):
+    file, torn = UPath(tmp_path / "a.parquet"), 0
+    pq.write_table(pa.table({"text": ["a", "b", "b"] * 9}), str(file), compression="none")
+    whole = file.read_bytes()
+    for at in range(len(whole)):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ flipped]) + whole[at + 1 :])
+        try:
+            with parquet_files.parquet_file(file) as opened:
+                opened.read()
+        except TableChanged:
+            torn += 1
+    assert len(whole) > torn > 0
 
 
 def test_each_footer_is_looked_at_once(path, monkeypatch):

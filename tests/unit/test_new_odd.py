@@ -10,6 +10,7 @@ from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.fields import LEFT_OUT
 from spark_jobs.draft.golden import golden
 from spark_jobs.draft.leaf import MOST
+from spark_jobs.draft.sample import Sampled
 from spark_jobs.errors import SluiceError
 from spark_jobs.schemas.protoc import descriptor_set
 from spark_jobs.schemas.registry import Registered
@@ -134,3 +135,26 @@ def test_of_any_schema_of_avro_that_is_kept_there_is_a_draft_or_a_refusal(
     except SluiceError:
         return
     drafts_or_refuses([framed(7, content)] * 3, str(root))
+
+
+def test_a_sample_with_kafka_timestamps_that_are_no_times_is_declared():
+    """A producer's nanoseconds, and a broker's none."""
+    values = [json.dumps({"id": f"i-{n}", "at": f"2026-03-01T12:{n:02}:00Z"}) for n in range(20)]
+    stamps = [1_772_366_400_000_000_000, -1, 2**63 - 1, -(2**63)] * 5
+    sample = [
+        Sampled(0, n, stamp, None, value.encode())
+        for n, (stamp, value) in enumerate(zip(stamps, values, strict=True))
+    ]
+    made = draft("x", "x", sample)
+    assert (made.spec.topic.event_time, made.tried.malformed.total()) == ("at", 0)
+
+
+def test_a_guessed_key_of_debezium_is_of_a_type_that_a_latest_compares():
+    rows = [{"tags": ["a"], "weight": n + 0.5, "paid": True, "name": f"n-{n}"} for n in range(20)]
+    sample = [
+        Sampled(0, n, 1_772_366_400_000 + n, None, json.dumps(change).encode())
+        for n, row in enumerate(rows)
+        if (change := {"op": "u", "before": None, "after": row, "ts_ms": 1_772_366_400_000 + n})
+    ]
+    [step] = draft("x", "x", sample).spec.steps
+    assert step.keys == ("name",)

@@ -37,6 +37,10 @@ def commit(added: str = "", removed: str = "", *, data: bool = True, **said: Any
             [commit("b", "S"), commit("a"), commit("c", "b")],
             [(0, 2), 3],
         ),
+        "an append with a column of its own amid mends of one shown file": (
+            [commit("b", "S"), [*commit("a"), {"metaData": {}}], commit("c", "b")],
+            [3],
+        ),
         "an append amid mends that is taken out": (
             [commit("b", "S"), commit("a"), commit("c", "b"), commit(removed="a")],
             [4],

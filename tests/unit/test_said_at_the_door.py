@@ -15,8 +15,10 @@ from spark_jobs.messages.summary import summary
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
+from spark_jobs.spec import Field, Transform
 from tests.harness import roots
 from tests.harness.refused import fails
+from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 from tests.unit.test_registry import SPEC, add
 
 TOPIC = """
@@ -139,6 +141,21 @@ def test_validate_refuses_a_key_or_a_checks_measure_with_the_nearest_name(
 @pytest.mark.parametrize("name", [*registry.names()])
 def test_no_name_of_a_shipped_spec_is_taken_for_a_misspelt_one(name):
     assert [*misspelt(registry.load(name))] == []
+
+
+@pytest.mark.parametrize(
+    ("where", "near"),
+    [
+        ("cast(amount as date) > date'2026-01-01'", ("gas", "dates")),
+        ("case when amount > 0 then true else false end", ("cases", "ends")),
+        ("at > now() - interval 1 hour and amount is not null", ("hours", "nulls")),
+    ],
+)
+def test_a_word_of_sql_is_no_column_that_is_misspelt(where, near):
+    of = topic(fields=(*FIELDS, *(Field(name=name, type="bigint") for name in near)))
+    steps = (Transform(where=f"amuont > 0 or {where}"), deduplicate(), aggregate())
+    [line] = misspelt(pipeline(topic=of, steps=steps))
+    assert line.endswith("'amuont' is no column. Did you mean amount?")
 
 
 @pytest.mark.parametrize("words", [["runs"], ["runs", "departure_delays"], ["late"]])

@@ -120,6 +120,8 @@ def test_a_disk_without_locks_has_one_too_which_nobody_sweeps(home, monkeypatch)
     monkeypatch.setattr(fcntl, "flock", none)
     with scratch({}) as made, scratch({}):
         assert Path(made.variables["SPARK_LOCAL_DIRS"]).is_dir()
+    monkeypatch.setenv(FOLDERS, Scratch({}).variables[FOLDERS])
+    remove_own()
     assert not [*home.iterdir()]
 
 

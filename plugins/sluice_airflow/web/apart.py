@@ -56,20 +56,31 @@ class Threads:
         return len(began) == self._most and time.monotonic() - max(began) > seconds
 
     def _begin(self) -> None:
+        """Begin the next one; where the machine has no thread for it, it and each behind it has
+        that for an answer.
+        """
+        while (waits := self._next()) is not None:
+            answer, work = waits
+            thread = threading.Thread(
+                target=self._work, args=(answer, work), name="sluice views", daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:
+                del self._at_work[answer]
+                if answer.set_running_or_notify_cancel():
+                    answer.set_exception(error)
+            else:
+                return
+
+    def _next(self) -> tuple[Future[Any], Work] | None:
+        """The one that has waited longest, which is at work then; None if it must wait on."""
         with self._lock:
             if not self._waiting or len(self._at_work) == self._most:
-                return
-            answer, work = self._waiting.popleft()
-            self._at_work[answer] = time.monotonic()
-        thread = threading.Thread(
-            target=self._work, args=(answer, work), name="sluice views", daemon=True
-        )
-        try:
-            thread.start()
-        except RuntimeError as error:  # the machine has no more, now
-            del self._at_work[answer]
-            if answer.set_running_or_notify_cancel():
-                answer.set_exception(error)
+                return None
+            waits = self._waiting.popleft()
+            self._at_work[waits[0]] = time.monotonic()
+            return waits
 
     def _work(self, answer: Future[Any], work: Work) -> None:
         try:

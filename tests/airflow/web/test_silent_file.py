@@ -89,3 +89,13 @@ def test_pages_are_answered_again_once_the_machine_has_threads_again(soon, monke
             with pytest.raises(RuntimeError, match="new thread"):
                 threads.submit(int).result(1.0)
     assert threads.submit(int).result(PATIENCE_SECONDS) == 0
+
+
+def test_each_that_waits_is_answered_where_the_machine_has_no_thread_for_it(soon, monkeypatch):
+    threads, ends = soon.Threads(1), threading.Event()
+    first, *others = [threads.submit(work) for work in (ends.wait, int, int, int)]
+    monkeypatch.setattr(soon, "threading", SimpleNamespace(Thread=NoThread, Lock=threading.Lock))
+    ends.set()
+    assert first.result(PATIENCE_SECONDS)
+    for each in others:
+        assert "new thread" in str(each.exception(PATIENCE_SECONDS))
