@@ -28,6 +28,7 @@ VERSIONS = [
 """A version that ends, a delete, a late version between two, copies, one in the place of another,
 and deletes alone.
 """
+pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 PARTIAL = [
     [partial.Change(key, 5, ("paid", None, None), at) for at, key in enumerate("abc")],
     [

@@ -59,7 +59,6 @@ BESIDE_NONE: dict[str, set[str]] = {
     "sink/commit.py": {"old", "new"},
     "sink/keyed/replacing.py": {"_change_type"},
     "sink/keyed/chains.py": {"old", "new"},
-    "sink/keyed/folds.py": {"old", "new"},
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.commit import Commit, append, columns_of, marked
+from spark_jobs.sink.commit import Commit, append
 from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.commit import same
@@ -19,15 +19,19 @@ from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.fold import fold
 from spark_jobs.sink.keyed.here import Merge, merged_here
+from spark_jobs.sink.keyed.in_spark import noted
+from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken, size
 from spark_jobs.sink.keyed.touched import may_be, misplaced
 from spark_jobs.storage import delta
-from spark_jobs.values.own_columns import DELETED
+from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import deltalake
     from deltalake.table import TableMerger
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from spark_jobs.spec import Latest
 
@@ -64,27 +68,39 @@ def fold_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
 
 
 def fold_in_spark(changes: DataFrame, step: Latest, commit: Commit, *, empty: bool) -> None:
-    """Likewise by Spark: each task makes the rows of some keys. `changes` are cached."""
-    with held(_made(changes, step, commit)) as made:
-        fates = summed(made.where(F.col(DELETED).isNull()), step, commit)
-        rows = made.where(F.col(DELETED).isNotNull()).drop(*Fates._fields)
-        commit = commit._replace(note={**commit.note, "fates": fates._asdict()})
-        if empty:
-            append(rows, commit)
-        else:
-            _merge(rows, step, commit)
+    """Likewise by Spark: each task makes the rows of some keys. `changes` are cached. All is made
+    anew where another writer was faster.
+    """
+
+    def fold_once() -> None:
+        replacing = Replacing(changes.sparkSession, commit)
+        if replacing.done:
+            return
+        keys = changes.select(*_quoted(step.keys)).distinct()
+        with (
+            held(replacing.rows.join(keys, list(step.keys), "left_semi")) as known,
+            held(_made(changes, known, step, commit)) as made,
+        ):
+            told = summed(made.where(F.col(DELETED).isNull()), step, commit)
+            rows = made.where(F.col(DELETED).isNotNull()).drop(*Fates._fields)
+            if empty:
+                append(rows, commit._replace(note=noted(commit, told)))
+                return
+            others = [each for each in known.columns if each not in {*step.keys, *rows.columns}]
+            stay = known.select(*_quoted([*step.keys, *others]))  # a person's columns, and FILE
+            new = rows.join(stay, list(step.keys), "left").withColumn(WHOLE, F.lit(True))
+            new = new.select(*_quoted([*replacing.rows.columns, WHOLE]))
+            replacing.put(new, step.keys, noted(commit, told))
+
+    again(fold_once, commit.path)
 
 
-def _made(changes: DataFrame, step: Latest, commit: Commit) -> DataFrame:
+def _made(changes: DataFrame, known: DataFrame, step: Latest, commit: Commit) -> DataFrame:
     """The rows that the table must get; and for each bucket one that has the fates of its changes,
     and null as DELETED.
     """
     from pyspark.sql.types import LongType, StructField, StructType  # noqa: PLC0415 - as chains.py
 
-    keys = [f"`{name}`" for name in step.keys]
-    table = changes.sparkSession.read.format("delta").load(commit.path)
-    known = table.select(*(f"`{name}`" for name in changes.columns))
-    known = known.join(changes.select(*keys).distinct(), list(step.keys), "left_semi")
     fields = [StructField(each.name, each.dataType) for each in changes.schema]
     fields += [StructField(name, LongType()) for name in Fates._fields]
     columns = [each.name for each in fields]
@@ -97,21 +113,11 @@ def _made(changes: DataFrame, step: Latest, commit: Commit) -> DataFrame:
         return pa.concat_tables(both, promote_options="permissive").select(columns)
 
     buckets = -(-commit.records // IN_A_BUCKET) or 1
-    bucket = F.pmod(F.xxhash64(*keys), F.lit(buckets)).alias(BUCKET)
-    given, there = (each.select("*", bucket).groupBy(BUCKET) for each in (changes, known))
+    bucket = F.pmod(F.xxhash64(*_quoted(step.keys)), F.lit(buckets)).alias(BUCKET)
+    of = (*_quoted(changes.columns), bucket)
+    given, there = (each.select(*of).groupBy(BUCKET) for each in (changes, known))
     return given.cogroup(there).applyInArrow(of_bucket, StructType(fields))
 
 
-def _merge(rows: DataFrame, step: Latest, commit: Commit) -> None:
-    from delta.tables import DeltaTable  # noqa: PLC0415 - only large batches need it
-
-    spark = rows.sparkSession
-    ours = columns_of(rows)
-
-    def merge_once() -> None:
-        table = DeltaTable.forPath(spark, commit.path).alias("old")
-        merger = table.merge(rows.alias("new"), same(step, "`"))
-        merger.whenMatchedUpdate(set=ours).whenNotMatchedInsert(values=ours).execute()
-
-    with marked(spark, commit):
-        again(merge_once, commit.path)
+def _quoted(names: Iterable[str]) -> list[Column]:
+    return [F.col(f"`{name}`") for name in names]

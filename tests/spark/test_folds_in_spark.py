@@ -1,0 +1,41 @@
+"""Rows of partial changes, which Spark writes: what a person writes meanwhile stays."""
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from spark_jobs import failpoint
+from spark_jobs.sink.commit import Commit
+from spark_jobs.sink.keyed import folds
+from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.writer import written
+from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at
+
+
+@pytest.mark.parametrize("place", ["summed", *failpoint.REPLACING_POINTS])
+def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
+    spark, tmp_path, monkeypatch, place
+):
+    path = table_at(tmp_path / "orders")
+    merge(path, [Change(key, 1, ("placed", "gift", 1), n) for n, key in enumerate("ab")], 0)
+    left = [1]
+
+    def act(name):
+        if name == place and left[0]:
+            left[0] -= 1
+            DeltaTable(str(path)).update({"note": "'mine'", "weight": "9"})
+
+    summed = folds.summed
+    monkeypatch.setattr(failpoint, "at", act)
+    monkeypatch.setattr(folds, "summed", lambda *of: (summed(*of), act("summed"))[0])
+    batch = [Change("a", 2, ("paid", None, 3), 5), Change("new", 1, ("placed", None, None), 6)]
+    changes = spark.createDataFrame(pa.Table.from_pylist([c.row() for c in batch], COLUMNS))
+    to = Commit(str(path), OWNER, 1, {"sluice": OWNER, "batch": 1, "run": "run"}, path, 2)
+    folds.fold_in_spark(changes.cache(), STEP, to, empty=False)
+    assert left == [0]
+    assert rows(path) == {
+        "a": ["paid", "mine", 3],
+        "b": ["placed", "mine", 9],
+        "new": ["placed", None, None],
+    }
+    assert written(path, [OWNER], 1)[1].fates == Fates(inserted=1, updated=1)
