@@ -87,8 +87,8 @@ def marked(
 def _set(step: Following, fields: list[str]) -> Column:
     """SET: the fields that a change says, each with its position; null of a delete."""
     of_kafka = F.col(f"{KAFKA}.offset").alias(OFFSET), F.col(f"{KAFKA}.partition").alias(PARTITION)
-    position = F.struct(*map(_quoted, step.order_by), *of_kafka).alias("at")
-    entry = {name: F.struct(F.lit(name).alias("name"), position) for name in fields}
+    position = F.struct(*map(_quoted, step.order_by), *of_kafka)
+    entry = {name: F.struct(F.lit(name), position) for name in fields}
     said = F.array(*(F.when(~_lacks(step, name), entry[name]) for name in fields))
     return F.when(~F.col(DELETED), F.map_from_entries(F.array_compact(said))).alias(SET)
 

@@ -172,3 +172,11 @@ def test_what_a_person_has_put_right_stays_and_is_what_a_later_change_keeps(tmp_
         ("a", 2): ["x", "mine", None],
         ("a", 3): ["y", "mended", None],
     }
+
+
+def test_a_batch_without_a_change_changes_nothing(tmp_path):
+    path = table_at(tmp_path / "orders")
+    put(path, [Change("a", 1, {"status": "new"}, 0)], 0)
+    before = versions(path)
+    put(path, [], 1)
+    assert versions(path) == before

@@ -87,7 +87,7 @@ def chain(versions: pa.Table, changes: pa.Table, step: Following) -> Chained:
     ended, at_copy = _differ(before, after), (kept != stands)[stays]
     came = changes.take(kept[~stays] - versions.num_rows)
     there = both.select([*step.row_key, *PLACE]).take(kept[stays])
-    if others:
+    if others and len(kept):
         told = told_by(both, versions.num_rows, step)
         of_others = carried(told, kept, stands, others, step)
         came, there = of_others.put(came, ~stays), of_others.put(there, stays)
