@@ -60,7 +60,7 @@ def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> C
 
 
 def _of_places(paths: Paths) -> Iterator[str]:
-    """The generations of all places: one may go back to a place, or switch to it."""
+    """One may go back to a place, or switch to it."""
     for folder in paths.above.iterdir() if paths.above.exists() else ():
         with suppress(OSError, ValueError):
             if FOLDER.fullmatch(folder.name):
@@ -148,7 +148,6 @@ class _Stored:
         )
 
     def _newest_before(self, time: datetime) -> dict[str, int]:
-        """Generation -> its last batch that was accounted for before `time`."""
         rows = self._rows(
             "batches",
             f"SELECT generation, max(batch_id) AS batch FROM batches WHERE {self._own} "

@@ -110,7 +110,6 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
 
 
 def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
-    """All that the steps need, and whose checkpoint it is."""
     known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     restorable = Integrity(checkpoint, stateful=spec.keeps_state).restorable_batches

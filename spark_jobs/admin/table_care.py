@@ -67,9 +67,7 @@ def needed(paths: Paths, now: datetime) -> Needed:
 
 
 def _shown(paths: Paths, begins: datetime) -> set[int]:
-    """What the published table has shown since then, of versions of before: files of later ones are
-    kept by their age.
-    """
+    """Only versions of before `begins`: files of later ones are kept by their age."""
     newest_before = history.newest_at(paths.table, begins)
     return {
         version
@@ -127,7 +125,6 @@ def _order(path: UPath, spec: Pipeline) -> tuple[str, ...]:
 
 
 def _small(path: UPath, by: tuple[str, ...]) -> int:
-    """How many small files there are to join, or to put into order."""
     if by:
         return sum(each.files for each in z_order.due(path, by))
     return compaction.small_files(path)
@@ -156,8 +153,8 @@ def _vacuum(path: UPath, kept: Needed) -> None:
 
 
 def _refuse_features(path: UPath) -> None:
-    """Raise MaintenanceRefused for a table with a feature that was not tried: VACUUM might remove
-    files that belong to it, such as deletion vectors.
+    """Raise MaintenanceRefused: VACUUM might remove files of a feature that was not tried, such as
+    deletion vectors.
     """
     if unknown := untried(delta.open_table(path)):
         raise _refusal(path, f"it has {', '.join(unknown)}")

@@ -81,7 +81,6 @@ def taken_back(
 
 
 def _rows(paths: Paths, ids: Sequence[str]) -> list[Row]:
-    """The rows of ops.repairs of these ids, in their order."""
     found = (repairs.one(paths.root, paths.pipeline, each) for each in ids)
     return [row for row in found if row is not None]
 

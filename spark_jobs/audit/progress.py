@@ -101,7 +101,6 @@ ENDS: Final = {"first_event_us": min, "last_event_us": max}
 
 
 def _together(of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The observed metrics of all topics: sums, records one after the other, and first and last."""
     found: dict[str, Any] = {}
     for seen_of in of:
         for name, what in seen_of.items():
@@ -225,7 +224,7 @@ class Follower:
         return progress._replace(operators=tuple(each.with_rows(total) for each, total in both))
 
     def _unseen(self) -> list[Event]:
-        """The events since the last call. Each has its own timestamp."""
+        """Those since the last call. Each has its own timestamp."""
         recent = self._recent()
         unseen = list[Any]()  # objects of the JVM
         for at in reversed(range(len(recent))):

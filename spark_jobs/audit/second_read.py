@@ -84,7 +84,6 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
 
 
 def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
-    """Number of a topic -> what was counted of it."""
     found: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for name, count in counts.items():
         what, _, number = name.rpartition("_")

@@ -54,7 +54,6 @@ def fit(
 
 
 def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
-    """What of an entry's lines is not of these topics, in words; empty if nothing is."""
     if len(lines) > len(topics):
         return f"{len(lines)} topics, and the spec {len(topics)}"
     of = (None if line == NO_OFFSETS else topic_of(line) for line in lines)

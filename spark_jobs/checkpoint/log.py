@@ -175,7 +175,6 @@ class Checkpoint:
         ]
 
     def _has_state(self, batch: int, stores: dict[int, set[int]]) -> bool:
-        """Whether the stores of a step, partition -> versions, have the state after the batch."""
         lacking = [partition for partition, kept in stores.items() if batch + 1 not in kept]
         if not lacking:
             return True
@@ -240,7 +239,6 @@ def _offsets(line: str, number: int) -> Offsets:
 
 
 def _topics(offsets: Offsets) -> set[int]:
-    """The numbers of the topics of which there are offsets."""
     return {partition // PARTITIONS for partition in offsets}
 
 

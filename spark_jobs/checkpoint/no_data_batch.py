@@ -229,8 +229,5 @@ def remove(checkpoint: Checkpoint, confirm: Callable[[], None] = lambda: None) -
 
 
 def _remove_checksum(path: UPath) -> None:
-    """Remove Hadoop's checksum of an entry that is gone.
-
-    By it Hadoop would refuse the next entry of that name.
-    """
+    """By its checksum Hadoop would refuse the next entry of that name."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

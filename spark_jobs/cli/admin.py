@@ -292,7 +292,6 @@ def _carry_out(intent: Intent, *, execute: bool) -> None:
 
 
 def _done(intent: Intent, *, execute: bool) -> bool:
-    """Show the intent, and do it if `execute`. Whether nothing of it is left to do."""
     for line in intent.lines:
         say(line)
     if intent.execute is None:

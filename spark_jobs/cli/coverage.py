@@ -80,7 +80,6 @@ def coverage(
 
 
 def _earliest(spec: Pipeline, settings: Settings) -> Offsets | None:
-    """The first offsets that the source has; None if it does not answer."""
     try:
         return source_of(spec, settings).state().earliest
     except (KafkaUnreachable, KafkaRefused):

@@ -99,7 +99,7 @@ def validate(
 
 
 def _judge(name: str) -> None:
-    """Raises what is wrong with the spec of one pipeline, or with its NEXT."""
+    """Raises what is wrong with the spec, or with its NEXT."""
     from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
 
     spec = registry.load(name)
@@ -175,7 +175,6 @@ def _show(findings: Iterable[Finding]) -> None:
 
 
 def _short_history(spec: Pipeline) -> Iterator[str]:
-    """What `sluice maintain` takes from a check that compares with the weeks before."""
     days = history_days()
     asked = [str(check.kwargs.get("column")) for check in spec.state_checks]
     if days is not None and days < DAYS_OF_VOLUME and (of := SPANS.keys() & {*asked}):

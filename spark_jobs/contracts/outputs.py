@@ -65,7 +65,6 @@ def _column(name: str, was: Column, now: Column) -> Iterator[Finding]:
 
 
 def _renamed(column: Column, new: Columns) -> str | None:
-    """The new column that has the values of this one."""
     same = (
         name
         for name, each in new.items()

@@ -96,7 +96,6 @@ def _as_written(record: Sampled) -> Sampled:
 
 
 def _parsed(value: bytes | None) -> Any:
-    """The JSON object; None if it is none."""
     try:
         parsed = json.loads((value or b"").decode())
         json.dumps(parsed, allow_nan=False).encode()

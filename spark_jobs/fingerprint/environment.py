@@ -127,7 +127,7 @@ def _with_imports(fields: Fingerprint, imports: dict[str, str]) -> Fingerprint:
 
 
 def _combined(own: str, imports: dict[str, str]) -> str:
-    """One digest of logic.py and what it imports; logic.py's own if it imports nothing."""
+    """logic.py's own digest if it imports nothing."""
     if not imports:
         return own
     text = json.dumps([own, sorted(imports.items())])

@@ -180,7 +180,7 @@ def _run(
     variables: dict[str, str] | None = None,
     step: Step | None = None,
 ) -> list[str]:
-    """What the command said. Raises InstallFailed with the end of that, without progress."""
+    """Raises InstallFailed with the end of what the command said, without progress."""
     said = list[str]()
     try:
         with subprocess.Popen(

@@ -58,7 +58,6 @@ def require_java() -> None:
 
 
 def _said(words: list[str]) -> str:
-    """All that the command says; empty where it cannot be started."""
     try:
         done = subprocess.run(
             words,

@@ -170,7 +170,7 @@ def secret_conf(settings: Settings) -> dict[str, str]:
 
 
 def _require_master(master: str) -> None:
-    """Raise ClusterUnreachable if no master of a standalone cluster accepts connections."""
+    """Raise ClusterUnreachable if none accepts connections."""
     if not master.startswith("spark://"):
         return
     failures = []

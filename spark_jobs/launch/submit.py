@@ -166,7 +166,6 @@ def configuration(
 
 
 def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: int) -> Options:
-    """Settings of the executors: class path, JVM options, Python and code."""
     kafka = settings.kafka_config.java_options()
     if settings.local:
         # On the class path, not in spark.jars: every executor of every run copies and fetches those
@@ -220,9 +219,7 @@ def object_store() -> dict[str, str]:
 
 
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
-    """Options of the driver's JVM.
-
-    Seconds below are processor seconds of a drain on two busy cores, one or two runs each;
+    """Seconds below are processor seconds of a drain on two busy cores, one or two runs each;
     bench/NOTES.md has them.
     """
     options = [

@@ -429,7 +429,6 @@ def _with_outside(report: Report) -> Report:
 
 
 def _version(report: bytes | str) -> object:
-    """What the report says of its version; None if it is no JSON."""
     try:
         content = json.loads(report)
     except ValueError:

@@ -73,7 +73,6 @@ _SOURCES: Final = ops_tables.among("source", ("quarantine", TAKEN_OUT))
 
 
 def _said(rows: pa.Table, source: str, by: str | None) -> pa.Table:
-    """The rows with this source, taken out by this repair."""
     for name, value in (("source", source), ("taken_out_by", by)):
         column = pa.array([value] * rows.num_rows, pa.string())
         at = rows.column_names.index(name)

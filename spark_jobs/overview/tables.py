@@ -125,7 +125,6 @@ def waits(root: UPath, notes: Mapping[str, Notes]) -> dict[str, Waits]:
 def _rejected(
     root: UPath, table: str, known: Mapping[str, Notes]
 ) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """How many records no repair has used, and the runs that rejected them."""
     found = defaultdict[str, tuple[int, tuple[str, ...]]](lambda: (0, ()))
     if ops_tables.exists(root, table):
         done = (
@@ -193,7 +192,6 @@ def _those(table: str, pipelines: Iterable[str]) -> str:
 
 
 def _joined(table: str, known: Mapping[str, Notes]) -> str:
-    """For FROM and WHERE: the rows of these checkpoints."""
     own = _values([each for _, each in _by_generation(known)], "generation")
     return (
         f"{table} JOIN {own} ON {table}.pipeline = own.pipeline "
@@ -208,7 +206,6 @@ def _by_generation(known: Mapping[str, Notes]) -> Iterator[tuple[str, str]]:
 
 
 def _values(rows: Iterable[str], *columns: str) -> str:
-    """For FROM: these rows, each of a pipeline and what else is named."""
     text = ", ".join(f"({each})" for each in rows)
     return f"(VALUES {text}) AS own(pipeline, {', '.join(columns)})"
 
@@ -223,7 +220,7 @@ def _line(row: Row) -> RunLine:
 
 
 def _asked(root: UPath, table: str, sql: str, *others: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of an answer; times in UTC."""
+    """Times in UTC."""
     found = ops_tables.query(root, table, sql, *others)
     return zip(*map(_column, found.columns), strict=True)
 

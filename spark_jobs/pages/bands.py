@@ -113,7 +113,6 @@ def _straight(x: float, to: float, y: float, height: float) -> str:
 
 
 def _bent(x: float, bend: float, y: float, to: float, height: float) -> str:
-    """From the node to the height of its label, then on to the right edge."""
     half = (x + bend) / 2
     return (
         f"M{x:g} {y:.2f}C{half:g} {y:.2f} {half:g} {to:.2f} {bend:g} {to:.2f}H{WIDTH}"

@@ -62,7 +62,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
 
 
 def _own(files: Iterable[Path]) -> Markup:
-    """Our own files and the library's, as far as they are there. No record is in them."""
+    """No record is in them."""
     return Markup("\n").join(Markup(path.read_text()) for path in files if path.is_file())
 
 
@@ -86,7 +86,6 @@ def _without_values(check: CheckLine) -> CheckLine:
 
 
 def _covered(spec: Pipeline, paths: Paths) -> tuple[Coverage | None, str]:
-    """The coverage; or why there is none."""
     try:
         return coverage(spec, paths), ""
     except SluiceError as error:

@@ -60,7 +60,6 @@ def next_part(read: Read, since: int, ahead: Collection[int], version: int) -> P
 
 
 def _units(commits: dict[int, list[Action]], passing: set[int]) -> Iterator[list[int]]:
-    """The least that can be shown at once, one behind the other."""
     together: list[int] = []
     for version in commits:
         together.append(version)
@@ -105,7 +104,6 @@ def _appends_apart(commits: dict[int, list[Action]]) -> list[int]:
 
 
 def _files(actions: list[Action]) -> Iterator[tuple[str, Action]]:
-    """The kind and the file of each add and remove, the adds first."""
     for kind in ("add", "remove"):
         yield from ((kind, action[kind]) for action in actions if kind in action)
 
@@ -141,7 +139,6 @@ def _passed(actions: list[Action]) -> int:
 
 
 def _said(actions: list[Action]) -> Action:
-    """What a commit says of itself; empty if it says nothing."""
     infos = (each["commitInfo"] for each in actions if "commitInfo" in each)
     return history.said_by(next(infos, {}))
 

@@ -144,7 +144,7 @@ def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
 
 
 def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
-    """What it has shown from then on, newest first."""
+    """Newest first."""
     own = Log.of(paths.published_table)
     for number in sorted(own.commits, reverse=True):
         if mark := _mark(own, number):
@@ -155,12 +155,11 @@ def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
 
 
 def _newest(own: Log) -> Shown | None:
-    """What the newest commit says that it shows; None without one, or if another writer made it."""
     return _mark(own, own.newest) if own.newest in own.commits else None
 
 
 def _mark(own: Log, number: int) -> Shown | None:
-    """What a commit says that it shows; None if another writer made it."""
+    """None if another writer made it."""
     said = own.commit(number)[0].get("commitInfo", {}).get("userMetadata") or ""
     try:
         return Shown.model_validate_json(said)
@@ -177,7 +176,6 @@ def _goes_on(wanted: Target, shown: Shown, data: str) -> bool:
 
 
 def _continued(part: Part, shown: Shown) -> Content:
-    """What these commits behind the version that is shown have changed."""
     since = part.done
     added = [located(file, shown.data) for file in seen(since.added.values())]
     removed = [located(file, shown.data) for file in seen(since.removed.values())]
@@ -189,10 +187,7 @@ def _continued(part: Part, shown: Shown) -> Content:
 
 
 def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
-    """What makes the published table what it is to show, whatever it shows now.
-
-    Raises PublishedTableRefused.
-    """
+    """Whatever the published table shows now. Raises PublishedTableRefused."""
     try:
         whole = wanted.log.replay(wanted.version)
         now = own.replay(own.newest) if own.newest >= 0 else Replay()
@@ -215,7 +210,7 @@ def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
 
 
 def _checkpoint(path: UPath, before: Log) -> None:
-    """Write a checkpoint of the log if its last is too old, and remove what has expired."""
+    """Removes what has expired too."""
     if before.newest + 1 - max(before.checkpoints, default=0) >= CHECKPOINT_EVERY:
         published = open_table(path)
         published.create_checkpoint()

@@ -193,7 +193,6 @@ def _unheld(paths: Paths) -> None:
 
 
 def _rows(paths: Paths) -> str:
-    """The SQL condition for its rows in the ops tables; empty if it has none."""
     with suppress(CheckpointBroken, OSError, ValueError):  # then none is known
         if (begun := read_begun(paths)) and _folders(paths):
             known = Identity.read(paths.above / begun.folder / paths.identity.name)

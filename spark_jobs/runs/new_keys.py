@@ -108,7 +108,6 @@ def _may_be_told(key: NewKey) -> bool:
 
 
 def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:
-    """Without those that a field names by now, and those that may not be told."""
     names = names_of(topic)
     kept = tuple(key for key in known.keys if not is_named(names, paths.parsed(key.path)))
     more = known.more and len(kept) == len(known.keys)

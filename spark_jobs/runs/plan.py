@@ -131,7 +131,6 @@ def _completes(spec: Pipeline, begun: str) -> Plan:
 
 
 def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, ...]:
-    """Reasons to run: new offsets, and work that an earlier run has left."""
     reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
     planned, committed, judged = (
         found.checkpoint.planned(),
@@ -176,7 +175,6 @@ def _clock(
 
 
 def _due(spec: Pipeline, found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
-    """The reason for a no-data batch without new offsets: state whose time has come."""
     due = no_data_batch.due(spec, found.checkpoint, clock)
     return (f"a batch without data: {due.reason}",) if due else ()
 
@@ -212,7 +210,6 @@ def _lines(
 
 
 def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    """Whose decoder each topic's records get."""
     jar, limits = files_jar(settings).is_file(), unheld(spec)
     for topic in spec.topic.each:
         why = why_python(topic, limits) or ("" if jar else NO_JAR)
@@ -220,7 +217,6 @@ def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
 
 
 def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Offsets) -> Iterator[str]:
-    """A line for each of several topics: what it brings, and how far it is behind the first."""
     if len(spec.topic.each) == 1:
         return
     first = max(clock.topics.values(), default=clock.now)

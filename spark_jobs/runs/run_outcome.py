@@ -132,5 +132,5 @@ class RunOutcome:
 
 
 def _by_name(offsets: Offsets) -> dict[str, int]:
-    """With text as keys, which JSON requires."""
+    """JSON requires text as keys."""
     return {str(partition): offset for partition, offset in offsets.items()}

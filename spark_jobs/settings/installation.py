@@ -441,7 +441,7 @@ def _brokers(cluster: str, *, needed: bool) -> str:
 
 
 def _secret_file(path: str) -> str:
-    """The checked path of a file that holds a secret; empty for none. Raises SettingInvalid."""
+    """Empty for none. Raises SettingInvalid."""
     if not path:
         return ""
     source = f"SLUICE_SPARK_SECRET_FILE={path}"
@@ -476,9 +476,8 @@ def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
 
 
 def _retention(history: str, rejected: str) -> tuple[str, str]:
-    """Days that history and rejected records are kept. Raises SettingInvalid.
-
-    Only ops.batches knows when a record was rejected, so its rows must be kept as long.
+    """In days. Raises SettingInvalid. Only ops.batches knows when a record was rejected, so its
+    rows must be kept as long.
     """
     for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
         if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):

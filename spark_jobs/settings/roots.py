@@ -78,9 +78,7 @@ def given_root() -> str:
 
 
 def _checked(given: str, of: str) -> str:
-    """The root in Sluice's form.
-
-    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs:
+    """s3fs uses a prefix as it is, Hadoop drops empty parts, object_store decodes percent signs:
     they would write to different places.
     """
     if not is_remote(given):

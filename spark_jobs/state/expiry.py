@@ -81,7 +81,6 @@ def _span(behind: Column) -> Column:
 
 
 def _event_time(spec: Pipeline, number: int) -> str | None:
-    """The event-time column that a step gets."""
     time: str | None = spec.topic.event_time
     for step in spec.steps[: number - 1]:
         time = step.time_after(time)

@@ -133,9 +133,8 @@ def listening(path: Path) -> socket.socket:
 
 
 def _peer(connected: socket.socket) -> int | None:
-    """The peer's process. Raises BadMessage if it is another user's.
-
-    None where the kernel tells neither. There the folder's mode alone keeps others away.
+    """Raises BadMessage if it is another user's. None where the kernel does not tell: there the
+    folder's mode alone keeps others away.
     """
     if not hasattr(socket, "SO_PEERCRED"):
         return None

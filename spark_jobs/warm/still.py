@@ -61,7 +61,6 @@ def _used(process: psutil.Process) -> _Used:
 
 
 def _at_work(before: _Used, now: _Used) -> bool:
-    """Whether a process has ended in between, or they have used some of the processor."""
     used = sum(seconds - before.get(process, 0.0) for process, seconds in now.items())
     return bool(before.keys() - now.keys()) or used >= BUSY_SECONDS
 

@@ -100,12 +100,8 @@ def config_in_file(settings: Settings) -> Iterator[Settings]:
 
 
 def _properties(extra: str | None, source: str) -> dict[str, str]:
-    """The properties in `extra`, as text: JSON also has booleans and numbers.
-
-    Raises KafkaConfigInvalid.
-
-    Airflow's extra_dejson is not used: it turns an extra that does not parse into {}, which means a
-    Kafka without security.
+    """Raises KafkaConfigInvalid. Airflow's extra_dejson turns an extra that does not parse into {},
+    which means a Kafka without security.
     """
     try:
         properties = json.loads(extra) if extra else {}

@@ -47,7 +47,7 @@ def dags(
 
 
 def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
-    """Its DAGs; for an invalid spec, one DAG that fails with the reason."""
+    """For an invalid spec, one DAG that fails with the reason."""
     try:
         spec = registry.load(pipeline)
         return [build(spec, own), build_backfill(spec, own), accept_dag(pipeline, own)]
@@ -56,7 +56,7 @@ def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
 
 
 def _of_archive(name: str, own: Own) -> DAG:
-    """The DAG of a topic's archive; one that fails with the reason if it is declared wrongly."""
+    """One that fails with the reason if the archive is declared wrongly."""
     try:
         return build(registry.load(name), own)
     except Exception as error:  # noqa: BLE001 - as above

@@ -137,7 +137,6 @@ class Datasets:
         return facets
 
     def _names(self) -> tuple[str, ...]:
-        """The table's columns; none where only Spark knows them."""
         if self._spec.is_archive:
             return archive_spec.COLUMNS or ()
         columns: tuple[str, ...] | None = self._spec.topic.columns
@@ -189,7 +188,6 @@ def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
 
 
 def _fields(origins: Origins, *of: Name) -> dict[str, Any]:
-    """The facet of column lineage: from columns of these datasets."""
     fields = {
         name: lineage.Fields(
             inputFields=[

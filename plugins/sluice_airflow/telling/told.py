@@ -123,7 +123,7 @@ def _settle(
 
 
 def _sent(name: str, send: Callable[[Message], None], message: Message) -> bool:
-    """Whether it was sent. If not, the next run tries again."""
+    """If not, the next run tries again."""
     try:
         send(message)
     except Exception as error:  # noqa: BLE001 - one channel must not stop the other, nor the run
@@ -155,9 +155,7 @@ def _place(context: Context) -> Place:
 
 
 def _of_checks(context: Context) -> Problems | None:
-    """All problems of a check task; None of another task, or if its report cannot be read: then
-    the task's own error is told.
-    """
+    """None of another task, or if its report cannot be read: then the task's own error is told."""
     task = context["task"]
     if not isinstance(task, CheckOperator):
         return None
@@ -172,7 +170,6 @@ def _of_checks(context: Context) -> Problems | None:
 
 
 def _also_over(context: Context) -> tuple[str, ...]:
-    """Other tasks whose problems end with this one's success."""
     task = context["task"].task_id
     if task == PUBLISH:
         # A repair behind it is still to come, in this run too.

@@ -85,7 +85,7 @@ def _answered(where: str) -> frozenset[str]:
 
 
 def _pipelines(where: str) -> frozenset[str]:
-    """Those of which a run has written. Raises RootEmpty where it is nothing at all."""
+    """Raises RootEmpty where the root is nothing at all."""
     if found := folders_in(f"{where}/{CHECKPOINTS}"):
         return frozenset(found)
     above = folders_in(where)

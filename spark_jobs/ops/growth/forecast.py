@@ -63,7 +63,6 @@ def forecast(points: Sequence[Point], budget: float | None) -> Forecast:
 
 
 def _both(whole: Trend, later: Trend) -> Trend:
-    """The slopes that either of them does not exclude."""
     return whole._replace(low=min(whole.low, later.low), high=max(whole.high, later.high))
 
 

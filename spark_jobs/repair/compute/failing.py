@@ -84,7 +84,6 @@ def expression_failed(
 
 
 def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:
-    """The offsets from the first to the last good record of each partition."""
     offset = F.col("kafka.offset")
     ends = good.groupBy(F.col("kafka.partition").alias("partition")).agg(
         F.min(offset).alias("first"), F.max(offset).alias("last")

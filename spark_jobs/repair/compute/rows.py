@@ -174,9 +174,7 @@ def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
 
 
 def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
-    """Without the conditions from the step `first` on: a group that passes one may not pass it with
-    its late records alone.
-    """
+    """A group that passes a condition may not pass it with its late records alone."""
     kept = (step for step in spec.steps[first:] if step.condition is None)
     return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
 

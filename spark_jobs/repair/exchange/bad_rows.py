@@ -97,7 +97,7 @@ class _Staged:
 
 
 def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with every column: an older Sluice may have staged them without the newest ones."""
+    """An older Sluice may have staged them without the newest columns."""
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))

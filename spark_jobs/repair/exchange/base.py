@@ -74,7 +74,6 @@ class Base(NamedTuple):
         return self.position.sql(self.spans)
 
     def _read(self, columns: pa.Schema) -> pa.Table | None:
-        """The rows of the version, from the table's own files; None if it had other columns."""
         then = open_table(self.table)
         try:
             then.load_as_version(self.version)
@@ -93,7 +92,7 @@ class Base(NamedTuple):
         return any(self._may_hold(action["add"]) for action in actions if "add" in action)
 
     def _may_hold(self, file: Action) -> bool:
-        """Whether the file may have a row of the spans, by its smallest and largest position."""
+        """By its smallest and largest position."""
         stats = json.loads(file.get("stats") or "{}")
         try:
             first, last = (

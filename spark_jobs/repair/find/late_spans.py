@@ -158,8 +158,8 @@ def _overlaps(bound: Span | None) -> str:
 
 
 def _tried(repair: Tried, first: Sequence[Row]) -> str:
-    """The condition for records that the repair had; empty if it had none. `first`: of each
-    partition the first offset, and the times that its records touch.
+    """Empty if the repair had no record. `first`: of each partition the first offset, and the times
+    that its records touch.
     """
     known = {
         row["p"]: behind for row in first if (behind := repair.horizon.get(row["p"], 0)) > row["o"]

@@ -53,9 +53,8 @@ def untried(spec: Pipeline, paths: Paths) -> int:
 
 
 def _refused(paths: Paths, generations: Sequence[str]) -> int:
-    """The newest batch of these generations that was accounted for when the last repair behind a
-    drain was refused for a reason that a retry does not change; -1 without one. A refusal from
-    before this place was live was of another one's records, whose batches have the same numbers.
+    """-1 without one. A refusal from before this place was live was of other records, whose batches
+    have the same numbers.
     """
     own, live = ops_tables.equals({"pipeline": paths.pipeline}), read_live(paths)
     since = f"AND ended_at >= '{live.since.isoformat()}' " if live else ""

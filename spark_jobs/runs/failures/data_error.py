@@ -121,7 +121,6 @@ def fails_still(reason: str, spec: Pipeline) -> bool:
 
 
 def _expressions(spec: Pipeline) -> list[tuple[str, str]]:
-    """The name of each field with SQL, or of a step with code, and what it has."""
     steps = [*enumerate(spec.steps, 1)]
     fields = [
         (f"step {number} ({step.kind}), {sql.field}", " ".join(sql.text.split()))

@@ -56,7 +56,6 @@ def _stays(paths: Paths, known: Identity, accepted: Row, before: int) -> bool:
 
 
 def _judged_since(paths: Paths, accepted: Row, before: int) -> int:
-    """The version after which the run had judged rows; `before` if ops.runs has no such run."""
     rows = ops_tables.query(
         paths.root,
         "runs",

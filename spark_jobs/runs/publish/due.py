@@ -121,7 +121,6 @@ def _since(
 def _newest_batch(
     paths: Paths, generations: tuple[str, ...], version: int | None = None
 ) -> int | None:
-    """The newest of their batches in ops.batches, up to that version; None if there is none."""
     until = "" if version is None else f"AND table_version <= {version}"
     [row] = ops_tables.query(
         paths.root,

@@ -64,6 +64,6 @@ def forget_failing(run: Run) -> None:
 
 
 def _query(run: Run, spec: Pipeline) -> DataFrame:
-    """The query of a drain. Reads nothing."""
+    """Reads nothing."""
     records = source_of(spec, run.settings).stream(run.spark)
     return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))

@@ -100,7 +100,6 @@ def counts(collections: Mapping[str, int], told_in: str, topics: Sequence[Topic]
 
 @lru_cache(4096)
 def _places(table: str, told_in: str, topics: tuple[str, ...]) -> tuple[int, ...]:
-    """The numbers of the topics that have its changes."""
     prefix = told_in.rpartition(".")[0] + "."
     name = re.sub(r"[^A-Za-z0-9._-]", "_", table)
     return tuple(

@@ -171,7 +171,6 @@ class KafkaConfig:
 
 
 def _options(name: str, value: str) -> list[tuple[str, str]]:
-    """The options of the login module that one property becomes."""
     if name == "extension_":
         return [
             (name + key, extension)

@@ -144,9 +144,7 @@ class Worker:
         return status, "; ".join(left)
 
     def _problem(self, job: Job, status: int, left: str = "") -> str:
-        """Why the worker ends behind this drain; empty if it does not. `left`: why it could not
-        clean up.
-        """
+        """Empty if it does not. `left`: why it could not clean up."""
         if job.abandoned:
             return "the client of its drain is gone"
         if left:
@@ -160,7 +158,7 @@ class Worker:
         return 0
 
     def _leave(self) -> NoReturn:
-        """End, with nothing at work. No thread of Spark or of a pipeline's code holds it up."""
+        """No thread of Spark or of a pipeline's code holds it up."""
         self._log.note(f"it ends: {self._turn.ending}")
         if why := within(STOP_SECONDS, self._jvm.stop):
             self._log.note(f"Spark does not stop: {why}")
@@ -168,9 +166,7 @@ class Worker:
         _exit()
 
     def _leave_at_once(self, why: str, tell: Callable[[], None]) -> NoReturn:
-        """End with the JVM, and before that `tell` the client: what the JVM has at work does not
-        outlive the answer.
-        """
+        """Before that `tell` the client: what the JVM has at work does not outlive the answer."""
         self._turn.retire(why, at_once=True)
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
@@ -199,7 +195,6 @@ def _exit() -> NoReturn:
 
 
 def _status(run: Run, words: list[str]) -> int:
-    """The exit status of a process that does this."""
     try:
         return run(words)
     except SystemExit as ended:
