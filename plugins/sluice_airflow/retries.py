@@ -78,7 +78,6 @@ class one_line_errors:
 
 
 def _untried(error: SluiceError) -> SluiceError:
-    """The same error as one that Airflow does not try again."""
     if isinstance(error, AirflowFailException):
         return error
     kind = type(error)

@@ -102,7 +102,6 @@ def _last_accounted(rows: list[Row], judged: int, audited: int) -> int:
 
 
 def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
-    """By the newest verdict on rows that the table has."""
     if not rows:
         return _Passed()
     newest = rows[-1]["batch_id"]

@@ -162,7 +162,6 @@ def _settled(paths: Paths, held: Held) -> bool:
 
 
 def _is_begun(paths: Paths) -> bool:
-    """True also where nobody can tell."""
     try:
         return under_way(paths) is not None
     except SluiceError:

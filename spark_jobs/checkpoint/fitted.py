@@ -64,7 +64,6 @@ def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
 
 
 def _begins(topic: str | None, number: int, begins: Offsets) -> str:
-    """The text of `sources/<n>/0`; of no topic, what no topic goes by."""
     first = number * PARTITIONS
     own = {str(p - first): at for p, at in begins.items() if p // PARTITIONS == number}
     offsets = {} if topic is None else {topic: own}

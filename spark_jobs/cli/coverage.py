@@ -110,7 +110,6 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    """Neighbours with the same are one line. Each for which records wait is a line of its own."""
     return (each.state, each.repair_id, each.start if each.late or each.replayable else None)
 
 

@@ -76,7 +76,6 @@ def of_registered(ordered: Sequence[Sampled], root: str) -> Reading:
 
 
 def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, list[Layout]]:
-    """Of each schema, the newest record's first; and the format of that."""
     kept = Kept(root, REGISTRY).schemas() if root else {}
     newest = [
         (has, value)

@@ -127,7 +127,6 @@ def _with_imports(fields: Fingerprint, imports: dict[str, str]) -> Fingerprint:
 
 
 def _combined(own: str, imports: dict[str, str]) -> str:
-    """logic.py's own digest if it imports nothing."""
     if not imports:
         return own
     text = json.dumps([own, sorted(imports.items())])

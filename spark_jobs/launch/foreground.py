@@ -77,7 +77,6 @@ def interrupts() -> Iterator[list[int]]:
 
 
 def _request_stop(pid: int, driver: str) -> bool:
-    """False if it has not started yet."""
     sent = False
     for process in tree(pid):
         with suppress(psutil.NoSuchProcess):

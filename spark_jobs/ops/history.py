@@ -219,7 +219,6 @@ def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
 
 
 def _steps(operators: pa.ChunkedArray) -> pa.Array:
-    """Lists of structs with the fields of StepUse, from those with all metrics."""
     lists = operators.combine_chunks()
     each = lists.values
     fields = [each.field(name) for name in STEP.values()]
@@ -229,7 +228,7 @@ def _steps(operators: pa.ChunkedArray) -> pa.Array:
 
 
 def _report(row: Row) -> tuple[Report | None, str | None]:
-    """None, and why, if another version of Sluice wrote it in a form that this one does not read."""
+    """None, and why, if another Sluice wrote it in a form that this one does not read."""
     try:
         return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}"), None
     except (ReportMissing, FormatNewer) as error:

@@ -53,7 +53,6 @@ def give_back(root: UPath, of_these: str, repair_ids: Iterable[str], held: Held)
 
 
 def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
-    """The rows of records from quarantine that are in the rows, and of those that are no more."""
     found = ops_tables.query(
         root, "merged", f"SELECT * FROM merged WHERE {where} AND {_SOURCES}"
     ).select(SCHEMAS["merged"].names)

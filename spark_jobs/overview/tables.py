@@ -164,7 +164,6 @@ def _written(root: UPath, known: Mapping[str, Notes]) -> dict[str, tuple[Any, ..
 
 
 def _staged(root: UPath, known: Mapping[str, Notes]) -> dict[str, list[datetime]]:
-    """When each change was staged that waits for an answer. A file of each says whether."""
     found = defaultdict[str, list[datetime]](list)
     if not ops_tables.exists(root, "repairs"):
         return found
@@ -211,7 +210,6 @@ def _values(rows: Iterable[str], *columns: str) -> str:
 
 
 def _of(text: str) -> str:
-    """As SQL."""
     return ops_tables.equals({"": text}).removeprefix(" = ")
 
 

@@ -62,7 +62,6 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
 
 
 def _own(files: Iterable[Path]) -> Markup:
-    """No record is in them."""
     return Markup("\n").join(Markup(path.read_text()) for path in files if path.is_file())
 
 
@@ -72,7 +71,6 @@ def _digest(text: str) -> str:
 
 
 def _run(found: RunPage | None) -> RunPage | None:
-    """The run, with what its checks observed in metrics, and nothing of what they did in rows."""
     if found is None:
         return None
     return found.model_copy(update={"checks": tuple(map(_without_values, found.checks))})

@@ -69,13 +69,11 @@ def _units(commits: dict[int, list[Action]], passing: set[int]) -> Iterator[list
 
 
 def _appends(commits: Iterable[list[Action]]) -> bool:
-    """Whether they take no file out, and are not repairs alone: then a stream reads all of them."""
     made = [*commits]
     return not _sum(made).removed and not _repairs(made)
 
 
 def _repairs(commits: list[list[Action]]) -> bool:
-    """Whether all of these that have files are repairs, and there is one."""
     with_files = [each for each in commits if any(_files(each))]
     return bool(with_files) and all(history.REPAIR in _said(each) for each in with_files)
 

@@ -72,7 +72,6 @@ def target(paths: Paths, judged: int) -> Target:
 
 
 def _rearranged(log: Log, version: int) -> bool:
-    """Whether this commit only put rows into other files, which a RESTORE has not put back."""
     actions = log.commit(version)
     if not only_rearranges(actions) or not log.has(version, log.newest):
         return False
@@ -144,7 +143,6 @@ def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
 
 
 def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
-    """Newest first."""
     own = Log.of(paths.published_table)
     for number in sorted(own.commits, reverse=True):
         if mark := _mark(own, number):
@@ -159,7 +157,6 @@ def _newest(own: Log) -> Shown | None:
 
 
 def _mark(own: Log, number: int) -> Shown | None:
-    """None if another writer made it."""
     said = own.commit(number)[0].get("commitInfo", {}).get("userMetadata") or ""
     try:
         return Shown.model_validate_json(said)

@@ -202,7 +202,6 @@ def _rows(paths: Paths) -> str:
 
 
 def _folders(paths: Paths) -> tuple[UPath, ...]:
-    """All that a rebuild has under the root but its rows in the ops tables."""
     begun, fact = _begun(paths), read_live(paths)
     if begun is None or (fact is not None and begun.folder == fact.folder):  # it is switched to
         return ()

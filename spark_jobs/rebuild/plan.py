@@ -128,9 +128,6 @@ def _starting(
 
 
 def _left_out(paths: Paths, known: Identity, topic: SourceState, following: Pipeline) -> Offsets:
-    """Partition -> the offset before which NEXT wants nothing: by Kafka, where that still has older
-    records, else by the archive.
-    """
     of, several = following.topic, len(following.topic.each) > 1
     found = {} if several or not of.starting else since(paths.root, of, known.topic_id)
     exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}

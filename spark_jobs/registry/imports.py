@@ -80,7 +80,6 @@ def _may_be_attribute(wanted: Import, project: Project) -> bool:
 
 
 def _is_empty(file: Path) -> bool:
-    """Whether it is a folder without `__init__.py`, or with one that has no code."""
     if file.name != "__init__.py":
         return file.is_dir()
     tree = without_docstrings(file)

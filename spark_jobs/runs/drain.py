@@ -215,7 +215,6 @@ def _read_and_check(
 
 
 def _say_rejected(run: Run, outcome: RunOutcome) -> None:
-    """Of the first run of a checkpoint, and of one that was judged for what it rejected."""
     drained = outcome.drained
     judged = {check.column for check in outcome.checks if check.outcome == "failed"}
     if 0 not in drained.batches and not judged & REJECTIONS:

@@ -152,7 +152,6 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
 
 
 def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
-    """Of rows that no batch has written: a person's, or those that an undo gave back."""
     judged, path = found.cursor.judged_table_version, found.target.table
     newest = Log.of(path).newest
     if paths.is_archive or judged is None or newest <= judged:

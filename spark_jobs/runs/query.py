@@ -111,7 +111,6 @@ class Query:
             self._limits.record_early_stop()
 
     def _waiting(self, ends: Offsets | None = None) -> bool:
-        """Up to the run's ends or these. A batch that is planned and not committed waits too."""
         committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
         if not committed or planned[-1] != committed[-1]:
             return True
@@ -163,7 +162,6 @@ class Query:
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
     def _failure_of_query(self, until: Offsets | None) -> StreamingQueryException | None:
-        """Run one query to its end; its error, if it failed because of a value."""
         rows, state_rows = self._rows(until), self._state_rows()
         self._claim_table(rows)
         query = writer.start(

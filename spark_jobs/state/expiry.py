@@ -72,7 +72,6 @@ def _by_span(stored: DataFrame, column: StoreColumn, since: datetime) -> dict[in
 
 
 def _span(behind: Column) -> Column:
-    """The end of the span of the ladder that ends last at that time or before."""
     found = F.when(behind.isNull(), None).when(behind <= 0, 0)
     for most, hours in LADDER:
         end = (F.ceil(behind / (hours * HOUR)) * hours).cast("int")

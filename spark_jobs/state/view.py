@@ -195,7 +195,6 @@ def _read_variables(
 
 @contextmanager
 def _purged_meanwhile(target: StateTarget, batch: int) -> Iterator[None]:
-    """Whatever a reading says of a state that a run has purged since: that it is purged."""
     try:
         yield
     except Exception as error:

@@ -27,7 +27,7 @@ class Address:
             self._path.unlink(missing_ok=True)
 
     def _there(self) -> tuple[int, int, int] | None:
-        """Device, inode and time: a file system may give the inode of a removed file to the next."""
+        """Device, inode and time: a file system may reuse the inode of a removed file."""
         try:
             status = self._path.lstat()
         except OSError:

@@ -66,7 +66,6 @@ def _at_work(before: _Used, now: _Used) -> bool:
 
 
 def _topmost(process: psutil.Process) -> psutil.Process:
-    """Of those that were started as this worker: spark-submit's, above the driver's Python."""
     above = process.parent()
     with suppress(psutil.Error):
         if above is not None and BORN in above.environ():

@@ -47,7 +47,6 @@ def dags(
 
 
 def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
-    """For an invalid spec, one DAG that fails with the reason."""
     try:
         spec = registry.load(pipeline)
         return [build(spec, own), build_backfill(spec, own), accept_dag(pipeline, own)]
@@ -56,7 +55,6 @@ def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
 
 
 def _of_archive(name: str, own: Own) -> DAG:
-    """One that fails with the reason if the archive is declared wrongly."""
     try:
         return build(registry.load(name), own)
     except Exception as error:  # noqa: BLE001 - as above

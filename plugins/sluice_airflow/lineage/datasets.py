@@ -182,7 +182,6 @@ def _rows(count: int | None) -> dict[str, Any]:
 
 
 def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
-    """Of the topic with this number, by Kafka's own partitions."""
     places = ((divmod(int(partition), PARTITIONS), at) for partition, at in offsets.items())
     return {str(own): at for (topic, own), at in places if topic == number}
 

@@ -46,7 +46,6 @@ def create_app() -> FastAPI:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """The login for a person without one who asks for a page; else the status, with the reason."""
     assert isinstance(error, HTTPException)
     if pages.wants_page(request):
         if error.status_code in NOT_LOGGED_IN:

@@ -304,7 +304,6 @@ def _replayable(pipeline: str) -> bool:
 
 
 def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
-    """The records are shown anyway."""
     try:
         return readings.to_repair(pipeline), ""
     except SluiceError as error:

@@ -134,7 +134,6 @@ def merged(plan: RepairPlan, computed: Computed, paired: DataFrame) -> tuple[Mer
 
 
 def _lost(plan: RepairPlan) -> str:
-    """SQL: whether a row of the table is of an offset that nobody has."""
     lost = any_of(
         f"({PARTITION} = {partition} AND {OFFSET} >= {first} AND {OFFSET} < {stop})"
         for partition, ranges in plan.lost.items()

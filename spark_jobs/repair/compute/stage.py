@@ -181,7 +181,6 @@ def _named_if_data_fails(
 
 
 def _why_python(error: Exception) -> str:
-    """Empty if decoding by Python would change nothing."""
     if isinstance(error, StagingStale):  # Python may take a record that the JVM has refused
         return str(error)
     found = UNSURE.search(str(error))

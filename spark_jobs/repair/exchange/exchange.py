@@ -199,7 +199,6 @@ def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
 
 
 def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Following) -> _Prepared:
-    """Of the places that differ, each compared by itself."""
     table = delta.open_table(paths.table)
     if not claim.manifest.differing:
         return _Prepared(by_key.whole(paths.table, table.version()), None)

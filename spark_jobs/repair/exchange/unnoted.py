@@ -54,7 +54,6 @@ def unnoted(paths: Paths) -> Iterator[tuple[Change[Exchange], Exchange]]:
 
 
 def _waiting(paths: Paths) -> dict[str, Row]:
-    """What a commit would say -> the repair's row."""
     known = read_identity(paths)
     if known is None:
         return {}

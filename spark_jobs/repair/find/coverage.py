@@ -230,7 +230,6 @@ def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
 
 
 def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
-    """Those that ended with the table as computed, and those that wait for a person."""
     where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
     rows = repairs.stored(paths.root, paths.pipeline, where)
     made = [
@@ -289,7 +288,6 @@ def _buckets(
 
 
 def _count_late(touching: Iterable[Touching], length: timedelta) -> Counter[datetime]:
-    """Start of an interval -> late records that touch it."""
     found = Counter[datetime]()
     for each in touching:
         found.update(dict.fromkeys(_starts(each.span, length), each.records))

@@ -48,7 +48,6 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
 
 
 def _versions(paths: Paths) -> dict[int, tuple[str, ...]]:
-    """State version -> the generations of its checkpoint, for each that has a folder."""
     found = dict[int, tuple[str, ...]]()
     for folder in paths.above.iterdir() if paths.above.exists() else ():
         if number := FOLDER.fullmatch(folder.name):

@@ -100,7 +100,6 @@ def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
 
 
 def _approved(paths: Paths, repair_id: str) -> bool:
-    """Whether only the swap was missing, and no person's yes. Without its files nobody knows."""
     try:
         return read_manifest(paths, repair_id).approved
     except RepairUnknown:

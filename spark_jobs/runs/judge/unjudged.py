@@ -52,7 +52,6 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
 
 
 def _grouped(rows: list[Row]) -> Grouped | None:
-    """None if a row of ops.batches has no groups."""
     entered, written = ([row[name] for row in rows] for name in ("groups_in", "groups_out"))
     known = [count for count in (*entered, *written) if count is not None]
     if len(known) < 2 * len(rows):

@@ -140,7 +140,6 @@ def _blocked(marks: Ends, tails: Mapping[int, Tail], found: Found) -> float:
 
 
 def _is_deep(tail: Tail, cut_at: int, blocked: float) -> bool:
-    """Whether nothing that waits may be before what was looked at of a partition."""
     if not tail.shortened or blocked == inf:
         return True
     first = next(iter(tail.changes), None)
