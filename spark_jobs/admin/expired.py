@@ -136,7 +136,7 @@ class _Stored:
         return where
 
     def checks_before(self, time: datetime) -> str:
-        """Results from before `time`, without decisions and without those of the last run."""
+        """Results from before `time`, without decisions and without the last run's."""
         where = f"{self._own} AND checked_at < '{time.isoformat()}' AND outcome <> 'accepted'"
         [row] = self._rows(
             "checks", f"SELECT max(checked_at) AS newest FROM checks WHERE {self._own}"

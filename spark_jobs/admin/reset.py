@@ -1,7 +1,7 @@
 """Reset: starts again, in a new place. The next drain reads Kafka from its earliest offsets.
 
 It shows its changes before it makes them, and moves nothing: the old place is dead from then on,
-and `sluice maintain` removes it after some days, but for that of an archive.
+and `sluice maintain` removes it after some days, but for an archive's.
 """
 
 from __future__ import annotations

@@ -200,8 +200,8 @@ def move_failing(facts: Rewind, scene: Scene) -> None:
 
 
 def begin_generation(facts: Rewind, scene: Scene) -> None:
-    """Store the new generation, after those of the kept batches, with the folder that is live then,
-    and the number of state stores there: a repartition may be among what goes.
+    """Store the new generation, after the kept batches', with the folder that is live then, and the
+    number of state stores there: a repartition may be among what goes.
     """
     paths = scene.paths
     known = read_identity(paths)

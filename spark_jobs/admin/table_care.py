@@ -40,7 +40,7 @@ class Needed(NamedTuple):
     """What VACUUM must leave."""
 
     versions: tuple[int, ...]
-    """Versions of which every file stays."""
+    """Versions whose files all stay."""
     since: datetime | None
     """Files that were written later stay too; None if the retention alone says which."""
 

@@ -188,7 +188,7 @@ def _beyond(difference: int, removed: int) -> int:
 def rows_are_compared(spec: Pipeline) -> bool:
     """Whether the records of a batch that is read again say how many rows it may have written.
 
-    The rows of an Aggregate or a GroupState come from state, and those of other SQL from the SQL.
+    The rows of an Aggregate or a GroupState come from state, and other SQL's rows from the SQL.
     """
     return all(step.balance.only_fewer for step in spec.steps[spec.first_stateful :])
 

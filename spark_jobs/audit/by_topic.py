@@ -1,4 +1,4 @@
-"""By topic: the account of a batch for each of several topics. That of all is balance.py's.
+"""By topic: the account of a batch for each of several topics. balance.py has the sum's.
 
 offsets   the checkpoint's offset log, a line a topic
 read      what each topic's source gave

@@ -1,7 +1,7 @@
 """Fresh keys: how many rows a Deduplicate must have let through in a batch whose progress is lost.
 
-Its keys among the batch's records in Kafka, without those that its state had before the batch. So
-the table's rows are held against Kafka and the state, neither of which knows of the table.
+Its keys among the batch's records in Kafka, without the keys that its state had before the batch.
+So the table's rows are held against Kafka and the state; neither knows of the table.
 """
 
 from __future__ import annotations

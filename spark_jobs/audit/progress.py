@@ -24,11 +24,11 @@ class OperatorProgress(NamedTuple):
 
     name: str
     reported: Mapping[str, int]
-    """ops/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets of
-    which the batch has visited none, and where state_rows.py cannot tell it.
+    """ops/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets where the
+    batch has visited none, and where state_rows.py cannot tell it.
     """
     custom: Mapping[str, int]
-    """All of its customMetrics: those of the operator and those of its state store."""
+    """All of its customMetrics: the operator's and its state store's."""
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
@@ -73,8 +73,8 @@ class OperatorProgress(NamedTuple):
 
 
 class OfTopic(NamedTuple):
-    """What Spark saw of one topic in one batch. Two counts of its own: its source's, and those of
-    the expressions behind the decoder.
+    """What Spark saw of one topic in one batch. Two counts of its own: its source's, and the
+    expressions' behind the decoder.
     """
 
     read: int
@@ -193,7 +193,7 @@ class Follower:
         rows: StateRows | None = None,
     ) -> None:
         """Without `repeated`, no stage is expected to run twice: local mode cannot lose an
-        executor. Without `rows`, Spark counts those of the state.
+        executor. Without `rows`, Spark counts the state's rows.
         """
         self._rows = rows
         self._repeated = repeated

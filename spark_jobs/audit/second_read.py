@@ -37,8 +37,8 @@ from spark_jobs.spec.reader_options import tasks
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
 COLLECTED_BYTES = 32_000_000
-"""Raw bytes of a batch's rejected records that pass the driver. Executors store those of a batch
-that has more.
+"""Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'
+bytes.
 """
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spark_jobs.storage.held import Held
 
 HEAD = 2
-"""Lines of an entry before those of topics: the version and the metadata."""
+"""Lines of an entry before its topics': the version and the metadata."""
 
 
 def fit(

@@ -65,7 +65,7 @@ class Clock(NamedTuple):
     topics: Mapping[str, datetime] = MappingProxyType({})
     """Of several topics: name -> the newest event time (Cursor.newest)."""
     silent: frozenset[str] = frozenset()
-    """Those of them that have given nothing for silent_after, and have nothing unread."""
+    """The topics that have given nothing for silent_after, and have nothing unread."""
 
 
 def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:

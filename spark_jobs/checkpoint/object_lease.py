@@ -1,11 +1,11 @@
 """The lease on an object store, which has no file locks: an object that is put if absent, with a
 fencing number and an expiry.
 
-The objects are `lease.<fence>` in the pipeline's checkpoint folder, and `staging.lease.<fence>`
-for the lease of that name. The process with the newest
-number holds the lease. Each number is put once, by the first process that asks, and its holder puts
-it over what it has put, every RENEW_SECONDS. It expires TTL_SECONDS after its last put by the
-store's own clock: the clocks of two machines are never compared.
+The objects are `lease.<fence>` in the pipeline's checkpoint folder, and `staging.lease.<fence>` for
+the lease of that name. The process with the newest number holds the lease. Each number is put once,
+by the first process that asks, and its holder puts it again, every RENEW_SECONDS. It expires
+TTL_SECONDS after its last put by the store's own clock: the clocks of two machines are never
+compared.
 
 A holder that was suspended for longer finds a newer number before it commits a batch, and gives up.
 If it is suspended between that check and the commit, the store refuses the commit: entries of the

@@ -59,7 +59,7 @@ def coverage(
 ) -> None:
     """Show which days have all their records, and which wait for a repair. Writes nothing.
 
-    The days, or hours, are those of the pipeline's Ranges(every=...).
+    The pipeline's Ranges(every=...) gives the days, or hours.
     """
     from spark_jobs.repair.find.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
 

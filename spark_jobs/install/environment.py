@@ -31,7 +31,7 @@ PARTS: Final = ("spark", "s3", "kafka", "build")
 PASSING: Final = ("kafka", "build")
 SUMS: Final = "jars.sha256"
 PACKAGE_LINE: Final = re.compile(r"(?:Collecting|Ignoring) ([^\s:]+)")
-"""pip's, of each requirement; it ignores those of other systems."""
+"""pip's, of each requirement; it ignores other systems' wheels."""
 JAR_LINE: Final = re.compile(r"\[INFO\] Copying (\S+\.jar) to ")
 """Maven's, of each jar."""
 

@@ -31,7 +31,7 @@ class _Form(NamedTuple):
     most: str
     used: str
     cached: str
-    """The line of memory.stat with what is given back to whoever needs it."""
+    """The line of memory.stat with what is given back to processes that need it."""
 
 
 _FORMS = {

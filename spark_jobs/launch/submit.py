@@ -130,9 +130,9 @@ def configuration(
 
     `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles.
     Without `archived` the JVM does not use the class-data archive: it cannot write one while it
-    uses one. `pipeline` has the spec's options of Spark. They override those of the installation
-    and of Airflow's connection, which are in the settings, and those override SCHEDULED and
-    UNREAD.
+    uses one. `pipeline` has the spec's options of Spark. They override the options of the
+    installation and of Airflow's connection, which are in the settings, and those override
+    SCHEDULED and UNREAD.
     """
     require_spark(settings.spark_env)  # before jars, which a folder that is wrong has not either
     jars = sorted(settings.jars.glob("*.jar"))

@@ -361,7 +361,7 @@ class Report(Part):
     def of_failure(
         cls, kind: Kind, pipeline: str, run_id: str, problem: SluiceError, started_at: datetime
     ) -> Report:
-        """Of a run that has ended now, and of which nothing else is known."""
+        """Of a run that has ended now, with nothing else known."""
         return cls(
             kind=kind,
             pipeline=pipeline,

@@ -87,7 +87,7 @@ def runs(root: UPath, pipeline: str, limit: int, offset: int) -> Runs:
 def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[RunLine, ...]:
     """The runs of one DAG run of Airflow, newest first; a pipeline's two DAGs may have the same id.
 
-    A run's id is that of its DAG run and `-try<n>`, with a word between in the DAG of backfills.
+    A run's id is its DAG run's and `-try<n>`, with a word between in the DAG of backfills.
     """
     own = ops_tables.equals({"pipeline": pipeline})
     start = ops_tables.equals({"": f"{dag_run}-"}).removeprefix(" = ")

@@ -26,7 +26,7 @@ class Part(NamedTuple):
     """And these later ones, which have no file with those between in common."""
     done: Replay
     repairs: bool
-    """Whether all of them are repairs, of which streams read nothing."""
+    """Whether all of them are repairs, which streams do not read."""
 
 
 def in_one(read: Read, since: int, ahead: Collection[int], version: int) -> Part:

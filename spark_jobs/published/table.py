@@ -1,9 +1,9 @@
 """Published table: a second Delta table, of the rows that passed the checks and nothing else.
 
 It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
-task `publish` moves it from one judged version to the next, in few commits (parts.py), each of
-which says what it shows. So a move that was killed goes on from there, and one that is repeated, or
-made by two processes, changes nothing.
+task `publish` moves it from one judged version to the next, in few commits (parts.py); each says
+what it shows. So a move that was killed goes on from there, and one that is repeated, or made by
+two processes, changes nothing.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def behind(paths: Paths, judged: int) -> bool:
 
 
 def move(paths: Paths, judged: int, *, at_once: bool = False) -> bool:
-    """Show the rows of this version of the pipeline's table. False if it shows them already, or
-    those of a later version.
+    """Show the rows of this version of the pipeline's table. False if it shows them already, or a
+    later version's.
 
     `at_once`: in one commit, because the versions before it are nobody's to read.
 

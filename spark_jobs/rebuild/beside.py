@@ -40,9 +40,9 @@ OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs"
 
 
 def beside_paths(paths: Paths, following: Pipeline) -> Paths:
-    """The paths of NEXT's place, as it is or would be. `paths` are those of what drains now.
+    """The paths of NEXT's place, as it is or would be. `paths` are the draining place's.
 
-    Whoever has rebuilt another NEXT is refused by its digest, not here.
+    A rebuild of another NEXT is refused by its digest, not here.
     """
     begun = read_begun(paths)
     place = begun.place if begun else _next_place(paths, following)
@@ -55,7 +55,7 @@ def _next_place(paths: Paths, following: Pipeline) -> Place:
 
 
 def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
-    """Let NEXT drain beside: `paths` are those of what drains now.
+    """Let NEXT drain beside: `paths` are the draining place's.
 
     Raises RebuildRefused if another has begun a rebuild since somebody looked.
     """

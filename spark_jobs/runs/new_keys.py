@@ -24,15 +24,15 @@ LOG = logging.getLogger(__name__)
 MOST: Final = 50
 """Keys that are told of a pipeline: of records whose keys are data there is no end."""
 MOST_LINES: Final = 10
-"""Keys of which a plan has a line: it has them as long as no field names them."""
+"""Keys with a line in a plan: it has them as long as no field names them."""
 
 
 def tell(
     spec: Pipeline, paths_: Paths, found: Iterable[Seen], held: Held | None
 ) -> tuple[NewKey, ...]:
-    """Log those that nobody was told of, and note them, under the lease that this run holds.
+    """Log keys that nobody was told of, and note them, under the lease that this run holds.
 
-    Unless values of records may be shown, a key that may be one is counted and not named. Those of
+    Unless values of records may be shown, a key that may be one is counted and not named. Keys of
     few records wait for a run with more.
     """
     stored = read_new_keys(paths_.new_keys)

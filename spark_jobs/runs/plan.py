@@ -43,8 +43,8 @@ from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.object_store import require_writable
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
-"""Records may wait all the same, which Kafka gives to none yet: those of an open transaction, and
-those behind its first.
+"""Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all
+behind its first.
 """
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
@@ -65,8 +65,8 @@ class Plan(BaseModel):
     new_offsets: int
     reasons: tuple[str, ...]
     to_publish: int | None = None
-    """The table version that passed the checks, and of which consumers were not told or which the
-    published table does not show; None if there is none.
+    """The table version that passed the checks, which consumers were not told or the published
+    table does not show; None if there is none.
     """
     lines: tuple[str, ...]
 

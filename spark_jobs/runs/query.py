@@ -72,7 +72,7 @@ class Query:
         self.query_run_id = ""
         """Spark's runId of the last query; empty if none was needed."""
         self.new_keys: tuple[NewKey, ...] = ()
-        """Keys of the records that no field names, and of which nobody was told before."""
+        """Keys of the records that no field names, and nobody was told of."""
         self._notes: SliceNotes | None = None
         self._looked = looks(run.spec) and ends_early(run.spark)
         """Whether a query ends where somebody has looked for ids of schemas."""

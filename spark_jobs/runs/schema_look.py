@@ -121,7 +121,7 @@ def _hold(spec: Pipeline, kept: Kept, ids: list[str], settings: Settings) -> Non
 
 
 def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
-    """Ask once more for the ids that the registry lacked, and for those of quarantined records for
+    """Ask once more for the ids that the registry lacked, and for ids of quarantined records for
     which no run asked: a replay brings in records whose schema was registered after them. What the
     registry does not answer stays missing, with a warning.
     """

@@ -1,5 +1,5 @@
-"""Lag group: the offsets up to which a pipeline's rows are published, as those of a consumer group,
-for the tools that show the lag of groups. Sluice never reads them.
+"""Lag group: the offsets up to which a pipeline's rows are published, as a consumer group's, for
+the tools that show the lag of groups. Sluice never reads them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from spark_jobs.state.table import Table
 HOUR: Final = 3_600_000_000
 """Microseconds."""
 LADDER: Final = ((48, 1), (60 * 24, 24), (10 * 365 * 24, 30 * 24))
-"""Up to so many hours, spans of so many hours: whoever counts the next day needs its hours."""
+"""Up to so many hours, spans of so many hours: counting the next day needs its hours."""
 LATER: Final = -1
 
 

@@ -33,8 +33,8 @@ def key_sizes(
 ) -> KeySizes:
     """Of all keys of a step, after a batch. RocksDB's store alone tells them.
 
-    Bytes are those of keys and values as Spark writes them: before RocksDB compresses them, with
-    the indexes that Spark keeps of timers, lists and TTLs.
+    Bytes are of keys and values as Spark writes them: before RocksDB compresses them, with the
+    indexes that Spark keeps of timers, lists and TTLs.
     """
     stored = (
         spark.read.format("statestore")

@@ -103,7 +103,7 @@ class Link:
 
 
 def connected(path: Path) -> Link | None:
-    """A link to whoever listens at this path; None if nobody does. Raises BadMessage."""
+    """A link to the listener at this path; None if nobody does. Raises BadMessage."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.settimeout(PATIENCE_SECONDS)

@@ -38,14 +38,14 @@ _KINDS = {
 
 
 def settings_of(pipeline: str) -> Settings:
-    """Those of its cluster and root. Raises as task_settings, and what loading its spec does."""
+    """Settings of its cluster and root. Raises as task_settings, and as loading its spec."""
     spec = registry.load(pipeline)
     return task_settings(spec.topic.cluster, spec.root)
 
 
 def task_settings(cluster: str = "", root: str = "") -> Settings:
-    """Those of this cluster and this root, with the Kafka declaration of the connection
-    sluice_kafka, or that of the cluster, if Airflow has it.
+    """Settings of this cluster and this root, with the Kafka declaration of the connection
+    sluice_kafka, or the cluster's, if Airflow has it.
 
     Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
     of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the

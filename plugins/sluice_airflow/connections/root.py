@@ -42,7 +42,7 @@ They are unset while the profile has the keys.
 @contextmanager
 def root_credentials(pipeline: str) -> Iterator[Path | None]:
     """Inside the block, this process and its children use the endpoint, region and keys of the
-    connection sluice_root, or that of the root which the pipeline names.
+    connection sluice_root, or the connection of the root which the pipeline names.
 
     The keys are in a profile, in a file that only its owner can read: all clients read it, and no
     environment or command line shows the keys. Yields the file; None without a connection or

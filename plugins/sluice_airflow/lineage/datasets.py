@@ -40,7 +40,7 @@ SUBTYPES = {
 
 
 class Datasets:
-    """Those of one pipeline. `brokers` may be empty where the task does not know them."""
+    """A pipeline's datasets. `brokers` may be empty where the task does not know them."""
 
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
@@ -168,7 +168,7 @@ class Datasets:
 
 
 def of(pipeline: str, brokers: str = "") -> Datasets:
-    """Those of the pipeline of this name, as its spec is now."""
+    """Datasets of the pipeline of this name, as its spec is now."""
     spec = registry.load(pipeline)
     return Datasets(spec, root_of(spec), brokers)
 

@@ -1,6 +1,6 @@
 """The kind rebuild: what the tasks of a backfill DAG do for it, in their order.
 
-The parts are those of `sluice rebuild` (spark_jobs/rebuild/parts.py).
+The parts are `sluice rebuild`'s (spark_jobs/rebuild/parts.py).
 """
 
 from __future__ import annotations

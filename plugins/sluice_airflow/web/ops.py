@@ -33,7 +33,7 @@ READS: Final = ContextVar[str]("the root that a request reads")
 
 
 def installed(pipeline: str, *, kept: bool = True) -> AbstractContextManager[UPath]:
-    """The pipeline's root, of which the block reads its data. Raises as `reading`."""
+    """The pipeline's root: the block reads its data. Raises as `reading`."""
     return reading(root_by_name(pipeline), pipeline, kept=kept)
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 MOST_ROWS: Final = 400
-"""Intervals of one page of coverage. Whoever wants others gives a range."""
+"""Intervals of one page of coverage. A range gives others."""
 From = Annotated[
     str | None,
     Query(alias="from", max_length=40, description="a day, or a time with its zone"),

@@ -12,7 +12,7 @@ from spark_jobs.ops.growth.swings import basis
 from spark_jobs.ops.growth.trend import Point, Trend, trend
 
 LEAST: Final = 5
-"""Runs, or whole swings, of which a trend is told."""
+"""Runs, or whole swings, from which a trend is told."""
 MOST: Final = 120
 """The newest runs that count: of older ones the data may have been other data."""
 FLAT: Final = 0.05

@@ -1,8 +1,8 @@
 """Failing: names the records of a repair on which an expression of the spec fails.
 
 Drains put such records into quarantine, and a repair leaves those out. It can meet others: a late
-record, of which a drain computes nothing behind its first step, and any record after the expression
-has changed, or that no drain has read.
+record, for which a drain computes nothing behind its first step, and any record after the
+expression has changed, or that no drain has read.
 """
 
 from __future__ import annotations

@@ -46,12 +46,12 @@ class Kept(NamedTuple):
     bad: UPath | None
     """PLACE of the late records that a repair has found bad: they are in ops.quarantine as well."""
     named: UPath | None
-    """PLACE of those of them that the plan names: they are taken from there."""
+    """PLACE of the records that the plan names: they are taken from there."""
 
 
 def folder(paths: Paths, plan: RepairPlan) -> UPath:
-    """It has bytes of records, which the ops tables keep for a time only: whoever writes it removes
-    it (`remove`) when the rows are computed.
+    """It has bytes of records, which the ops tables keep for a time only: its writer removes it
+    (`remove`) when the rows are computed.
     """
     return paths.staging(plan.repair_id) / "records"
 

@@ -40,8 +40,8 @@ class Computed(NamedTuple):
     """The rows, and what is observed while they are computed."""
 
     rows: DataFrame
-    """The rows of the ranges, with the output's columns and those of steps/canonical/rounding.py;
-    of sessions all that the records give.
+    """The rows of the ranges, with the columns of the output and of steps/canonical/rounding.py; of
+    sessions all that the records give.
     """
     explaining: DataFrame | None
     """The groups or keys that the late records are in, or their rows where there are none: columns

@@ -103,7 +103,7 @@ class _Scene(NamedTuple):
     plan: RepairPlan
     spark: SparkSession
     held: Held
-    """That of stagings: who slept for longer than it lasts stages nothing any more."""
+    """The stagings' lease: who slept for longer than it lasts stages nothing any more."""
     in_jvm: bool
     """Whether the JVM may decode. Where nothing is swapped, Python does: it is the witness of what
     drains have decoded.

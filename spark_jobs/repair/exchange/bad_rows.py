@@ -65,10 +65,10 @@ class _Staged:
         [row] = ran.read_all().to_pylist()
         self.count: int = row["n"]
         self.by_its_run = ops_tables.equals({"pipeline": self._pipeline, "run_id": row["run_id"]})
-        """The SQL condition for what it has put into ops.quarantine."""
+        """The SQL condition for its rows in ops.quarantine."""
 
     def there(self, generations: Sequence[str]) -> pa.Table:
-        """PLACE of those of its records that ops.quarantine has from somebody else."""
+        """PLACE of its records that ops.quarantine has from somebody else."""
         kept = (
             f"{ops_tables.of_checkpoint(self._pipeline, generations)} AND NOT ({self.by_its_run})"
         )

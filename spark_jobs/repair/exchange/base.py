@@ -2,8 +2,8 @@
 with.
 
 Most of what happens meanwhile is a drain's append of later positions, or OPTIMIZE: the log tells
-that they changed no such row. Only where it does not, the rows are read: those of the table now,
-and those from then, of which VACUUM may have removed the files, so an undo has them of its staging.
+that they changed no such row. Only where it does not, the rows are read: the table's now, and the
+rows from then. VACUUM may have removed their files, so an undo has them of its staging.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Exchange(Facts):
     manifest: Manifest
     """Of the repair that was staged: its folder may be gone before the change is completed."""
     commit_id: str
-    """The repair's, or that of its undo: the commit says it."""
+    """The repair's, or its undo's: the commit says it."""
     compared_at: int
     """The version in which the table has the rows that are to go."""
     copies: tuple[Span, ...] = EVER
@@ -138,7 +138,7 @@ class Once(NamedTuple):
     """What is done to a repair, and by what one knows that it has been done."""
 
     suffix: str
-    """Behind the repair's id, that of its row in ops.repairs."""
+    """Behind the repair's id, the id of its row in ops.repairs."""
     states: frozenset[str]
     """Of that row, once it has been done."""
     do: Callable[[Paths, Manifest, str], Exchanged]

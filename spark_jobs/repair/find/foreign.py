@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None:
-    """Raise CheckpointForeign if another generation wrote the table. `generation` is that of the
-    checkpoint, which has no batch; None if there is no checkpoint.
+    """Raise CheckpointForeign if another generation wrote the table. `generation` is the
+    checkpoint's, which has no batch; None if there is no checkpoint.
     """
     wrote = table.generation(paths.table)
     if wrote is None or wrote == generation:

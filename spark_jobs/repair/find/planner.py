@@ -57,7 +57,7 @@ class Brought(NamedTuple):
     """
 
     parts: Parts
-    """Their offsets, all of which are read."""
+    """Their offsets; all are read."""
     spans: tuple[Span, ...]
     """The rows that they touch, in place of the range of a request."""
 

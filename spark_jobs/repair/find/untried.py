@@ -33,7 +33,7 @@ RUN_PREFIX = "after_drain__"
 
 
 def untried(spec: Pipeline, paths: Paths) -> int:
-    """How many late records wait of which drains write no row any more, and which no repair has
+    """How many late records wait whose rows no drain writes any more, and which no repair has
     tried. Reads the checkpoint and the ops tables, and writes nothing.
 
     Raises RangeUnsupported or CheckpointBroken.

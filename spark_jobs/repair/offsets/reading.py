@@ -51,8 +51,8 @@ def reading(
     places: tuple[Parts, Offsets],
     every: Parts | None = None,
 ) -> Reading:
-    """What the event times in `spans` need: `holes` are all those of the index. Of `every`, all
-    offsets are read. `places`: what the archive has, and the first offsets that Kafka has.
+    """What the event times in `spans` need: `holes` are all of the index. Of `every`, all offsets
+    are read. `places`: what the archive has, and the first offsets that Kafka has.
 
     Offsets between two that are needed are read too, if that is cheaper: but none that nobody has,
     and none of a hole that the ranges do not touch.

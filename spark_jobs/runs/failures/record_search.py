@@ -59,7 +59,7 @@ class _Search:
         self._computed = computed
 
     def look(self, start: int, end: int, error: DataError | None) -> Iterator[Failing]:
-        """The failing records between two places, of which it is known whether there are any."""
+        """The failing records between two places, where it is known whether there are any."""
         if error is None or start == end:
             return
         if end - start == 1:

@@ -31,7 +31,7 @@ class Unjudged(NamedTuple):
     state_rows_before: int = 0
     """Rows in all state stores after the last batch that passed; 0 if none has."""
     grouped: Grouped | None = None
-    """The sum over them; None if that of one is not known."""
+    """The sum over them; None if one is not known."""
 
 
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:

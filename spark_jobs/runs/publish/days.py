@@ -37,8 +37,8 @@ def days(
     """The days in UTC, ascending, also those that a RESTORE has changed back; none where no range
     of the output can be computed again.
 
-    `watermarks` are those of the batches `before_batch` and `batch` of the fact. Without a stateful
-    step no day is ever final, and the days are those of repairs.
+    `watermarks`: after the fact's batches `before_batch` and `batch`. Without a stateful step no
+    day is ever final, and the days are repairs' alone.
     """
     if unranged(spec):
         return ()

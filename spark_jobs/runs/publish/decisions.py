@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def decisions(paths: Paths, known: Identity, fact: Published) -> tuple[Decision, ...]:
     """What persons accepted of the versions after the fact's `before_version`, up to its own.
 
-    Without those about rows that a rewind has taken back, every one of them; and without those of
-    other checkpoints.
+    Without decisions about rows that a rewind has taken back, every one of them; and without other
+    checkpoints' decisions.
     """
     before = -1 if fact.before_version is None else fact.before_version
     ours = ops_tables.among("generation", known.generations)

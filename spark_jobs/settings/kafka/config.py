@@ -90,7 +90,7 @@ class KafkaConfig:
     @property
     def authorities(self) -> str:
         """The PEM certificates of the authorities that the brokers are checked against; empty for
-        those of the machine.
+        the machine's.
         """
         return self._values.get("ssl.ca.pem", "")
 

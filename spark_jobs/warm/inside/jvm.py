@@ -24,8 +24,8 @@ class Jvm:
     """The JVM of this process, with a Spark context."""
 
     def __init__(self, process: int | None = None) -> None:
-        """Start the context, with the settings that no running session can change. `process` is
-        the JVM's id, by default that of this process's parent.
+        """Start the context, with the settings that no running session can change. `process` is the
+        JVM's id, by default this process's parent.
         """
         self._process = process or os.getppid()
         self._python = PythonWorkers(self._process)

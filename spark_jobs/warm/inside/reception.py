@@ -30,7 +30,7 @@ class Reception:
         self._parent = os.getppid()
 
     def open(self, listener: socket) -> None:
-        """Serve whoever comes, until the process ends."""
+        """Serve all clients, until the process ends."""
 
         def accept() -> None:
             while True:
