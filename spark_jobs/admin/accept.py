@@ -103,7 +103,6 @@ def accept(
 
 
 def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
-    """The last run failed by its checks alone. Raises DecisionRefused."""
     known = read_identity(paths)
     rows = ops_tables.query(
         paths.root,

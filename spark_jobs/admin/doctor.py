@@ -234,7 +234,6 @@ def _with_table(
     found: Restored,
     logs: list[Repair],
 ) -> list[Repair]:
-    """A rewind among them mends the table too."""
     paths = Paths(settings.root, spec)
     if any(repair.rewinds for repair in logs):
         return logs

@@ -60,7 +60,6 @@ def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> C
 
 
 def _of_places(paths: Paths) -> Iterator[str]:
-    """One may go back to a place, or switch to it."""
     for folder in paths.above.iterdir() if paths.above.exists() else ():
         with suppress(OSError, ValueError):
             if FOLDER.fullmatch(folder.name):

@@ -169,7 +169,6 @@ def _is_begun(paths: Paths) -> bool:
 
 
 def _identity_text(paths: Paths) -> str:
-    """Also of a file that does not parse."""
     return look(paths.identity).text or ""
 
 

@@ -117,7 +117,6 @@ def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], objec
 
 
 def _order(path: UPath, spec: Pipeline) -> tuple[str, ...]:
-    """The columns by which maintenance orders the table: of the spec's, those that it has."""
     if spec.is_archive:
         return ()  # its batches are in the order of their offsets
     has = {field.name for field in delta.open_table(path).schema().fields}

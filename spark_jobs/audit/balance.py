@@ -145,7 +145,7 @@ def _by_progress(
 
 
 def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_out: int) -> Account:
-    """Its progress was lost in a crash, or counts a stage twice: compares Kafka and the table."""
+    """Of a batch whose progress is lost, or counts a stage twice: compares Kafka and the table."""
     records = found or RecordCounts()
     excess = _more_or_less(spec, records, rows_out)
     removed = records.removed(records.read + max(excess, records.gone), batch.covered)

@@ -224,7 +224,6 @@ class Follower:
         return progress._replace(operators=tuple(each.with_rows(total) for each, total in both))
 
     def _unseen(self) -> list[Event]:
-        """Those since the last call. Each has its own timestamp."""
         recent = self._recent()
         unseen = list[Any]()  # objects of the JVM
         for at in reversed(range(len(recent))):

@@ -229,5 +229,5 @@ def remove(checkpoint: Checkpoint, confirm: Callable[[], None] = lambda: None) -
 
 
 def _remove_checksum(path: UPath) -> None:
-    """By its checksum Hadoop would refuse the next entry of that name."""
+    """By it Hadoop would refuse the next entry of that name."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

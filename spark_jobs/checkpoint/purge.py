@@ -103,7 +103,6 @@ def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]]) -> bool:
 
 
 def _oldest_needed(store: UPath, version: int) -> int:
-    """Without a snapshot, every delta from the first."""
     snapshots = (int(path.stem) for path in store.glob("*.snapshot"))
     return max((number for number in snapshots if number <= version), default=0)
 

@@ -160,7 +160,6 @@ def doctor(
 
 
 def _checkup() -> None:
-    """Ends the command with the status of the first that is wrong."""
     from spark_jobs.install.checkup import checkup  # noqa: PLC0415 - as above
 
     with one_line_errors():

@@ -222,7 +222,6 @@ def _at_work(where: str, pipeline: str) -> Iterator[str]:
 
 
 def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
-    """Each once. Raises BadParameter for an unknown column."""
     if given is None:
         return ()
     names = dict.fromkeys(filter(None, map(str.strip, given.split(","))))

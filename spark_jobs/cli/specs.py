@@ -99,7 +99,6 @@ def validate(
 
 
 def _judge(name: str) -> None:
-    """Raises what is wrong with the spec, or with its NEXT."""
     from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
 
     spec = registry.load(name)

@@ -218,7 +218,6 @@ def _of_texts(values: Sequence[str]) -> Kind:
 
 
 def _of_elements(values: Sequence[list[Any]]) -> str:
-    """Empty where they are objects, lists, or of several types."""
     elements = [each for value in values for each in value if each is not None]
     counted = Counter(type(each) for each in elements)
     if not elements or len(counted) != 1 or not counted.keys() <= {str, int, float, bool}:

@@ -94,7 +94,6 @@ def _kind(field: F) -> Kind:
 
 
 def _value(field: F) -> str | None:
-    """None where JSON keeps it, or its digits are not known."""
     if field.message_type is None:
         return TYPES[field.type]
     name = field.message_type.full_name

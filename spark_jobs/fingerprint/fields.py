@@ -178,7 +178,6 @@ def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> lis
 
 
 def _detail(name: str, stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> str:
-    """What becomes of another number of stores: words that follow the one in use."""
     if name != "state.shuffle_partitions":
         return ""
     if not declared.keeps_state:

@@ -146,7 +146,6 @@ def _made_here(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _alone(folder: Path) -> dict[str, str]:
-    """Variables in which nothing of this process's environment is on the path."""
     [site] = folder.glob("lib/python3*/site-packages")
     ours = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     ours.pop("SPARK_HOME", None)

@@ -88,7 +88,6 @@ def code_archive() -> Path:
 
 
 def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
-    """Removes archives that no run has used for KEPT_SECONDS."""
     archive = folder / name
     try:
         os.utime(archive)
@@ -133,7 +132,6 @@ def _module(name: str) -> ModuleType:
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:
-    """Atomically. The same files give the same bytes."""
     with (
         replacing(archive, several=True) as partial,
         zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as output,

@@ -186,7 +186,6 @@ def _staged(root: UPath, known: Mapping[str, Notes]) -> dict[str, list[datetime]
 
 
 def _those(table: str, pipelines: Iterable[str]) -> str:
-    """The SQL condition for files of these alone: a join reads the others too."""
     return ops_tables.among(f"{table}.pipeline", pipelines)
 
 

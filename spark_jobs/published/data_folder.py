@@ -60,7 +60,6 @@ def _leads_to(table: str) -> str:
 
 
 def _lead(link: Path, table: str) -> None:
-    """In one step, also where it leads elsewhere."""
     if link.is_symlink() and link.readlink() == Path(_leads_to(table)):
         return
     link.parent.mkdir(parents=True, exist_ok=True)

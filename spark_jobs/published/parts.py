@@ -131,7 +131,6 @@ def _passing(commits: dict[int, list[Action]]) -> set[int]:
 
 
 def _passed(actions: list[Action]) -> int:
-    """Up to which version all rows had passed that a repair replaces; -1 if nothing says it."""
     said = _said(actions).get(history.PASSED)
     return said if type(said) is int else -1
 

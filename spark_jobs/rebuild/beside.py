@@ -154,7 +154,6 @@ def discard(paths: Paths) -> Callable[[], None]:
 
 
 def _begun(paths: Paths) -> Begun | None:
-    """None for a note that is torn too."""
     return None if _is_torn(paths) else read_begun(paths)
 
 
@@ -186,7 +185,6 @@ def older_root(paths: Paths) -> UPath:
 
 
 def _unheld(paths: Paths) -> None:
-    """Raise RebuildRefused while it is drained."""
     for folder in (*_folders(paths), older_root(paths) / "checkpoints" / paths.pipeline):
         if held := holder(folder / "lease"):
             raise RebuildRefused.held(folder=folder, holder=held)

@@ -87,7 +87,6 @@ def _is_empty(file: Path) -> bool:
 
 
 def _with_parents(name: str) -> list[str]:
-    """In Python's order."""
     parts = name.split(".")
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
 

@@ -122,7 +122,6 @@ def _methods(cls: ast.ClassDef) -> dict[str, ast.FunctionDef | None]:
 
 
 def _within(statement: ast.stmt) -> Iterator[ast.AST]:
-    """In the same scope, in the order of the text."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
@@ -132,7 +131,6 @@ def _within(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _bound(node: ast.AST) -> list[str]:
-    """`*` for an import of all names."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             return [name]

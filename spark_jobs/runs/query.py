@@ -227,9 +227,6 @@ class Query:
                 self._keep_up(follower, ended=False)
 
     def _rows(self, until: Offsets | None) -> DataFrame:
-        """Passes what the query tells of itself to the audit: by its capture policy, its timers and
-        its notes.
-        """
         run, capture = self._run, self._capture_policy()
         keys = None if run.spec.is_archive else KeyNotes(run.spark)
         notes = self._notes = SliceNotes(run.spark, self._slice_policy(capture), keys)

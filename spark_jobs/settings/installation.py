@@ -441,7 +441,6 @@ def _brokers(cluster: str, *, needed: bool) -> str:
 
 
 def _secret_file(path: str) -> str:
-    """Empty for none. Raises SettingInvalid."""
     if not path:
         return ""
     source = f"SLUICE_SPARK_SECRET_FILE={path}"

@@ -100,7 +100,6 @@ def _by_key(stored: DataFrame, key: list[Column], *, one_row: bool) -> DataFrame
 
 
 def _key(stored: DataFrame) -> dict[str, Column]:
-    """Under a name that no other column has."""
     struct = stored.schema["partition_key"].dataType
     assert isinstance(struct, StructType)
     names = [name for name in struct.names if name != WINDOW] or struct.names

@@ -88,7 +88,6 @@ def _fields(at: Column, role: Role, struct: DataType) -> list[StoreColumn]:
 
 
 def _timestamp(name: str, milliseconds: Column) -> StoreColumn:
-    """Null if Spark has -1 or null."""
     return StoreColumn(
         name, "value", F.when(milliseconds >= 0, F.timestamp_millis(milliseconds)), TimestampType()
     )
@@ -100,7 +99,6 @@ def _window(column: StoreColumn) -> list[StoreColumn]:
 
 
 def _keys(key: list[StoreColumn]) -> list[StoreColumn]:
-    """A window as two columns, as in the output."""
     columns: list[StoreColumn] = []
     for column in key:
         is_window = column.name == "window" and isinstance(column.type, StructType)

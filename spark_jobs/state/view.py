@@ -139,7 +139,6 @@ def _answer(
 def _changes(
     spark: SparkSession, target: StateTarget, number: int, query: StateQuery
 ) -> Iterator[str]:
-    """Newest batch first. Batch 0 is compared with empty state."""
     batches = [batch for batch in reversed(target.readable) if batch <= target.batch][
         : query.batches
     ]

@@ -62,7 +62,6 @@ def _of_archive(name: str, own: Own) -> DAG:
 
 
 def _refused(pipeline: str, error: Exception, own: Own) -> DAG:
-    """With the arguments given, unless they are what is wrong."""
     try:
         return refused_dag(pipeline, error, own)
     except Exception:  # noqa: BLE001 - as above

@@ -175,7 +175,6 @@ class Submission:
 
 
 def _log_lines(read: int) -> None:
-    """Until nobody can write any more."""
     with os.fdopen(read, encoding="utf-8", errors="replace") as said:
         for line in said:
             LOG.info("%s", line.strip())

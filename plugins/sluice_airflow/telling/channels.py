@@ -32,7 +32,6 @@ def channels() -> Iterator[tuple[str, Callable[[Message], None]]]:
 
 
 def _mail(connection: Any, message: Message) -> None:
-    """Raises SettingInvalid, and what the notifier raises."""
     from airflow.providers.smtp.notifications.smtp import SmtpNotifier  # noqa: PLC0415 - parsing a DAG needs no mail
 
     extra = connection.extra_dejson

@@ -92,7 +92,6 @@ class Base(NamedTuple):
         return any(self._may_hold(action["add"]) for action in actions if "add" in action)
 
     def _may_hold(self, file: Action) -> bool:
-        """By its smallest and largest position."""
         stats = json.loads(file.get("stats") or "{}")
         try:
             first, last = (

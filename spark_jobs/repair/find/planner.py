@@ -162,7 +162,6 @@ def _plan_ranges(
 
 
 def _refuse_more(name: str, found: Reading, request: Request) -> None:
-    """Before any of them is counted."""
     if (offsets := offsets_in(found.parts)) > request.most_records:
         raise RangeInvalid.too_many_records(
             pipeline=name,

@@ -93,7 +93,6 @@ def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
 
 
 def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
-    """Whether another repair of the same records would end as this one did."""
     if row["state"] == "undone":  # by a person, who left an undo, or by a rewind
         return f"{row['repair_id']}{repairs.UNDO}" in undos
     return row["state"] != "staged" or not _approved(paths, row["repair_id"])

@@ -98,7 +98,7 @@ def places(found: Iterable[FailingRecord], topic: Topic) -> str:
 
 
 def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
-    """It is forgotten where the expression changes (runs/resume/same_state.py)."""
+    """Forgotten where the expression changes (runs/resume/same_state.py)."""
     return [each for each in known.proposed if each.batch == batch.id]
 
 

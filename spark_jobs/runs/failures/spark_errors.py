@@ -276,7 +276,6 @@ def _worker_text(text: str) -> str:
 
 
 def _raised(worker: str) -> re.Match[str] | None:
-    """It follows the last frame. Its message may have more lines."""
     frames = [frame.end() for frame in FRAME.finditer(worker)]
     return _RAISED.search(worker, frames[-1] if frames else 0)
 

@@ -64,6 +64,5 @@ def forget_failing(run: Run) -> None:
 
 
 def _query(run: Run, spec: Pipeline) -> DataFrame:
-    """Reads nothing."""
     records = source_of(spec, run.settings).stream(run.spark)
     return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))

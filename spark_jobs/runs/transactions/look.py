@@ -133,7 +133,6 @@ def _waiting(tails: Mapping[int, Tail], found: Found) -> dict[int, Change]:
 
 
 def _blocked(marks: Ends, tails: Mapping[int, Tail], found: Found) -> float:
-    """Since when what waits is there, in milliseconds; 0 if nobody knows."""
     ends = (each.begun for each in marks.ends[found.ends :])
     waiting = (each.millis for each in _waiting(tails, found).values())
     return min((*ends, *marks.begun, *waiting), default=inf)

@@ -102,7 +102,6 @@ def _noted(
 
 
 def _held(found: Preflight, looked: Looked) -> dict[int, HeldBack]:
-    """All behind the first change that waits."""
     kept = found.topic.held
     held = dict[int, HeldBack]()
     for p, first in looked.waiting.items():

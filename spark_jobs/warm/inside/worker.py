@@ -144,7 +144,6 @@ class Worker:
         return status, "; ".join(left)
 
     def _problem(self, job: Job, status: int, left: str = "") -> str:
-        """Empty if it does not. `left`: why it could not clean up."""
         if job.abandoned:
             return "the client of its drain is gone"
         if left:
@@ -152,7 +151,6 @@ class Worker:
         return self._limits.end_because(status, self._drains, self._memory_mb())
 
     def _memory_mb(self) -> int:
-        """0 if the JVM is gone."""
         with suppress(Exception):
             return self._jvm.memory_mb()
         return 0
