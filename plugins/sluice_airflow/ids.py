@@ -1,5 +1,5 @@
 """Ids: how a pipeline's DAGs are called in Airflow. SLUICE_DAG_PREFIX keeps them apart from others'
-DAGs, and those of two installations in one Airflow from each other.
+DAGs, and two installations' in one Airflow from each other.
 """
 
 from __future__ import annotations

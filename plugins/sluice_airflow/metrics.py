@@ -151,8 +151,8 @@ def _send(pipeline: str, kind: str, values: Iterator[Value]) -> None:
 
 
 def _tagged() -> bool:
-    """Whether what takes the metrics has tags. Plain StatsD has none, so the names say it all: else
-    the gauges of two pipelines would be one.
+    """Plain StatsD has no tags, so the names say it all: else the gauges of two pipelines would be
+    one.
     """
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - as above
 

@@ -18,8 +18,8 @@ ARGUMENTS: dict[str, Any] = {
     "retry_exponential_backoff": 2.0,
     "max_retry_delay": timedelta(minutes=5),
 }
-"""The retry arguments of every task of a pipeline. They count for an error of which a retry can
-help, and for one that is not Sluice's: a lost worker, a bug.
+"""The retry arguments of every task of a pipeline. They count for an error that a retry can mend,
+and for one that is not Sluice's: a lost worker, a bug.
 """
 
 SWAP_ARGUMENTS: dict[str, Any] = {
@@ -27,7 +27,7 @@ SWAP_ARGUMENTS: dict[str, Any] = {
     "retry_delay": timedelta(seconds=15),
     "retry_exponential_backoff": 0,
 }
-"""Those of a swap: for ten minutes it waits for the drain that holds the lease."""
+"""A swap's retries: for ten minutes it waits for the drain that holds the lease."""
 
 
 def attempt(context: Context, what: str = "") -> str:
@@ -78,7 +78,6 @@ class one_line_errors:
 
 
 def _untried(error: SluiceError) -> SluiceError:
-    """The same error as one that Airflow does not try again."""
     if isinstance(error, AirflowFailException):
         return error
     kind = type(error)

@@ -103,7 +103,6 @@ def accept(
 
 
 def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
-    """The report of the last run, which failed by its checks alone. Raises DecisionRefused."""
     known = read_identity(paths)
     rows = ops_tables.query(
         paths.root,
@@ -137,10 +136,7 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
 
 
 def _named(report: Report, names: tuple[str, ...], pipeline: str) -> tuple[CheckResult, ...]:
-    """The failed critical checks, all of which must be named, and nothing else.
-
-    Raises DecisionRefused.
-    """
+    """All failed critical checks must be named, and nothing else. Raises DecisionRefused."""
     failed = report.failing("critical")
     unknown = [name for name in names if not any(name in {c.name, c.type} for c in failed)]
     if unknown:

@@ -1,7 +1,7 @@
 """Cursor repair: the cursor that a checkpoint should have, made from ops.batches and ops.runs.
 
 It never says of a batch that it is accounted for, or has passed the checks, unless these tables do:
-batches of which they do not say it are accounted for, or checked, again.
+other batches are accounted for, or checked, again.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def _last_accounted(rows: list[Row], judged: int, audited: int) -> int:
 
 
 def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
-    """By the newest verdict on rows that the table has."""
     if not rows:
         return _Passed()
     newest = rows[-1]["batch_id"]

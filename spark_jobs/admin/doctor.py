@@ -183,9 +183,7 @@ def _fixes_of_logs(
     known: Identity,
     audited: int,
 ) -> list[Repair]:
-    """The repair of the logs and the state; empty if the next run can resume, and account for the
-    batches after `audited`.
-    """
+    """Empty if the next run can resume, and account for the batches after `audited`."""
     checkpoint = Checkpoint(paths.checkpoint)
     damage = integrity.damage
     restorable = integrity.restorable_batches
@@ -236,7 +234,6 @@ def _with_table(
     found: Restored,
     logs: list[Repair],
 ) -> list[Repair]:
-    """These repairs, with what mends the table. A rewind among them does it too."""
     paths = Paths(settings.root, spec)
     if any(repair.rewinds for repair in logs):
         return logs
@@ -247,7 +244,6 @@ def _with_table(
 
 
 def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: int) -> Repair:
-    """A rewind to the newest complete batch, up to `at_most`."""
     restorable = [batch for batch in integrity.restorable_batches if batch <= at_most]
     if spec.is_archive or not restorable:  # nothing rewinds an archive
         first = "; ".join(f"{path} {reason}" for path, reason in [*integrity.damage.items()][:5])

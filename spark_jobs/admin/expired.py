@@ -60,7 +60,6 @@ def expired(paths: Paths, pipeline: str, settings: Settings, now: datetime) -> C
 
 
 def _of_places(paths: Paths) -> Iterator[str]:
-    """The generations of all places: one may go back to a place, or switch to it."""
     for folder in paths.above.iterdir() if paths.above.exists() else ():
         with suppress(OSError, ValueError):
             if FOLDER.fullmatch(folder.name):
@@ -136,7 +135,7 @@ class _Stored:
         return where
 
     def checks_before(self, time: datetime) -> str:
-        """Results from before `time`, without decisions and without those of the last run."""
+        """Results from before `time`, without decisions and without the last run's."""
         where = f"{self._own} AND checked_at < '{time.isoformat()}' AND outcome <> 'accepted'"
         [row] = self._rows(
             "checks", f"SELECT max(checked_at) AS newest FROM checks WHERE {self._own}"
@@ -148,7 +147,6 @@ class _Stored:
         )
 
     def _newest_before(self, time: datetime) -> dict[str, int]:
-        """Generation -> its last batch that was accounted for before `time`."""
         rows = self._rows(
             "batches",
             f"SELECT generation, max(batch_id) AS batch FROM batches WHERE {self._own} "

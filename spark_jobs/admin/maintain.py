@@ -106,7 +106,7 @@ def maintain_ops(settings: Settings) -> Intent:
 
 
 def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
-    """What there is to do now. The table comes last: it may be refused."""
+    """The table comes last: it may be refused."""
     now = datetime.now(UTC)
     yield from _ops_steps(spec.name, settings, paths, now)
     yield from _report_steps(spec.name, settings, now)

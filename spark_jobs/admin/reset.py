@@ -1,7 +1,7 @@
 """Reset: starts again, in a new place. The next drain reads Kafka from its earliest offsets.
 
 It shows its changes before it makes them, and moves nothing: the old place is dead from then on,
-and `sluice maintain` removes it after some days, but for that of an archive.
+and `sluice maintain` removes it after some days, but for an archive's.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
 
 
 def _draining(paths: Paths, spec: Pipeline) -> Paths:
-    """Those of the place that drains now: behind a switch it may be another than the spec's."""
+    """Behind a switch it may be another place than the spec's."""
     fact = read_live(paths)
     return Paths(str(paths.root), spec, fact.place(first_table(spec))) if fact else paths
 
@@ -144,8 +144,8 @@ RESET = Change(
 
 
 def _settled(paths: Paths, held: Held) -> bool:
-    """Complete what was begun. False if nobody can: its note is kept aside, and stays until the
-    reset's own takes its place, since all that it would change goes.
+    """False if nobody can complete it: its note is kept aside, and stays until the reset's own
+    takes its place.
     """
     try:
         complete(paths, held)
@@ -162,7 +162,6 @@ def _settled(paths: Paths, held: Held) -> bool:
 
 
 def _is_begun(paths: Paths) -> bool:
-    """Whether a change has begun and not ended, or nobody can tell."""
     try:
         return under_way(paths) is not None
     except SluiceError:
@@ -170,14 +169,11 @@ def _is_begun(paths: Paths) -> bool:
 
 
 def _identity_text(paths: Paths) -> str:
-    """Whose checkpoint it is, also of a file that does not parse."""
     return look(paths.identity).text or ""
 
 
 def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:
-    """Whether the topic is another one than that of the checkpoint. Asks the brokers.
-
-    A broken checkpoint does not say of which topic it is: its archive begins anew. Raises
+    """Asks the brokers. A broken checkpoint does not say its topic: its archive begins anew. Raises
     KafkaUnreachable, KafkaRefused or TopicMissing.
     """
     try:

@@ -100,7 +100,7 @@ def restored_version(facts: Restoring, scene: Scene) -> int:
 
 @contextmanager
 def _beside_others(path: UPath) -> Iterator[None]:
-    """Within the block a person may write to the table: whoever takes the lease next completes the
+    """Within the block a person may write to the table: who takes the lease next completes the
     change.
     """
     try:

@@ -110,7 +110,6 @@ def rewind(spec: Pipeline, settings: Settings, batch: int) -> Intent:
 
 
 def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
-    """All that the steps need, and whose checkpoint it is."""
     known = read_identity(paths)
     checkpoint = Checkpoint(paths.checkpoint)
     restorable = Integrity(checkpoint, stateful=spec.keeps_state).restorable_batches
@@ -201,8 +200,8 @@ def move_failing(facts: Rewind, scene: Scene) -> None:
 
 
 def begin_generation(facts: Rewind, scene: Scene) -> None:
-    """Store the new generation, after those of the kept batches, with the folder that is live then,
-    and the number of state stores there: a repartition may be among what goes.
+    """Store the new generation, after the kept batches', with the folder that is live then, and the
+    number of state stores there: a repartition may be among what goes.
     """
     paths = scene.paths
     known = read_identity(paths)

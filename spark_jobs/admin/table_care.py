@@ -40,7 +40,7 @@ class Needed(NamedTuple):
     """What VACUUM must leave."""
 
     versions: tuple[int, ...]
-    """Versions of which every file stays."""
+    """Versions whose files all stay."""
     since: datetime | None
     """Files that were written later stay too; None if the retention alone says which."""
 
@@ -67,9 +67,7 @@ def needed(paths: Paths, now: datetime) -> Needed:
 
 
 def _shown(paths: Paths, begins: datetime) -> set[int]:
-    """What the published table has shown since then, of versions of before: files of later ones are
-    kept by their age.
-    """
+    """Only versions of before `begins`: files of later ones are kept by their age."""
     newest_before = history.newest_at(paths.table, begins)
     return {
         version
@@ -119,7 +117,6 @@ def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], objec
 
 
 def _order(path: UPath, spec: Pipeline) -> tuple[str, ...]:
-    """The columns by which maintenance orders the table: of the spec's, those that it has."""
     if spec.is_archive:
         return ()  # its batches are in the order of their offsets
     has = {field.name for field in delta.open_table(path).schema().fields}
@@ -127,7 +124,6 @@ def _order(path: UPath, spec: Pipeline) -> tuple[str, ...]:
 
 
 def _small(path: UPath, by: tuple[str, ...]) -> int:
-    """How many small files there are to join, or to put into order."""
     if by:
         return sum(each.files for each in z_order.due(path, by))
     return compaction.small_files(path)
@@ -156,8 +152,8 @@ def _vacuum(path: UPath, kept: Needed) -> None:
 
 
 def _refuse_features(path: UPath) -> None:
-    """Raise MaintenanceRefused for a table with a feature that was not tried: VACUUM might remove
-    files that belong to it, such as deletion vectors.
+    """Raise MaintenanceRefused: VACUUM might remove files of a feature that was not tried, such as
+    deletion vectors.
     """
     if unknown := untried(delta.open_table(path)):
         raise _refusal(path, f"it has {', '.join(unknown)}")

@@ -1,9 +1,10 @@
 """Taken back: the repairs that a rewind takes out of the table, because they came after the version
 that it restores.
 
-Their records wait for a repair again, as do those of repairs that changed nothing and were computed
-from later batches too: what they found in the rows may be gone. A repair whose undo is taken back
-is in the table again, and what became of its records is said again, as long as its staging is kept.
+Their records wait for a repair again, as do the records of repairs that changed nothing and were
+computed from later batches too: what they found in the rows may be gone. A repair whose undo is
+taken back is in the table again, and what became of its records is said again, as long as its
+staging is kept.
 """
 
 from __future__ import annotations
@@ -81,7 +82,6 @@ def taken_back(
 
 
 def _rows(paths: Paths, ids: Sequence[str]) -> list[Row]:
-    """The rows of ops.repairs of these ids, in their order."""
     found = (repairs.one(paths.root, paths.pipeline, each) for each in ids)
     return [row for row in found if row is not None]
 

@@ -193,7 +193,6 @@ class Audit:
         return self._counting.again(self.run.target.table, account, records, written)
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
-        """The counts of the batch's rejected records, which are stored, as its slices are."""
         slices = self._notes.take(batch, self._spec.topic) if self._notes else []
         if progress is None:
             return self._read_of_lost(batch) if batch.covered else None

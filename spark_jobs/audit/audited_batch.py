@@ -106,7 +106,6 @@ class AuditedBatch(NamedTuple):
 def _newer(
     newest: tuple[tuple[str, datetime], ...], topics: Mapping[str, TopicAccount]
 ) -> tuple[tuple[str, datetime], ...]:
-    """The newest event time of each topic, after this batch."""
     found = dict(newest)
     for name, each in topics.items():
         if each.newest is not None:

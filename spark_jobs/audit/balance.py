@@ -145,9 +145,7 @@ def _by_progress(
 
 
 def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_out: int) -> Account:
-    """The account of a batch whose progress was lost in a crash, or counts a stage twice: compares
-    only Kafka and the table.
-    """
+    """Of a batch whose progress is lost, or counts a stage twice: compares Kafka and the table."""
     records = found or RecordCounts()
     excess = _more_or_less(spec, records, rows_out)
     removed = records.removed(records.read + max(excess, records.gone), batch.covered)
@@ -173,7 +171,7 @@ def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_o
 
 
 def _gaps(gaps: int, records: RecordCounts | None, before: int) -> dict[str, int]:
-    """The account's fields of so many gaps. `before`: offsets that are gone now and were none."""
+    """`before`: offsets that are gone now and were no gaps."""
     if records is None:
         return {"gaps": gaps}
     told = tell_apart(
@@ -190,16 +188,14 @@ def _beyond(difference: int, removed: int) -> int:
 def rows_are_compared(spec: Pipeline) -> bool:
     """Whether the records of a batch that is read again say how many rows it may have written.
 
-    The rows of an Aggregate or a GroupState come from state, and those of other SQL from the SQL.
+    The rows of an Aggregate or a GroupState come from state, and other SQL's rows from the SQL.
     """
     return all(step.balance.only_fewer for step in spec.steps[spec.first_stateful :])
 
 
 def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
-    """Rows of the table that the records do not explain; 0 where they are not compared.
-
-    Without state there is one row for each record, or one fate. A Deduplicate writes one for each
-    fresh key, or at most one for each record if these are not known.
+    """0 where rows are not compared. A Deduplicate writes one for each fresh key, or at most one
+    for each record if these are not known.
     """
     steps = spec.steps[spec.first_stateful :]
     if not steps or spec.keyed:
@@ -212,7 +208,6 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
 
 
 def _duplicates_again(spec: Pipeline, records: RecordCounts | None) -> int | None:
-    """None unless the state of the one Deduplicate says which keys were fresh."""
     drop = sum(step.balance.drops_duplicates for step in spec.steps)
     if not drop or records is None:
         return 0
@@ -220,10 +215,7 @@ def _duplicates_again(spec: Pipeline, records: RecordCounts | None) -> int | Non
 
 
 def _late_by_spark(spec: Pipeline, progress: Progress, late: int) -> int:
-    """Rows that Spark counts as dropped by the watermark.
-
-    A step that counts groups shows only whether there were any.
-    """
+    """A step that counts groups shows only whether there were any."""
     dropped = progress.dropped
     if spec.entry and spec.entry.balance.counted_in == "groups":
         return late if bool(dropped) == bool(late) else dropped
@@ -247,10 +239,7 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
 
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:
-    """Rows that the table must have.
-
-    In update mode, only the last of several rows with one key is written.
-    """
+    """In update mode, only the last of several rows with one key is written."""
     several = (
         any(step.balance.several_per_key for step in spec.steps[-1:])
         and mode_facts(spec.output_mode).writes_last_of_key

@@ -1,4 +1,4 @@
-"""By topic: the account of a batch for each of several topics. That of all is balance.py's.
+"""By topic: the account of a batch for each of several topics. balance.py has the sum's.
 
 offsets   the checkpoint's offset log, a line a topic
 read      what each topic's source gave
@@ -105,7 +105,7 @@ def _observed(covered: int, seen: OfTopic, records: Mapping[str, int] | None) ->
 
 
 def _again(covered: int, records: Mapping[str, int]) -> TopicAccount:
-    """Of a batch whose progress was lost: Kafka alone tells."""
+    """The batch's progress was lost: Kafka alone tells."""
     read = records.get("read", 0)
     outcomes = (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.LATE, Outcome.ACCEPTED)
     by = {outcome.value: records.get(outcome, 0) for outcome in outcomes}

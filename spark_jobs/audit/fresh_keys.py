@@ -1,7 +1,7 @@
 """Fresh keys: how many rows a Deduplicate must have let through in a batch whose progress is lost.
 
-Its keys among the batch's records in Kafka, without those that its state had before the batch. So
-the table's rows are held against Kafka and the state, neither of which knows of the table.
+Its keys among the batch's records in Kafka, without the keys that its state had before the batch.
+So the table's rows are held against Kafka and the state; neither knows of the table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
 
 
 def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
-    """The batch's records that enter the step and are not late."""
     records = source_of(spec, run.settings).read(run.spark, batch.parts)
     failing = read_failing(run.target.failing).reasons
     entered = dataflow(
@@ -48,7 +47,6 @@ def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
 
 
 def _known(run: Run, batch: int) -> DataFrame:
-    """The keys in the step's state after the batch."""
     checkpoint = state_url(run.target.checkpoint)
     start_coordinator(run.spark)
     # Spark numbers operators from the sink to the source.

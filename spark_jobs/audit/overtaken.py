@@ -54,7 +54,6 @@ def _lacks(part: Offset, there: list[Offset]) -> tuple[Offset, ...]:
 
 
 def _stored(table: UPath, topic_id: str, parts: dict[int, Offset]) -> dict[int, list[Offset]]:
-    """Partition -> the ranges of these offsets that the table has, ascending."""
     where = " OR ".join(
         f'("partition" = {p} AND "offset" >= {begin} AND "offset" < {stop})'
         for p, (begin, stop) in parts.items()

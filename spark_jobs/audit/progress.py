@@ -24,11 +24,11 @@ class OperatorProgress(NamedTuple):
 
     name: str
     reported: Mapping[str, int]
-    """ops/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets of
-    which the batch has visited none, and where state_rows.py cannot tell it.
+    """ops/operator_metrics.py REPORTED. numRowsTotal is absent of a GroupState in buckets where the
+    batch has visited none, and where state_rows.py cannot tell it.
     """
     custom: Mapping[str, int]
-    """All of its customMetrics: those of the operator and those of its state store."""
+    """All of its customMetrics: the operator's and its state store's."""
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
@@ -73,8 +73,8 @@ class OperatorProgress(NamedTuple):
 
 
 class OfTopic(NamedTuple):
-    """What Spark saw of one topic in one batch. Two counts of its own: its source's, and those of
-    the expressions behind the decoder.
+    """What Spark saw of one topic in one batch. Two counts of its own: its source's, and the
+    expressions' behind the decoder.
     """
 
     read: int
@@ -101,7 +101,6 @@ ENDS: Final = {"first_event_us": min, "last_event_us": max}
 
 
 def _together(of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The observed metrics of all topics: sums, records one after the other, and first and last."""
     found: dict[str, Any] = {}
     for seen_of in of:
         for name, what in seen_of.items():
@@ -194,7 +193,7 @@ class Follower:
         rows: StateRows | None = None,
     ) -> None:
         """Without `repeated`, no stage is expected to run twice: local mode cannot lose an
-        executor. Without `rows`, Spark counts those of the state.
+        executor. Without `rows`, Spark counts the state's rows.
         """
         self._rows = rows
         self._repeated = repeated
@@ -225,7 +224,6 @@ class Follower:
         return progress._replace(operators=tuple(each.with_rows(total) for each, total in both))
 
     def _unseen(self) -> list[Event]:
-        """The events since the last call. Each has its own timestamp."""
         recent = self._recent()
         unseen = list[Any]()  # objects of the JVM
         for at in reversed(range(len(recent))):

@@ -72,7 +72,7 @@ class RejectedRecord(NamedTuple):
         return cls(**{**row, **told})
 
     def quarantined(self, topic: Topic, batch: Batch) -> Row:
-        """Its columns in ops.quarantine, without those of the batch."""
+        """Its columns in ops.quarantine, without the batch's."""
         return self._raw(topic) | {
             "kind": self.outcome.value,
             "reason": self._reason(topic.of_partition(self.partition), batch),
@@ -81,8 +81,8 @@ class RejectedRecord(NamedTuple):
         }
 
     def late(self, topic: Topic, batch: Batch, step: str) -> Row:
-        """Its columns in ops.late, without those of the batch. What the record has besides comes
-        from classify/capture.py and second_read.py; ops/schema.py declares the columns.
+        """Its columns in ops.late, without the batch's. What the record has besides comes from
+        classify/capture.py and second_read.py; ops/schema.py declares the columns.
 
         `step` is the kind of the step that dropped it.
         """

@@ -64,7 +64,7 @@ class Repeated:
             return True
 
     def _lost_executors(self) -> set[str]:
-        """The ids of lost executors. Spark keeps only the last hundred."""
+        """Spark keeps only the last hundred."""
         executors = self._context.statusStore().executorList(False)
         all_of_them = [executors.apply(at) for at in range(executors.size())]
         return {executor.id() for executor in all_of_them if not executor.isActive()}

@@ -37,8 +37,8 @@ from spark_jobs.spec.reader_options import tasks
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
 COLLECTED_BYTES = 32_000_000
-"""Raw bytes of a batch's rejected records that pass the driver. Executors store those of a batch
-that has more.
+"""Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'
+bytes.
 """
 
 
@@ -84,7 +84,6 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
 
 
 def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
-    """Number of a topic -> what was counted of it."""
     found: defaultdict[int, dict[str, int]] = defaultdict(dict)
     for name, count in counts.items():
         what, _, number = name.rpartition("_")

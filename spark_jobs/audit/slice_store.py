@@ -73,7 +73,6 @@ def _of_partition(partition: int, noted: list[Slice], start: int, end: int) -> I
 
 
 def _table(same: dict[str, str | int], slices: list[Slice]) -> pa.Table:
-    """The rows, all with the `same` values."""
     schema = SCHEMAS["slices"]
     columns = {name: [value] * len(slices) for name, value in same.items()} | {
         "partition": [each.partition for each in slices],

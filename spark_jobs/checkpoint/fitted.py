@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spark_jobs.storage.held import Held
 
 HEAD = 2
-"""Lines of an entry before those of topics: the version and the metadata."""
+"""Lines of an entry before its topics': the version and the metadata."""
 
 
 def fit(
@@ -54,7 +54,6 @@ def fit(
 
 
 def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
-    """What of an entry's lines is not of these topics, in words; empty if nothing is."""
     if len(lines) > len(topics):
         return f"{len(lines)} topics, and the spec {len(topics)}"
     of = (None if line == NO_OFFSETS else topic_of(line) for line in lines)
@@ -65,7 +64,6 @@ def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
 
 
 def _begins(topic: str | None, number: int, begins: Offsets) -> str:
-    """The text of `sources/<n>/0`; of no topic, what no topic goes by."""
     first = number * PARTITIONS
     own = {str(p - first): at for p, at in begins.items() if p // PARTITIONS == number}
     offsets = {} if topic is None else {topic: own}

@@ -174,6 +174,5 @@ def _files(folder: UPath) -> Iterator[UPath]:
 
 
 def _version(store: UPath, version: int) -> UPath:
-    """The file of a version: its snapshot if there is one, else its delta, which may not exist."""
     snapshots = sorted(store.glob(f"{version}_*.zip")) + sorted(store.glob(f"{version}.snapshot"))
     return snapshots[0] if snapshots else store / f"{version}.delta"

@@ -122,10 +122,7 @@ def _locked_file(path: UPath, run_id: str) -> Iterator[FileLock]:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Whether this process got the lock.
-
-    Tries for LOCK_WAIT_SECONDS: `holder` in another process has it for an instant.
-    """
+    """Tries for LOCK_WAIT_SECONDS: `holder` in another process has it for an instant."""
     until = time.monotonic() + LOCK_WAIT_SECONDS
     while True:
         try:

@@ -1,11 +1,11 @@
 """Reads Spark's checkpoint without Spark: which batches are committed, which offsets each covers,
 and its watermark.
 
-The files are those of OffsetSeqLog and CommitLog (org.apache.spark.sql.execution.streaming): a line
-with the format's version, then JSON. Spark writes `offsets/<N>` before batch N runs, and
-`commits/<N>` after its sink has committed. An entry of the offset log has a line for each topic,
-`-` of one that no batch has. `sources/<n>/0` has the offsets at which the first batch of the topic
-with this number started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
+The files are OffsetSeqLog's and CommitLog's (org.apache.spark.sql.execution.streaming): a line with
+the format's version, then JSON. Spark writes `offsets/<N>` before batch N runs, and `commits/<N>`
+after its sink has committed. An entry of the offset log has a line for each topic, `-` of one that
+no batch has. `sources/<n>/0` has the offsets at which the first batch of the topic with this number
+started; KafkaSourceInitialOffsetWriter puts a zero byte before its version line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 NO_OFFSETS = "-"
-"""The line of a source of which no batch has anything (OffsetSeqLog.SERIALIZED_VOID_OFFSET)."""
+"""The line of a source that no batch has (OffsetSeqLog.SERIALIZED_VOID_OFFSET)."""
 STORES = "spark.sql.shuffle.partitions"
 """The option in an entry of the offset log that says how many state stores a step has."""
 
@@ -72,8 +72,8 @@ class Checkpoint:
         return after
 
     def first_unplanned(self, batches: Iterable[int], damaged: Iterable[int] = ()) -> int | None:
-        """The first of these batches of which the offset log lacks the entry, or the one before it;
-        None if it has all. Entries of `damaged` do not count.
+        """The first of these batches whose entry the offset log lacks, or the one before it; None
+        if it has all. Entries of `damaged` do not count.
         """
         planned = {-1, *self.planned()} - {*damaged}
         return next((each for each in batches if not {each - 1, each} <= planned), None)
@@ -124,7 +124,7 @@ class Checkpoint:
 
     def partitions(self, batch_id: int) -> int | None:
         """How many state stores each stateful step has after the batch; None if its entry does not
-        say. Every batch has as many as the one before, unless it is that of a repartition.
+        say. Every batch has as many as the one before, unless it is a repartition's.
 
         Reads no other batch's file.
         """
@@ -152,7 +152,7 @@ class Checkpoint:
         return {int(operator): len(partitions) for operator, partitions in ids.items()}
 
     def readable(self) -> list[int]:
-        """Ids of the committed batches of which every state store still has a version, ascending;
+        """Ids of the committed batches that every state store still has a version of, ascending;
         empty if no step keeps state.
 
         Version N+1 of a store is the state after batch N: a file <N+1>_<id>.zip (RocksDB),
@@ -175,7 +175,6 @@ class Checkpoint:
         ]
 
     def _has_state(self, batch: int, stores: dict[int, set[int]]) -> bool:
-        """Whether the stores of a step, partition -> versions, have the state after the batch."""
         lacking = [partition for partition, kept in stores.items() if batch + 1 not in kept]
         if not lacking:
             return True
@@ -199,7 +198,7 @@ class Checkpoint:
             ) from None
 
     def begun(self) -> list[int]:
-        """The numbers of the topics of which Spark has noted where their first batch starts."""
+        """The numbers of the topics whose first batch's start Spark has noted."""
         return [n for n in _ids(self.folder / "sources") if self.initial_path(n).exists()]
 
     def initial_path(self, number: int) -> UPath:
@@ -240,7 +239,6 @@ def _offsets(line: str, number: int) -> Offsets:
 
 
 def _topics(offsets: Offsets) -> set[int]:
-    """The numbers of the topics of which there are offsets."""
     return {partition // PARTITIONS for partition in offsets}
 
 

@@ -80,7 +80,6 @@ def replaced(made_by: MadeBy, paths: Paths, owner: str) -> Before:
 
 
 def _newest(paths: Paths, owner: str) -> tuple[int, int]:
-    """The newest batch that is committed, and the newest in the table."""
     committed = max(Checkpoint(paths.checkpoint).committed(), default=-1)
     written = open_table(paths.table).transaction_version(owner) if is_table(paths.table) else None
     return committed, -1 if written is None else int(written)

@@ -65,7 +65,7 @@ class Clock(NamedTuple):
     topics: Mapping[str, datetime] = MappingProxyType({})
     """Of several topics: name -> the newest event time (Cursor.newest)."""
     silent: frozenset[str] = frozenset()
-    """Those of them that have given nothing for silent_after, and have nothing unread."""
+    """The topics that have given nothing for silent_after, and have nothing unread."""
 
 
 def due(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> NoDataBatch | None:
@@ -229,8 +229,5 @@ def remove(checkpoint: Checkpoint, confirm: Callable[[], None] = lambda: None) -
 
 
 def _remove_checksum(path: UPath) -> None:
-    """Remove Hadoop's checksum of an entry that is gone.
-
-    By it Hadoop would refuse the next entry of that name.
-    """
+    """By it Hadoop would refuse the next entry of that name."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)

@@ -1,11 +1,11 @@
 """The lease on an object store, which has no file locks: an object that is put if absent, with a
 fencing number and an expiry.
 
-The objects are `lease.<fence>` in the pipeline's checkpoint folder, and `staging.lease.<fence>`
-for the lease of that name. The process with the newest
-number holds the lease. Each number is put once, by the first process that asks, and its holder puts
-it over what it has put, every RENEW_SECONDS. It expires TTL_SECONDS after its last put by the
-store's own clock: the clocks of two machines are never compared.
+The objects are `lease.<fence>` in the pipeline's checkpoint folder, and `staging.lease.<fence>` for
+the lease of that name. The process with the newest number holds the lease. Each number is put once,
+by the first process that asks, and its holder puts it again, every RENEW_SECONDS. It expires
+TTL_SECONDS after its last put by the store's own clock: the clocks of two machines are never
+compared.
 
 A holder that was suspended for longer finds a newer number before it commits a batch, and gives up.
 If it is suspended between that check and the commit, the store refuses the commit: entries of the
@@ -127,7 +127,6 @@ class ObjectLease:
         return self._newest_holder()[1]
 
     def _claim(self) -> bool:
-        """Whether this process put the number first."""
         try:
             self._put()
         except FileExistsError:
@@ -135,9 +134,7 @@ class ObjectLease:
         return True
 
     def _put(self, *, released: bool = False) -> None:
-        """Put the object over what this process has put before. Raises FileExistsError if it is
-        another's, or gone.
-        """
+        """Raises FileExistsError if the object is another's, or gone."""
         text = json.dumps(self._content | {"released": released})
         mark = "" if released else self._content["token"]
         self._seen = put_over(self._object, self._seen, text, alone=False, mark=mark)
@@ -170,9 +167,8 @@ class ObjectLease:
             self._renewed_at = began
 
     def _newest_holder(self) -> tuple[int | None, str | None]:
-        """The newest number, and its holder; None as the second if it is free.
-
-        Looks again if that object was removed before it could be read.
+        """None as the second if the lease is free. Looks again if the object was removed before it
+        could be read.
         """
         while (newest := self._newest()) is not None:
             with suppress(FileNotFoundError):
@@ -191,7 +187,7 @@ class ObjectLease:
         )
 
     def _now(self) -> datetime:
-        """The time by the store's clock: that of an object which is put now."""
+        """By the store's clock: the time of an object which is put now."""
         probe = f"{self._prefix}now-{socket.gethostname()}-{os.getpid()}"
         obstore.put(self._store, probe, b"")
         now = obstore.head(self._store, probe)["last_modified"]

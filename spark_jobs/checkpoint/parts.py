@@ -1,4 +1,4 @@
-"""Parts: which files of a checkpoint are of which batches, by their paths below its folder."""
+"""Parts: which files of a checkpoint belong to which batches, by their paths below its folder."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ leaves a note that is there as it is."""
 
 
 def up_to(batch: int, path: str) -> bool:
-    """Whether a file is there at the end of the batch. So is its checksum, by that of an entry that
-    is not there Hadoop would refuse the next one.
+    """Whether a file is there at the end of the batch. So is its checksum: by one without its entry
+    Hadoop would refuse the next entry.
 
     >>> [up_to(4, path) for path in ("offsets/4", "commits/.5.crc", "state/0/1/5_id.zip")]
     [True, False, True]

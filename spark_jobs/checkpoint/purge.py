@@ -55,23 +55,17 @@ def purge(
 
 
 def _surplus(store: UPath, committed: list[int]) -> int:
-    """How many versions a store has that no committed batch needs.
-
-    Each step's first store has a version of every batch, so one stands for all. Others may be of a
-    time when there were more stores.
+    """Each step's first store has a version of every batch, so one stands for all. Others may be of
+    a time when there were more stores.
     """
     return len(versions(store) - {batch + 1 for batch in committed})
 
 
 def _number(store: UPath) -> int:
-    """Which of its step's stores it is."""
     return int(store.name)
 
 
 def _unique_ids(checkpoint: Checkpoint, batch: int) -> set[str]:
-    """The ids of the snapshots that count of a batch; empty where the checkpoint has none, or its
-    entry does not parse.
-    """
     try:
         commit = (checkpoint.folder / "commits" / str(batch)).read_text().splitlines()[1]
         ids = json.loads(commit).get("stateUniqueIds") or {}
@@ -109,7 +103,6 @@ def _is_stale(path: UPath, store: UPath, counted: dict[int, set[str]]) -> bool:
 
 
 def _oldest_needed(store: UPath, version: int) -> int:
-    """The newest snapshot that a version builds on; without one, every delta from the first."""
     snapshots = (int(path.stem) for path in store.glob("*.snapshot"))
     return max((number for number in snapshots if number <= version), default=0)
 

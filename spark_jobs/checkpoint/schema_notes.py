@@ -38,7 +38,6 @@ def elsewhere(checkpoint: UPath) -> bool:
 
 
 def _steps(checkpoint: UPath) -> list[list[UPath]]:
-    """The notes of each step, by their batch."""
     found: defaultdict[str, list[UPath]] = defaultdict(list)
     for note in checkpoint.glob("state/*/_metadata/v2/*"):
         if note.name.isdigit():
@@ -62,9 +61,7 @@ def _step(notes: list[UPath], checkpoint: UPath, confirm: Callable[[], None]) ->
 
 
 def _followed(text: str, checkpoint: UPath) -> str | None:
-    """The note with the paths of this checkpoint; None if it has them. One that is damaged stays
-    as it is: Spark says what is wrong with it.
-    """
+    """None if it has them. A damaged note stays as it is: Spark says what is wrong with it."""
     version, _, content = text.partition("\n")
     try:
         said = json.loads(content)
@@ -78,7 +75,6 @@ def _followed(text: str, checkpoint: UPath) -> str | None:
 
 
 def _move(store: dict[str, Any], checkpoint: UPath) -> bool:
-    """Whether a store's paths were changed."""
     was = store[PATHS]
     store[PATHS] = [_here(path, checkpoint) for path in was]
     return bool(was != store[PATHS])

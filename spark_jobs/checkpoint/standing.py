@@ -138,7 +138,6 @@ class Standing(NamedTuple):
             raise RecordsGone.unread_removed(loss=told, reset=_reset_remedy(paths))
 
     def _declaration(self, refused: list[FieldChange]) -> str:
-        """How a person declares that the changes leave the state right; empty if nobody can."""
         logic = [change.was for change in refused if change.field == "logic"]
         expressions = [sql for change in refused for sql in change.expressions]
         missing = [sql for sql in expressions if sql not in self.declared.expressions]
@@ -195,7 +194,7 @@ def standing(present: Present, paths: Paths) -> Standing:
 
 
 def _in_todays_form(of: Identity, now: MadeBy, declared: Declared) -> Identity:
-    """So that whoever compares digests has them in one form."""
+    """So that all who compare digests have them in one form."""
     if not declared.is_first_form(of.fingerprint):
         return of
     fields = of.fingerprint | {"logic": now.fingerprint.get("logic")}
@@ -203,7 +202,6 @@ def _in_todays_form(of: Identity, now: MadeBy, declared: Declared) -> Identity:
 
 
 def _beside(paths: Paths, refused: list[FieldChange]) -> str:
-    """How the table of before serves until the changed one is there."""
     if paths.is_archive or not all(change.field.startswith("topic.") for change in refused):
         return ""
     return f" or write the change as NEXT in spec.py and run `sluice rebuild {paths.pipeline}`;"

@@ -160,7 +160,6 @@ def doctor(
 
 
 def _checkup() -> None:
-    """Ends the command with the status of the first that is wrong."""
     from spark_jobs.install.checkup import checkup  # noqa: PLC0415 - as above
 
     with one_line_errors():
@@ -292,7 +291,6 @@ def _carry_out(intent: Intent, *, execute: bool) -> None:
 
 
 def _done(intent: Intent, *, execute: bool) -> bool:
-    """Show the intent, and do it if `execute`. Whether nothing of it is left to do."""
     for line in intent.lines:
         say(line)
     if intent.execute is None:

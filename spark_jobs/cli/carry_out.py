@@ -128,9 +128,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
 
 
 def _refuse_second(paths: Paths) -> None:
-    """Raise LeaseHeld while another repair of the pipeline is computed: the stage would, behind
-    the start of a JVM.
-    """
+    """Raise LeaseHeld: the stage would too, behind the start of a JVM."""
     if held := holder(paths.staging_lease):
         raise LeaseHeld.repair_computing(pipeline=paths.pipeline, holder=held)
 

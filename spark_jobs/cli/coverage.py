@@ -59,7 +59,7 @@ def coverage(
 ) -> None:
     """Show which days have all their records, and which wait for a repair. Writes nothing.
 
-    The days, or hours, are those of the pipeline's Ranges(every=...).
+    The pipeline's Ranges(every=...) gives the days, or hours.
     """
     from spark_jobs.repair.find.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
 
@@ -80,7 +80,6 @@ def coverage(
 
 
 def _earliest(spec: Pipeline, settings: Settings) -> Offsets | None:
-    """The first offsets that the source has; None if it does not answer."""
     try:
         return source_of(spec, settings).state().earliest
     except (KafkaUnreachable, KafkaRefused):
@@ -111,7 +110,6 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    """Neighbours with the same are one line. Each for which records wait is a line of its own."""
     return (each.state, each.repair_id, each.start if each.late or each.replayable else None)
 
 

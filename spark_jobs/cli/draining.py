@@ -53,7 +53,6 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
 
 
 def _planned(pipeline: str, settings: Settings, run_id: str, report: Path | None) -> Due | None:
-    """The drain, of which nothing is begun; None if there is nothing to do. Logs its plan."""
     found = plan.plan(live_spec(registry.load(pipeline), settings.root), settings)
     for line in found.lines:
         LOG.info("%s", line)

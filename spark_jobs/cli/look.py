@@ -205,14 +205,13 @@ def show(
 
 
 def _charts(table: views.Table, rows: views.Rows) -> Iterator[str]:
-    """Those of growth, in a terminal."""
     if table is views.Table.growth and rows.values and (width := terminal_width()):
         yield from chain.from_iterable(fold(line, width) for line in growth(rows))
         yield ""
 
 
 def _at_work(where: str, pipeline: str) -> Iterator[str]:
-    """A line for a run that has not ended: ops.runs has no row of it."""
+    """ops.runs has no row of a run that has not ended."""
     from spark_jobs.ops.at_work.read import at_work  # noqa: PLC0415 - pyarrow, which the help does not need
 
     for work in at_work(opened(where), pipeline, datetime.now(UTC)):
@@ -223,7 +222,6 @@ def _at_work(where: str, pipeline: str) -> Iterator[str]:
 
 
 def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
-    """The columns that the user names, each once. Raises BadParameter for an unknown column."""
     if given is None:
         return ()
     names = dict.fromkeys(filter(None, map(str.strip, given.split(","))))
@@ -242,9 +240,8 @@ def _chosen(table: views.Table, given: str | None) -> tuple[str, ...]:
 
 
 def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[str, ...]:
-    """The view's columns.
-
-    A table of one pipeline has its name in the title. json and csv have the exact time for `when`.
+    """A table of one pipeline has its name in the title. json and csv have the exact time for
+    `when`.
     """
     omitted = set[str]()
     if output is not Format.table:
@@ -255,9 +252,7 @@ def _usual(table: views.Table, pipeline: str | None, output: Format) -> tuple[st
 
 
 def _table(title: str, rows: views.Rows, where: str, *, chosen: bool) -> Iterator[str]:
-    """The title, the rows and the omitted columns, in lines that fit the terminal. Who finds no
-    rows sees in which root: it may be another than the runs'.
-    """
+    """Who finds no rows sees in which root: it may be another than the runs'."""
     width = terminal_width()
     layout = as_table(rows, width, datetime.now(UTC), chosen=chosen)
     left_out = ", ".join(layout.left_out)

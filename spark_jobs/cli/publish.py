@@ -52,7 +52,7 @@ def publish(
 ) -> None:
     """Show consumers the rows that passed their checks, and number what is new as an event.
 
-    Beside a DAG that publishes it does no harm: each event has one number, whoever tells it.
+    Beside a DAG that publishes it does no harm: both tell each event by one number.
     """
     with one_line_errors():
         _publish(pipeline, after, event)
@@ -80,7 +80,7 @@ def run(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None)
     repairs follow drains.
 
     Ends with the exit status of what failed: then nothing is published. Two at once: the second
-    ends with that of LEASE_HELD.
+    ends with the status LEASE_HELD.
     """
     from spark_jobs.cli.draining import drain_one, run_id_of  # noqa: PLC0415 - Kafka's client, which the help does not need
 

@@ -37,7 +37,6 @@ def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
 
 
 def _show(paths: Paths, manifest: Manifest) -> None:
-    """What Airflow's approval shows: the counts and up to 20 rows, with their values."""
     from spark_jobs.repair.exchange.sample import sample, sample_lines  # noqa: PLC0415 - as above
 
     say(

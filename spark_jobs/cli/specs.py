@@ -78,9 +78,9 @@ def validate(
 
     With --deep, with Spark: some seconds for each pipeline, and still without Kafka.
 
-    With --against, beside those of a commit, which the installed Sluice loads. No checkpoint is
-    looked at: what the commit has is taken for what runs. A pipeline that has accepted no record
-    yet survives every change.
+    With --against, beside a commit's specs, which the installed Sluice loads. No checkpoint is
+    looked at: the commit is taken for what runs. A pipeline that has accepted no record yet
+    survives every change.
     """
     with with_spark() if deep else one_line_errors():
         wrong = list[SluiceError]()
@@ -99,7 +99,6 @@ def validate(
 
 
 def _judge(name: str) -> None:
-    """Raises what is wrong with the spec of one pipeline, or with its NEXT."""
     from spark_jobs.decode.schemed.shape import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
 
     spec = registry.load(name)
@@ -124,7 +123,7 @@ def schema(pipeline: PipelineName) -> None:
     """Print the fields of a pipeline's topic as a JSON Schema, draft 2020-12; of each of several.
 
     What JSON Schema has no word for is under x-sluice: a column's name, its type, the form of a
-    time. Whoever edits the document can declare a topic by it:
+    time. The edited document can declare a topic:
     Topic(..., fields=from_json_schema(Path(__file__).with_name("orders.schema.json").read_text()))
     """
     from spark_jobs.spec.json_schema.writing import as_json_schema  # noqa: PLC0415 - no other command needs it
@@ -175,7 +174,6 @@ def _show(findings: Iterable[Finding]) -> None:
 
 
 def _short_history(spec: Pipeline) -> Iterator[str]:
-    """What `sluice maintain` takes from a check that compares with the weeks before."""
     days = history_days()
     asked = [str(check.kwargs.get("column")) for check in spec.state_checks]
     if days is not None and days < DAYS_OF_VOLUME and (of := SPANS.keys() & {*asked}):

@@ -147,7 +147,7 @@ def say_error(error: SluiceError) -> None:
 
 
 def terminal_width() -> int | None:
-    """The width of the terminal, or that of COLUMNS; None if the output is a pipe or a file."""
+    """The width of the terminal, or COLUMNS; None if the output is a pipe or a file."""
     given = os.environ.get("COLUMNS", "")
     return (
         shutil.get_terminal_size().columns

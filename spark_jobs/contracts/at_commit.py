@@ -113,7 +113,7 @@ def _git(
     variables: Mapping[str, str] | None = None,
     given: str | None = None,
 ) -> str:
-    """What git says; it runs no hook. `given` is its input."""
+    """Runs no hook. `given` is git's input."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", *words],

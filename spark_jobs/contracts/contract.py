@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.columns import Columns
 
 INSTALLED = "as installed"
-"""Spark's version: that of both sides. So no Spark need be installed where it is asked."""
+"""Spark's version: both sides have it. So no Spark need be installed where it is asked."""
 
 
 class Column(BaseModel):
@@ -59,7 +59,7 @@ class Contract(BaseModel):
     layout: dict[str, object] = {}
     """What else is said of its files. It may change."""
     whole_transactions: bool = False
-    """Whether consumers see those of the source whole."""
+    """Whether consumers see the source's transactions whole."""
     days: bool
     """Whether it has the asset with an event a day."""
 

@@ -38,7 +38,6 @@ def of_outputs(was: Contract, now: Contract) -> Iterator[Finding]:
 
 
 def _made(of: Contract) -> dict[str, object]:
-    """What its columns are made of, where only Spark can tell them."""
     of_columns = ("steps[", "topic.fields.")
     return {name: value for name, value in of.fingerprint.items() if name.startswith(of_columns)}
 
@@ -65,7 +64,6 @@ def _column(name: str, was: Column, now: Column) -> Iterator[Finding]:
 
 
 def _renamed(column: Column, new: Columns) -> str | None:
-    """The new column that has the values of this one."""
     same = (
         name
         for name, each in new.items()

@@ -51,7 +51,6 @@ def of_state(was: Contract, now: Contract, declared: Declared) -> Iterator[Findi
 
 
 def _way(change: FieldChange) -> str:
-    """What to do about a change that the next drain refuses."""
     if change.field == "topic.name":
         return ANOTHER_TOPIC
     old, where = "", ""

@@ -64,7 +64,6 @@ def layout(schema: Schema) -> Layout:
 
 
 def _part(node: Node) -> tuple[Node, bool]:
-    """The type without null, and whether it may be null."""
     if node.kind != "union":
         return node, False
     parts = [each for each in node.parts if each.kind != "null"]
@@ -88,7 +87,6 @@ class _Place(NamedTuple):
 
 
 def _columns(node: Node, path: Path) -> list[Column]:
-    """Of a record's fields, and those of records within."""
     places = expanded(_Place(path, node, optional=False).within(), _Place.within)
     return [Column(each.path, _kind(each.node), each.optional) for each in places]
 

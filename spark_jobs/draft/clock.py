@@ -91,7 +91,6 @@ def milliseconds(value: object, format_: str | None) -> float:
 
 
 def _read(of: Drafted) -> list[float]:
-    """The times among its values."""
     format_ = str(of.field.format) if of.field.format else None
     found = []
     for value in of.leaf.values:

@@ -62,7 +62,6 @@ def _text(value: bytes | None) -> str:
 
 
 def _rows(texts: Sequence[tuple[Sampled, str]], delimiter: str) -> list[Row]:
-    """Those of the usual number of cells, if that is more than one."""
     split = list[Row]()
     for each, text in texts:
         try:

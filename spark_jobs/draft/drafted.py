@@ -119,7 +119,6 @@ def _clock(
     stamps: Sequence[int | None],
     notes: dict[str, str],
 ) -> tuple[str, list[Drafted]]:
-    """The event time's name, and the fields with what it needs."""
     nothing = fields[0].leaf._replace(column=[])
     if envelope == "debezium":
         return CHANGED.name, [*fields, Drafted(OP, nothing), Drafted(CHANGED, nothing)]

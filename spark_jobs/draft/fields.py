@@ -84,7 +84,6 @@ def drafted(
 def _one(
     leaf: Leaf, of: Callable[[Leaf, float], Kind], clock_ms: float, name: str, part: Part
 ) -> Drafted | None:
-    """None if no field can read it."""
     if not readable(leaf.path):
         return None
     try:

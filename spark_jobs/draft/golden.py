@@ -61,7 +61,6 @@ def _bad(draft: Draft, root: str) -> list[Sampled]:
 
 
 def _good(draft: Draft, root: str) -> list[Sampled]:
-    """Of different keys; none is deleted, or from far ahead."""
     keys = draft.keys
     found, known = list[Sampled](), list[Any]()
     for each in filter(_is_short, draft.tried.good[:TRIED]):
@@ -89,14 +88,12 @@ def _is_short(record: Sampled) -> bool:
 
 
 def _as_written(record: Sampled) -> Sampled:
-    """As a case sends it: JSON is written anew."""
     parsed = _parsed(record.value)
     value = record.value if parsed is None else json.dumps(parsed).encode()
     return record._replace(partition=0, value=value, headers=())
 
 
 def _parsed(value: bytes | None) -> Any:
-    """The JSON object; None if it is none."""
     try:
         parsed = json.loads((value or b"").decode())
         json.dumps(parsed, allow_nan=False).encode()

@@ -41,7 +41,6 @@ def _has_row(change: Mapping[str, Any]) -> bool:
 
 
 def _object(value: object) -> Mapping[str, Any]:
-    """The value; an empty one in the place of any other."""
     return value if isinstance(value, dict) else {}
 
 

@@ -192,7 +192,6 @@ def _usual(
 
 
 def _of_digits(leaf: Leaf, clock_ms: float) -> Kind | None:
-    """Of texts that are an epoch, or a time in digits; None if they are not."""
     texts = leaf.values
     if all(map(_EPOCH.fullmatch, texts)):
         found = epoch(leaf.name, [float(each) for each in texts], clock_ms)
@@ -219,7 +218,6 @@ def _of_texts(values: Sequence[str]) -> Kind:
 
 
 def _of_elements(values: Sequence[list[Any]]) -> str:
-    """The type of all elements; empty where they are objects, lists, or of several types."""
     elements = [each for value in values for each in value if each is not None]
     counted = Counter(type(each) for each in elements)
     if not elements or len(counted) != 1 or not counted.keys() <= {str, int, float, bool}:

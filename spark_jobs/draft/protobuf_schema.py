@@ -82,7 +82,6 @@ def _places(message: Descriptor, path: Path, *, optional: bool) -> list[_Place]:
 
 
 def _columns(message: Descriptor) -> list[Column]:
-    """Of its fields, and those of messages within."""
     places = expanded(_places(message, (), optional=False), _Place.within)
     return [Column(each.path, _kind(each.field), each.optional) for each in places]
 
@@ -95,7 +94,6 @@ def _kind(field: F) -> Kind:
 
 
 def _value(field: F) -> str | None:
-    """The type of one value; None where JSON keeps it, or its digits are not known."""
     if field.message_type is None:
         return TYPES[field.type]
     name = field.message_type.full_name

@@ -76,7 +76,6 @@ def of_registered(ordered: Sequence[Sampled], root: str) -> Reading:
 
 
 def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, list[Layout]]:
-    """Of each schema, the newest record's first; and the format of that."""
     kept = Kept(root, REGISTRY).schemas() if root else {}
     newest = [
         (has, value)
@@ -97,7 +96,6 @@ def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, li
 
 
 def _message(newest: Sequence[tuple[Schema, bytes]], sampled: int) -> str:
-    """The newest record's."""
     try:
         found = protobuf_schema.message_of(*newest[0])
     except (ValueError, IndexError) as error:
@@ -129,7 +127,6 @@ def _refined(field: Field, leaf: Leaf, clock_ms: float) -> Drafted:
 
 
 def _ids(sample: Sequence[Sampled]) -> dict[str, bytes]:
-    """Each with its newest record, in the order of these."""
     found = dict[str, bytes]()
     for each in sample:
         if number := schema_id((value := each.value or b"")[:HEAD]):
@@ -139,6 +136,5 @@ def _ids(sample: Sequence[Sampled]) -> dict[str, bytes]:
 
 
 def _is_in_all(path: Path, layouts: Sequence[Layout]) -> bool:
-    """Whether a record of any of them has it."""
     rows = [each.row for each in layouts]
     return all(path in each and not each[path].optional for each in rows)

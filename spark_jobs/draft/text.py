@@ -56,7 +56,6 @@ def text(draft: Draft, records: int) -> str:
 
 
 def _quoted(value: object) -> str:
-    """As Python and ruff write it."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_quoted, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, str) and not ('"' in value and "'" not in value):

@@ -30,7 +30,7 @@ class Classification(BaseModel):
     newer.
     """
     facts: dict[str, dict[str, Any]] = {}
-    """Field of the topic -> those of FACTS that are not as usual."""
+    """Field of the topic -> the FACTS that are not as usual."""
     tombstones: Literal["malformed", "dropped"] = "malformed"
     topics: tuple[Classification, ...] = ()
     """Of several topics, each one's. One that is not here is newer."""

@@ -46,7 +46,6 @@ def with_expressions(spec: Pipeline, stored: Mapping[str, object]) -> Pipeline:
 
 
 def _texts(value: object) -> Texts | None:
-    """The expressions in the value of one field; None if there is none."""
     match value:
         case str():
             return {"": value} if value != "(absent)" else None
@@ -59,5 +58,4 @@ def _texts(value: object) -> Texts | None:
 
 
 def _rest(value: object) -> object:
-    """What the value has besides expressions."""
     return {**value, "gap_sql": ""} if isinstance(value, dict) else None

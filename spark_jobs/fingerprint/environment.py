@@ -1,8 +1,8 @@
 """Environment: what results depend on beside the spec, saved beside the checkpoint.
 
 These are the project's modules that logic.py imports, versions, and the settings that change
-results: Spark's, and those of its processes. A changed module is refused as a changed logic.py is.
-A changed version is recorded and the run logs it. A changed setting can only come from another
+results: Spark's, and its processes'. A changed module is refused as a changed logic.py is. A
+changed version is recorded and the run logs it. A changed setting can only come from another
 Sluice, and is refused.
 """
 
@@ -127,7 +127,6 @@ def _with_imports(fields: Fingerprint, imports: dict[str, str]) -> Fingerprint:
 
 
 def _combined(own: str, imports: dict[str, str]) -> str:
-    """One digest of logic.py and what it imports; logic.py's own if it imports nothing."""
     if not imports:
         return own
     text = json.dumps([own, sorted(imports.items())])

@@ -178,7 +178,6 @@ def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> lis
 
 
 def _detail(name: str, stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> str:
-    """What becomes of another number of stores: words that follow the one in use."""
     if name != "state.shuffle_partitions":
         return ""
     if not declared.keeps_state:
@@ -225,10 +224,8 @@ def idle_declarations(wanted: Fingerprint, declared: Declared) -> tuple[str, ...
 
 
 def _newer_minor(was: str, now: str) -> bool:
-    """Whether Spark has only been upgraded, within a major version.
-
-    Spark reads the checkpoints and state of older minor versions; older Sparks do not read newer
-    ones (its Structured Streaming guide, on recovering from changes).
+    """Spark reads state of older minor versions, not of newer ones (its Structured Streaming guide,
+    on recovering from changes).
     """
     before, after = (tuple(map(int, text.split(".")[:2])) for text in (was, now))
     return before[0] == after[0] and before < after

@@ -100,7 +100,6 @@ def _jars(settings: Settings) -> str:
 
 
 def _specs() -> tuple[list[Pipeline], SluiceError | None]:
-    """Those that load, and what is wrong with the first that does not."""
     found, wrong = list[Pipeline](), None
     try:
         for name in registry.names():

@@ -31,7 +31,7 @@ PARTS: Final = ("spark", "s3", "kafka", "build")
 PASSING: Final = ("kafka", "build")
 SUMS: Final = "jars.sha256"
 PACKAGE_LINE: Final = re.compile(r"(?:Collecting|Ignoring) ([^\s:]+)")
-"""pip's, of each requirement; it ignores those of other systems."""
+"""pip's, of each requirement; it ignores other systems' wheels."""
 JAR_LINE: Final = re.compile(r"\[INFO\] Copying (\S+\.jar) to ")
 """Maven's, of each jar."""
 
@@ -146,7 +146,6 @@ def _made_here(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _alone(folder: Path) -> dict[str, str]:
-    """Variables in which nothing of this process's environment is on the path."""
     [site] = folder.glob("lib/python3*/site-packages")
     ours = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
     ours.pop("SPARK_HOME", None)
@@ -180,7 +179,7 @@ def _run(
     variables: dict[str, str] | None = None,
     step: Step | None = None,
 ) -> list[str]:
-    """What the command said. Raises InstallFailed with the end of that, without progress."""
+    """Raises InstallFailed with the end of what the command said, without progress."""
     said = list[str]()
     try:
         with subprocess.Popen(

@@ -38,7 +38,7 @@ def maven() -> str:
 
 
 def java() -> str | None:
-    """That of JAVA_HOME, or of the path where that is not set; None if there is none."""
+    """JAVA_HOME's, or the path's where that is not set; None if there is none."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
 
@@ -58,7 +58,6 @@ def require_java() -> None:
 
 
 def _said(words: list[str]) -> str:
-    """All that the command says; empty where it cannot be started."""
     try:
         done = subprocess.run(
             words,

@@ -170,7 +170,6 @@ def secret_conf(settings: Settings) -> dict[str, str]:
 
 
 def _require_master(master: str) -> None:
-    """Raise ClusterUnreachable if no master of a standalone cluster accepts connections."""
     if not master.startswith("spark://"):
         return
     failures = []

@@ -23,7 +23,7 @@ OF_FEW_RECORDS: Final = {
 
 @contextmanager
 def for_records(spark: SparkSession, records: int) -> Iterator[None]:
-    """Within the block, batch queries are those of so many records: where they are few, with
+    """Within the block, batch queries have so many records: where they are few, with
     OF_FEW_RECORDS, but for what the installation or the spec has set.
     """
     given = spark.sparkContext._conf  # noqa: SLF001 - getConf() copies every entry by a call each

@@ -77,7 +77,6 @@ def interrupts() -> Iterator[list[int]]:
 
 
 def _request_stop(pid: int, driver: str) -> bool:
-    """Send SIGTERM to the driver's Python process. False if it has not started yet."""
     sent = False
     for process in tree(pid):
         with suppress(psutil.NoSuchProcess):

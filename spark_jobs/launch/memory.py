@@ -31,7 +31,7 @@ class _Form(NamedTuple):
     most: str
     used: str
     cached: str
-    """The line of memory.stat with what is given back to whoever needs it."""
+    """The line of memory.stat with what is given back to processes that need it."""
 
 
 _FORMS = {
@@ -74,7 +74,7 @@ def _left_in_groups(proc: Path, groups: Path) -> Iterator[int]:
 
 
 def _left(folder: Path, form: _Form) -> int | None:
-    """Bytes left in this group; None without a limit."""
+    """Bytes; None without a limit."""
     with suppress(OSError, ValueError):  # "max" is no number
         most = int((folder / form.most).read_text(encoding="ascii"))
         used = int((folder / form.used).read_text(encoding="ascii"))

@@ -41,9 +41,8 @@ def _watch(ancestors: tuple[int, ...]) -> None:
 
 
 def _ancestors(generations: int) -> tuple[int, ...]:
-    """The process ids of the parent and, of two generations, its parent.
-
-    The kernel gives another parent to a process whose parent died.
+    """Of two generations, the parent's parent too. The kernel gives another parent to a process
+    whose parent died.
     """
     parent = os.getppid()
     if generations == 1:

@@ -1,5 +1,5 @@
-"""Relay: what an application writes on stderr, for whoever started it, without the lines that say
-nothing: they were the last of commands that ended well.
+"""Relay: what an application writes on stderr, for its starter, without the lines that say nothing:
+they were the last of commands that ended well.
 """
 
 from __future__ import annotations

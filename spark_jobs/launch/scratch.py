@@ -135,7 +135,7 @@ def _sweep(home: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Whoever has its lock does it. What cannot be removed now keeps it, for the next."""
+    """With its lock. What cannot be removed now keeps it, for the next."""
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():
         _lock_of(folder).unlink(missing_ok=True)

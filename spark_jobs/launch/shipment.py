@@ -88,10 +88,6 @@ def code_archive() -> Path:
 
 
 def _reuse_or_write(folder: Path, name: str, files: list[tuple[str, bytes]]) -> Path:
-    """The archive of that name, written if needed.
-
-    Removes archives that no run has used for KEPT_SECONDS.
-    """
     archive = folder / name
     try:
         os.utime(archive)
@@ -136,7 +132,6 @@ def _module(name: str) -> ModuleType:
 
 
 def _write(archive: Path, files: list[tuple[str, bytes]]) -> None:
-    """Write the archive atomically. The same files give the same bytes."""
     with (
         replacing(archive, several=True) as partial,
         zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as output,

@@ -1,5 +1,5 @@
-"""Spark's side: the environment whose Python, spark-submit and packages a run starts with. It is
-that of SLUICE_SPARK_ENV, which `sluice install` makes; without it, this process's own.
+"""Spark's side: the environment whose Python, spark-submit and packages a run starts with.
+SLUICE_SPARK_ENV names it, and `sluice install` makes it; without it, this process's own.
 
 So Airflow's environment takes one light wheel and keeps its packages. Imports no pyspark.
 """
@@ -26,7 +26,7 @@ class SparkSide(NamedTuple):
     package: Path
     """The folder spark_jobs."""
     search: str
-    """The folders that go before those of PYTHONPATH, as it has them."""
+    """The folders that go before PYTHONPATH's, as it has them."""
     home: Path | None = None
     """The pyspark of another environment."""
 
@@ -40,7 +40,7 @@ class SparkSide(NamedTuple):
 
 
 def spark_side(spark_env: str) -> SparkSide:
-    """That of SLUICE_SPARK_ENV; empty for this process's own. Raises SettingInvalid where it is not
+    """SLUICE_SPARK_ENV's side; empty for this process's own. Raises SettingInvalid where it is not
     whole, has no Spark, or is of another version.
     """
     site = require_spark(spark_env)

@@ -130,9 +130,9 @@ def configuration(
 
     `records` is the number of records to read, 0 if unknown: it decides how the JVM compiles.
     Without `archived` the JVM does not use the class-data archive: it cannot write one while it
-    uses one. `pipeline` has the spec's options of Spark. They override those of the installation
-    and of Airflow's connection, which are in the settings, and those override SCHEDULED and
-    UNREAD.
+    uses one. `pipeline` has the spec's options of Spark. They override the options of the
+    installation and of Airflow's connection, which are in the settings, and those override
+    SCHEDULED and UNREAD.
     """
     require_spark(settings.spark_env)  # before jars, which a folder that is wrong has not either
     jars = sorted(settings.jars.glob("*.jar"))
@@ -166,7 +166,6 @@ def configuration(
 
 
 def _executors(settings: Settings, jars: list[Path], s3: list[Path], records: int) -> Options:
-    """Settings of the executors: class path, JVM options, Python and code."""
     kafka = settings.kafka_config.java_options()
     if settings.local:
         # On the class path, not in spark.jars: every executor of every run copies and fetches those
@@ -220,9 +219,7 @@ def object_store() -> dict[str, str]:
 
 
 def _java_options(settings: Settings, records: int, *, archived: bool) -> list[str]:
-    """Options of the driver's JVM.
-
-    Seconds below are processor seconds of a drain on two busy cores, one or two runs each;
+    """Seconds below are processor seconds of a drain on two busy cores, one or two runs each;
     bench/NOTES.md has them.
     """
     options = [

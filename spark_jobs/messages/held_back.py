@@ -1,5 +1,5 @@
-"""Held back: records that wait behind an open transaction: of Kafka, of which a read_committed
-consumer sees nothing until it ends, or of the source (publish_at). A producer that died holds a
+"""Held back: records that wait behind an open transaction: of Kafka, which hides them from a
+read_committed consumer until it ends, or of the source (publish_at). A producer that died holds a
 partition for up to transaction.timeout.ms, or longer; a connector, until it is there again.
 """
 

@@ -1,5 +1,5 @@
-"""Job: what an application of Spark is to do, as JSON. Whoever starts spark-submit, or asks a
-worker, gives it as the application's one argument; spark_jobs/main.py does it.
+"""Job: what an application of Spark is to do, as JSON. spark-submit, or a worker, gets it as the
+application's one argument; spark_jobs/main.py does it.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class NewKey(Part):
         return next(each for each in names if each not in taken and not is_own(each))
 
     def attributes(self, name: str) -> dict[str, Any] | None:
-        """Those of the field that declares it; None if none can."""
+        """Attributes of the field that declares it; None if none can."""
         path = paths.parsed(self.path)
         if not paths.readable(path):
             return None

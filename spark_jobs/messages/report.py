@@ -361,7 +361,7 @@ class Report(Part):
     def of_failure(
         cls, kind: Kind, pipeline: str, run_id: str, problem: SluiceError, started_at: datetime
     ) -> Report:
-        """Of a run that has ended now, and of which nothing else is known."""
+        """Of a run that has ended now, with nothing else known."""
         return cls(
             kind=kind,
             pipeline=pipeline,
@@ -429,7 +429,6 @@ def _with_outside(report: Report) -> Report:
 
 
 def _version(report: bytes | str) -> object:
-    """What the report says of its version; None if it is no JSON."""
     try:
         content = json.loads(report)
     except ValueError:

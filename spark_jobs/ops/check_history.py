@@ -63,7 +63,7 @@ def _name(row: Row) -> Name:
 
 
 def _bounds(pipeline: str) -> dict[Name, tuple[float | None, float | None]]:
-    """The bounds of the state checks. A spec that does not load has none to show."""
+    """A spec that does not load has none to show."""
     try:
         checks = state_checks_of(registry.load(pipeline))
     except SluiceError:

@@ -87,7 +87,7 @@ def runs(root: UPath, pipeline: str, limit: int, offset: int) -> Runs:
 def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[RunLine, ...]:
     """The runs of one DAG run of Airflow, newest first; a pipeline's two DAGs may have the same id.
 
-    A run's id is that of its DAG run and `-try<n>`, with a word between in the DAG of backfills.
+    A run's id is its DAG run's and `-try<n>`, with a word between in the DAG of backfills.
     """
     own = ops_tables.equals({"pipeline": pipeline})
     start = ops_tables.equals({"": f"{dag_run}-"}).removeprefix(" = ")
@@ -167,12 +167,10 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
 
 
 def _cut_off(report: Report | None, batches: Sequence[BatchLine]) -> bool:
-    """Whether the run has batches that its report does not know of."""
     return bool(batches) and not (report and report.batches)
 
 
 def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:
-    """The sums over the batches of a run; nothing where the pipeline has one topic."""
     counts, newest = dict[str, Counter[str]](), dict[str, int]()
     for account in filter(None, accounts):
         for name, each in json.loads(account).items():
@@ -193,7 +191,7 @@ def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:
 
 
 def _filtered(root: UPath, where: str) -> dict[str, int]:
-    """Run -> the records that conditions filtered, if any. ops.runs has no column of it."""
+    """ops.runs has no column of it."""
     rows = ops_tables.query(
         root,
         "batches",
@@ -221,7 +219,6 @@ def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
 
 
 def _steps(operators: pa.ChunkedArray) -> pa.Array:
-    """Lists of structs with the fields of StepUse, from those with all metrics."""
     lists = operators.combine_chunks()
     each = lists.values
     fields = [each.field(name) for name in STEP.values()]
@@ -231,9 +228,7 @@ def _steps(operators: pa.ChunkedArray) -> pa.Array:
 
 
 def _report(row: Row) -> tuple[Report | None, str | None]:
-    """The run's report; None if another version of Sluice wrote it in a form that this one does not
-    read, and why.
-    """
+    """None, and why, if another Sluice wrote it in a form that this one does not read."""
     try:
         return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}"), None
     except (ReportMissing, FormatNewer) as error:

@@ -65,9 +65,7 @@ def _for_late(name: str) -> tuple[NextStep, ...]:
 
 
 def _lacks_ranges(name: str) -> bool:
-    """Whether a repair and coverage of it are refused for that. Not of a spec that is wrong or
-    gone: those commands say so.
-    """
+    """Not of a spec that is wrong or gone: those commands say so."""
     try:
         return unranged(registry.load(name)) is not None
     except SluiceError:

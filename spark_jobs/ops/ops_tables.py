@@ -84,7 +84,7 @@ def replace_parts(
     held: Held,
 ) -> None:
     """What `replace` does, with parts that have all columns of ops/schema.py: of any number of
-    rows, of which some thousand are in memory. `parts` is called again if it must be tried again.
+    rows, some thousand in memory. `parts` is called again if it must be tried again.
     """
     rewrite.overwrite(
         delta.confirmed(made(root, table), held),
@@ -163,8 +163,8 @@ def equals(where: Mapping[str, str | int]) -> str:
 
 
 def among(column: str, values: Iterable[str]) -> str:
-    """The SQL condition for rows in which the column has one of these values, of which there is
-    one at least.
+    """The SQL condition for rows in which the column has one of these values; there is one at
+    least.
 
     >>> among("generation", ("g1", "g2"))
     "generation IN ('g1', 'g2')"

@@ -89,7 +89,7 @@ def rejected(
 
 
 def _others(root: UPath, table: Table, own: str, days: list[Row]) -> list[Row]:
-    """What each day has besides: a reason may quote a value, so that there may be any number."""
+    """A reason may quote a value, so that there may be any number."""
     told = Counter[int | None]()
     for row in days:
         told[row["day"]] += row["records"]

@@ -64,9 +64,9 @@ def put_merged(
 ) -> None:
     """Write what became of the records that a repair used, in place of what was written before.
 
-    Without those of which another repair of the generation has said it: both may have been computed
-    at one time, and neither changed a row. And without those that a later one has taken out of the
-    rows since.
+    Without records where another repair of the generation has said it: both may have been computed
+    at one time, and neither changed a row. And without records that a later one has taken out of
+    the rows since.
     """
     told = _settled_by_others(root, pipeline, repair_id, rows)
     if new := [row for row in rows if _record(row) not in told]:
@@ -83,9 +83,9 @@ def end(
     held: Held,
 ) -> None:
     """Write that these repairs, of one checkpoint's generations, are no longer in the table. The
-    records that they used wait again, and those of later repairs that needed no commit because of
-    theirs. Replayed records that they took out of the rows are in them again, and have their fates
-    back.
+    records that they used wait again, and the records of later repairs that needed no commit
+    because of theirs. Replayed records that they took out of the rows are in them again, and have
+    their fates back.
 
     What they found bad stays in quarantine, though the table may have it in its rows again: another
     repair may have left it out since, or an undo be taken back. In both it is counted twice, in

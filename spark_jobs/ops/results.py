@@ -49,7 +49,7 @@ class Results:
         self._lock = threading.Lock()
 
     def answer(self, asked: Asked, read: Callable[[], pa.Table]) -> pa.Table:
-        """The kept answer, or that of `read`, which is kept then."""
+        """The kept answer, or `read`'s, which is kept then."""
         with self._lock:
             if asked in self._answers:
                 self._answers.move_to_end(asked)

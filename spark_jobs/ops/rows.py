@@ -24,7 +24,6 @@ def arrow(rows: list[Row] | pa.Table, schema: pa.Schema, table: str) -> pa.Table
 
 
 def _surplus(rows: list[Row], fields: Iterable[pa.Field]) -> set[str]:
-    """Names in the rows that are not in `fields`, also within the structs of a list."""
     known = {field.name: field.type for field in fields}
     surplus = {name for row in rows for name in row.keys() - known.keys()}
     for name, kind in known.items():

@@ -37,7 +37,6 @@ HEADERS = pa.list_(pa.struct([("key", _STRING), ("value", pa.binary())]))
 
 
 def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Column]:
-    """Columns that are fields of the report, with the descriptions from there."""
     for name in names or tuple(model.model_fields):
         field = model.model_fields[name]
         counts = field.annotation in {int, int | None}

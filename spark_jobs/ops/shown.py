@@ -1,7 +1,7 @@
 """What the views show of the ops tables: the form of their JSON, and what the pages are made of.
 
-Times are UTC. Text of others (errors, reasons, samples) is as it was stored: whoever shows it makes
-it visible.
+Times are UTC. Text of others (errors, reasons, samples) is as it was stored: who shows it makes it
+visible.
 """
 
 from __future__ import annotations

@@ -53,7 +53,6 @@ def give_back(root: UPath, of_these: str, repair_ids: Iterable[str], held: Held)
 
 
 def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
-    """The rows of records from quarantine that are in the rows, and of those that are no more."""
     found = ops_tables.query(
         root, "merged", f"SELECT * FROM merged WHERE {where} AND {_SOURCES}"
     ).select(SCHEMAS["merged"].names)
@@ -73,7 +72,6 @@ _SOURCES: Final = ops_tables.among("source", ("quarantine", TAKEN_OUT))
 
 
 def _said(rows: pa.Table, source: str, by: str | None) -> pa.Table:
-    """The rows with this source, taken out by this repair."""
     for name, value in (("source", source), ("taken_out_by", by)):
         column = pa.array([value] * rows.num_rows, pa.string())
         at = rows.column_names.index(name)

@@ -68,10 +68,7 @@ LISTS = {"operators", "ranges"}
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Columns with the names of the ops table.
-
-    Quotes allow names that are SQL keywords, such as offset.
-    """
+    """Quotes allow names that are SQL keywords, such as offset."""
     return {name: f'"{name}"' for name in names}
 
 
@@ -270,7 +267,6 @@ def select(
 
 
 def _by_topic(batches: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Each row of ops.batches as one for each topic."""
     for row in batches:
         for name, of in json.loads(row[_WHOLE]).items():
             counts = {each: of.get(each, 0) for each in OF_A_TOPIC}

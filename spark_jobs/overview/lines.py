@@ -23,7 +23,7 @@ def lines(root: UPath, pipelines: Sequence[str], due: Mapping[str, Due]) -> list
     """These pipelines of one root, in no order. `due`: what Airflow knows of their DAGs. Whose file
     of an ops table is damaged is found by halves, and hides no other.
 
-    Raises OpsUnreadable for a table of which nothing can be read; RootRefused, RootUnreachable.
+    Raises OpsUnreadable for a table that cannot be read at all; RootRefused, RootUnreachable.
     """
     if not pipelines:
         return []
@@ -39,7 +39,7 @@ def lines(root: UPath, pipelines: Sequence[str], due: Mapping[str, Due]) -> list
 
 
 def unread(pipeline: str, due: Due | None, why: SluiceError | None = None) -> PipelineLine:
-    """One of which nothing is known, but what Airflow knows."""
+    """One known only by Airflow."""
     notes = Notes(problem=Problem.of(why) if why else None)
     return _line(Reading(pipeline, datetime.now(UTC), notes, due=due), known=False)
 

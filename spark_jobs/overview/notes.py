@@ -70,9 +70,6 @@ def _kept(root: str, name: str) -> Notes:
 
 
 def _seen(root: str, name: str) -> Seen:
-    """Name, time and size of what is directly in the folders of its spec, its checkpoints and each
-    of their places.
-    """
     above = str(checkpoints(root, name))
     found = _entries(above)
     places = [entry for entry in found if FOLDER.fullmatch(entry[0])]
@@ -81,7 +78,6 @@ def _seen(root: str, name: str) -> Seen:
 
 
 def _code(name: str) -> Seen:
-    """The same of the folder of its spec, and which that is."""
     folder = str(registry.logic_path(name).parent)
     return ((folder, 0, 0), *_entries(folder))
 

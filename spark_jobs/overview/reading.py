@@ -1,4 +1,4 @@
-"""Reading: all that is known of one pipeline, of which its troubles are told."""
+"""Reading: all that is known of one pipeline; its troubles come from it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Reading(NamedTuple):
     @property
     def late_since(self) -> datetime | None:
         """When the first of the drains began whose late records wait; of one that is not shown any
-        more, that of the oldest that is.
+        more, the oldest shown drain's.
         """
         own = [mark.started_at for mark in self.marks if mark.run_id in self.waits.late_of]
         older = {*self.waits.late_of} - {mark.run_id for mark in self.marks}

@@ -48,7 +48,6 @@ def strip(marks: Sequence[Mark]) -> Strip:
 
 
 def _title(mark: Mark) -> str:
-    """Of a link, and what a hover says."""
     words = WORDS.get(mark.verdict) or mark.problem or "failed"
     read = f", {mark.read:,} records" if mark.read else ""
     return f"{mark.started_at:%F %H:%M} {words}{read}"

@@ -125,7 +125,6 @@ def waits(root: UPath, notes: Mapping[str, Notes]) -> dict[str, Waits]:
 def _rejected(
     root: UPath, table: str, known: Mapping[str, Notes]
 ) -> dict[str, tuple[int, tuple[str, ...]]]:
-    """How many records no repair has used, and the runs that rejected them."""
     found = defaultdict[str, tuple[int, tuple[str, ...]]](lambda: (0, ()))
     if ops_tables.exists(root, table):
         done = (
@@ -165,7 +164,6 @@ def _written(root: UPath, known: Mapping[str, Notes]) -> dict[str, tuple[Any, ..
 
 
 def _staged(root: UPath, known: Mapping[str, Notes]) -> dict[str, list[datetime]]:
-    """When each change was staged that waits for an answer. A file of each says whether."""
     found = defaultdict[str, list[datetime]](list)
     if not ops_tables.exists(root, "repairs"):
         return found
@@ -188,12 +186,10 @@ def _staged(root: UPath, known: Mapping[str, Notes]) -> dict[str, list[datetime]
 
 
 def _those(table: str, pipelines: Iterable[str]) -> str:
-    """The SQL condition for files of these alone: a join reads the others too."""
     return ops_tables.among(f"{table}.pipeline", pipelines)
 
 
 def _joined(table: str, known: Mapping[str, Notes]) -> str:
-    """For FROM and WHERE: the rows of these checkpoints."""
     own = _values([each for _, each in _by_generation(known)], "generation")
     return (
         f"{table} JOIN {own} ON {table}.pipeline = own.pipeline "
@@ -208,13 +204,11 @@ def _by_generation(known: Mapping[str, Notes]) -> Iterator[tuple[str, str]]:
 
 
 def _values(rows: Iterable[str], *columns: str) -> str:
-    """For FROM: these rows, each of a pipeline and what else is named."""
     text = ", ".join(f"({each})" for each in rows)
     return f"(VALUES {text}) AS own(pipeline, {', '.join(columns)})"
 
 
 def _of(text: str) -> str:
-    """As SQL."""
     return ops_tables.equals({"": text}).removeprefix(" = ")
 
 
@@ -223,7 +217,7 @@ def _line(row: Row) -> RunLine:
 
 
 def _asked(root: UPath, table: str, sql: str, *others: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of an answer; times in UTC."""
+    """Times in UTC."""
     found = ops_tables.query(root, table, sql, *others)
     return zip(*map(_column, found.columns), strict=True)
 

@@ -232,7 +232,6 @@ def order(found: tuple[TroubleLine, ...], name: str) -> tuple[int, float, str]:
 
 
 def _soon(of: Reading, since: datetime | None) -> bool:
-    """Whether what is so since then may be over by itself."""
     return since is not None and of.now - since < max(SLACK, _working(of))
 
 

@@ -14,7 +14,7 @@ LASTING = {"d": 86_400, "h": 3_600, "min": 60}
 
 
 def number(value: float) -> str:
-    """A number of which nothing is known, without digits that say nothing.
+    """A number of unknown kind, without digits that say nothing.
 
     >>> number(0.05), number(2**30), number(3.0), number(1234.5678)
     ('0.05', '1,073,741,824', '3', '1,234.57')

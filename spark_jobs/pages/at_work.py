@@ -85,7 +85,6 @@ def _when(work: AtWork) -> str:
 
 
 def _limits(pipeline: str) -> list[str]:
-    """What may end it before."""
     try:
         spec = registry.load(pipeline)
     except SluiceError:

@@ -15,9 +15,9 @@ WIDTH = 900
 UNIT = 20
 """The height of a label."""
 THICK = 6 * UNIT
-"""That of all that flows."""
+"""Height of all that flows."""
 LEAST = 1.0
-"""That of a band that would be thinner: one record of a million is seen too."""
+"""Height of a band that would be thinner: one record of a million is seen too."""
 PAD = 4
 NODE, MARGIN = 10, 40
 
@@ -46,7 +46,7 @@ class Label(NamedTuple):
     high: int
     """Its height, in labels."""
     height: float
-    """That of its band; 0 without one."""
+    """Its band's height; 0 without one."""
     widened: bool
     """Whether the band is higher than its share."""
 
@@ -113,7 +113,6 @@ def _straight(x: float, to: float, y: float, height: float) -> str:
 
 
 def _bent(x: float, bend: float, y: float, to: float, height: float) -> str:
-    """From the node to the height of its label, then on to the right edge."""
     half = (x + bend) / 2
     return (
         f"M{x:g} {y:.2f}C{half:g} {y:.2f} {half:g} {to:.2f} {bend:g} {to:.2f}H{WIDTH}"

@@ -42,9 +42,7 @@ def figures(root: UPath, pipeline: str, limit: int, offset: int, charted: int = 
 
 
 def _late_share(pipeline: str) -> float | None:
-    """The most that its check allows; None where the spec does not load: the history is there all
-    the same.
-    """
+    """None where the spec does not load: the history is there all the same."""
     try:
         spec = registry.load(pipeline)
     except SluiceError:

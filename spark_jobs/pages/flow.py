@@ -88,7 +88,7 @@ class Stage(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """Stages, each of which begins with what the one before lets go on."""
+    """Stages: each begins with what the one before lets go on."""
 
     unit: str
     stages: tuple[Stage, ...]

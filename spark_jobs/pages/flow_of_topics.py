@@ -23,7 +23,7 @@ def flow_of_topic(topic: TopicLine) -> Flow:
 
 
 def topics_differ(found: RunPage) -> list[str]:
-    """The counts of which the topics' sum is another than the run's; nothing where a batch does not
+    """The counts whose sum over topics is another than the run's; nothing where a batch does not
     say it by topic, or another run has accounted for one.
     """
     told = [batch for batch in found.batches if batch.account.covered]

@@ -75,7 +75,6 @@ def growth(root: UPath, spec: Pipeline) -> Growth:
 
 
 def _generations(root: UPath, spec: Pipeline) -> tuple[str, ...]:
-    """Of the checkpoint's batches, its own last; () if there is none that can be read."""
     try:
         identity = read_identity(Paths(str(root), spec))
     except SluiceError:

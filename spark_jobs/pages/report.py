@@ -62,7 +62,6 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
 
 
 def _own(files: Iterable[Path]) -> Markup:
-    """Our own files and the library's, as far as they are there. No record is in them."""
     return Markup("\n").join(Markup(path.read_text()) for path in files if path.is_file())
 
 
@@ -72,7 +71,6 @@ def _digest(text: str) -> str:
 
 
 def _run(found: RunPage | None) -> RunPage | None:
-    """The run, with what its checks observed in metrics, and nothing of what they did in rows."""
     if found is None:
         return None
     return found.model_copy(update={"checks": tuple(map(_without_values, found.checks))})
@@ -86,7 +84,6 @@ def _without_values(check: CheckLine) -> CheckLine:
 
 
 def _covered(spec: Pipeline, paths: Paths) -> tuple[Coverage | None, str]:
-    """The coverage; or why there is none."""
     try:
         return coverage(spec, paths), ""
     except SluiceError as error:

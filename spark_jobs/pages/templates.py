@@ -99,7 +99,7 @@ def moment(seconds: float) -> datetime:
 
 
 def whole(text: str) -> str:
-    """An error's text, of which the end says what mends it."""
+    """An error's text: its end says what mends it."""
     return visible(text, 5 * MOST)
 
 

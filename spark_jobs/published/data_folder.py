@@ -60,7 +60,6 @@ def _leads_to(table: str) -> str:
 
 
 def _lead(link: Path, table: str) -> None:
-    """Make the link, or replace it if it leads elsewhere, in one step."""
     if link.is_symlink() and link.readlink() == Path(_leads_to(table)):
         return
     link.parent.mkdir(parents=True, exist_ok=True)

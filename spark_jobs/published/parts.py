@@ -26,7 +26,7 @@ class Part(NamedTuple):
     """And these later ones, which have no file with those between in common."""
     done: Replay
     repairs: bool
-    """Whether all of them are repairs, of which streams read nothing."""
+    """Whether all of them are repairs, which streams do not read."""
 
 
 def in_one(read: Read, since: int, ahead: Collection[int], version: int) -> Part:
@@ -60,7 +60,6 @@ def next_part(read: Read, since: int, ahead: Collection[int], version: int) -> P
 
 
 def _units(commits: dict[int, list[Action]], passing: set[int]) -> Iterator[list[int]]:
-    """The least that can be shown at once, one behind the other."""
     together: list[int] = []
     for version in commits:
         together.append(version)
@@ -70,13 +69,11 @@ def _units(commits: dict[int, list[Action]], passing: set[int]) -> Iterator[list
 
 
 def _appends(commits: Iterable[list[Action]]) -> bool:
-    """Whether they take no file out, and are not repairs alone: then a stream reads all of them."""
     made = [*commits]
     return not _sum(made).removed and not _repairs(made)
 
 
 def _repairs(commits: list[list[Action]]) -> bool:
-    """Whether all of these that have files are repairs, and there is one."""
     with_files = [each for each in commits if any(_files(each))]
     return bool(with_files) and all(history.REPAIR in _said(each) for each in with_files)
 
@@ -105,7 +102,6 @@ def _appends_apart(commits: dict[int, list[Action]]) -> list[int]:
 
 
 def _files(actions: list[Action]) -> Iterator[tuple[str, Action]]:
-    """The kind and the file of each add and remove, the adds first."""
     for kind in ("add", "remove"):
         yield from ((kind, action[kind]) for action in actions if kind in action)
 
@@ -135,13 +131,11 @@ def _passing(commits: dict[int, list[Action]]) -> set[int]:
 
 
 def _passed(actions: list[Action]) -> int:
-    """Up to which version all rows had passed that a repair replaces; -1 if nothing says it."""
     said = _said(actions).get(history.PASSED)
     return said if type(said) is int else -1
 
 
 def _said(actions: list[Action]) -> Action:
-    """What a commit says of itself; empty if it says nothing."""
     infos = (each["commitInfo"] for each in actions if "commitInfo" in each)
     return history.said_by(next(infos, {}))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def seen(files: Iterable[Action]) -> Iterator[Action]:
-    """Those of these adds or removes that consumers see, as the published table has them."""
+    """The adds or removes that consumers see, as the published table has them."""
     for file in files:
         parts = file.get("partitionValues") or {}
         if DELETED not in parts:

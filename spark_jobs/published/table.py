@@ -1,9 +1,9 @@
 """Published table: a second Delta table, of the rows that passed the checks and nothing else.
 
 It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
-task `publish` moves it from one judged version to the next, in few commits (parts.py), each of
-which says what it shows. So a move that was killed goes on from there, and one that is repeated, or
-made by two processes, changes nothing.
+task `publish` moves it from one judged version to the next, in few commits (parts.py); each says
+what it shows. So a move that was killed goes on from there, and one that is repeated, or made by
+two processes, changes nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ def target(paths: Paths, judged: int) -> Target:
 
 
 def _rearranged(log: Log, version: int) -> bool:
-    """Whether this commit only put rows into other files, which a RESTORE has not put back."""
     actions = log.commit(version)
     if not only_rearranges(actions) or not log.has(version, log.newest):
         return False
@@ -86,8 +85,8 @@ def behind(paths: Paths, judged: int) -> bool:
 
 
 def move(paths: Paths, judged: int, *, at_once: bool = False) -> bool:
-    """Show the rows of this version of the pipeline's table. False if it shows them already, or
-    those of a later version.
+    """Show the rows of this version of the pipeline's table. False if it shows them already, or a
+    later version's.
 
     `at_once`: in one commit, because the versions before it are nobody's to read.
 
@@ -144,7 +143,6 @@ def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
 
 
 def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
-    """What it has shown from then on, newest first."""
     own = Log.of(paths.published_table)
     for number in sorted(own.commits, reverse=True):
         if mark := _mark(own, number):
@@ -155,12 +153,10 @@ def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
 
 
 def _newest(own: Log) -> Shown | None:
-    """What the newest commit says that it shows; None without one, or if another writer made it."""
     return _mark(own, own.newest) if own.newest in own.commits else None
 
 
 def _mark(own: Log, number: int) -> Shown | None:
-    """What a commit says that it shows; None if another writer made it."""
     said = own.commit(number)[0].get("commitInfo", {}).get("userMetadata") or ""
     try:
         return Shown.model_validate_json(said)
@@ -177,7 +173,6 @@ def _goes_on(wanted: Target, shown: Shown, data: str) -> bool:
 
 
 def _continued(part: Part, shown: Shown) -> Content:
-    """What these commits behind the version that is shown have changed."""
     since = part.done
     added = [located(file, shown.data) for file in seen(since.added.values())]
     removed = [located(file, shown.data) for file in seen(since.removed.values())]
@@ -189,10 +184,7 @@ def _continued(part: Part, shown: Shown) -> Content:
 
 
 def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
-    """What makes the published table what it is to show, whatever it shows now.
-
-    Raises PublishedTableRefused.
-    """
+    """Whatever the published table shows now. Raises PublishedTableRefused."""
     try:
         whole = wanted.log.replay(wanted.version)
         now = own.replay(own.newest) if own.newest >= 0 else Replay()
@@ -215,7 +207,7 @@ def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
 
 
 def _checkpoint(path: UPath, before: Log) -> None:
-    """Write a checkpoint of the log if its last is too old, and remove what has expired."""
+    """Removes what has expired too."""
     if before.newest + 1 - max(before.checkpoints, default=0) >= CHECKPOINT_EVERY:
         published = open_table(path)
         published.create_checkpoint()

@@ -96,9 +96,8 @@ def refuse_pending(it: Rebuilding) -> None:
 
 
 def _spans(it: Rebuilding, days: Sequence[Span]) -> tuple[Span, ...]:
-    """The rows that records of these times touch, or copies of them. If none of them is good, the
-    first range that there can be: they are read all the same, and go to quarantine. Raises
-    RangeOpen.
+    """If none of the records is good, the first range that there can be: they are read all the
+    same. Raises RangeOpen.
     """
     spec, way = it.following, ranged(it.following)
     if not days:

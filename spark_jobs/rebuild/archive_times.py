@@ -93,9 +93,7 @@ def slices(it: Rebuilding, parts: Older) -> pa.Table:
 
 
 def _stretched(found: pa.Table, parts: Older) -> dict[str, list[int]]:
-    """Each slice up to the next one, so that they leave no offset of a part out: between two of
-    them the archive has no record.
-    """
+    """Slices leave no offset of a part out: between two the archive has no record."""
     of, first = (found[name].to_pylist() for name in ("partition", "first_offset"))
     same = [one == two for one, two in pairwise(of)]
     starts = [

@@ -55,7 +55,7 @@ class Back(NamedTuple):
 
 
 def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
-    """Look, and write nothing. `live` is the spec that drains, `former` that of the version before.
+    """Look, and write nothing. `live` is the spec that drains, `former` the version before's.
 
     Raises RebuildRefused, TopicRemade, and what the broker refuses: without it nobody knows what
     would be lost.

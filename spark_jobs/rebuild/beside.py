@@ -40,9 +40,9 @@ OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs"
 
 
 def beside_paths(paths: Paths, following: Pipeline) -> Paths:
-    """The paths of NEXT's place, as it is or would be. `paths` are those of what drains now.
+    """The paths of NEXT's place, as it is or would be. `paths` are the draining place's.
 
-    Whoever has rebuilt another NEXT is refused by its digest, not here.
+    A rebuild of another NEXT is refused by its digest, not here.
     """
     begun = read_begun(paths)
     place = begun.place if begun else _next_place(paths, following)
@@ -55,7 +55,7 @@ def _next_place(paths: Paths, following: Pipeline) -> Place:
 
 
 def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
-    """Let NEXT drain beside: `paths` are those of what drains now.
+    """Let NEXT drain beside: `paths` are the draining place's.
 
     Raises RebuildRefused if another has begun a rebuild since somebody looked.
     """
@@ -154,7 +154,6 @@ def discard(paths: Paths) -> Callable[[], None]:
 
 
 def _begun(paths: Paths) -> Begun | None:
-    """None for a note that is torn too."""
     return None if _is_torn(paths) else read_begun(paths)
 
 
@@ -186,14 +185,12 @@ def older_root(paths: Paths) -> UPath:
 
 
 def _unheld(paths: Paths) -> None:
-    """Raise RebuildRefused while it is drained."""
     for folder in (*_folders(paths), older_root(paths) / "checkpoints" / paths.pipeline):
         if held := holder(folder / "lease"):
             raise RebuildRefused.held(folder=folder, holder=held)
 
 
 def _rows(paths: Paths) -> str:
-    """The SQL condition for its rows in the ops tables; empty if it has none."""
     with suppress(CheckpointBroken, OSError, ValueError):  # then none is known
         if (begun := read_begun(paths)) and _folders(paths):
             known = Identity.read(paths.above / begun.folder / paths.identity.name)
@@ -203,7 +200,6 @@ def _rows(paths: Paths) -> str:
 
 
 def _folders(paths: Paths) -> tuple[UPath, ...]:
-    """All that a rebuild has under the root but its rows in the ops tables."""
     begun, fact = _begun(paths), read_live(paths)
     if begun is None or (fact is not None and begun.folder == fact.folder):  # it is switched to
         return ()

@@ -30,7 +30,6 @@ def merge_late(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
 
 
 def _repaired(it: Rebuilding) -> tuple[tuple[Report, ...], str]:
-    """The reports, and why late records that are left wait."""
     request = Request(kind="repair", who=it.who, note="rebuild", most_records=it.most_records)
     try:
         planned = plan_repair(it.following, it.settings, request)

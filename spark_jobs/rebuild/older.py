@@ -104,7 +104,6 @@ def read_to(paths: Paths) -> Offsets:
 
 
 def _begins(side: Paths) -> Offsets:
-    """Where NEXT's first batch began; nothing before it."""
     known = begun_identity(side)
     if known is None or not read_to(side):
         return {}

@@ -122,16 +122,12 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
 def _starting(
     topic: SourceState, spec: Pipeline, following: Pipeline, settings: Settings
 ) -> SourceState:
-    """The topic, as NEXT says that it begins."""
     if [each.starting for each in spec.topic.each] == [t.starting for t in following.topic.each]:
         return topic
     return topic._replace(starting=source_of(following, settings).state().starting)
 
 
 def _left_out(paths: Paths, known: Identity, topic: SourceState, following: Pipeline) -> Offsets:
-    """Partition -> the offset before which NEXT wants nothing: by Kafka, where that still has older
-    records, else by the archive.
-    """
     of, several = following.topic, len(following.topic.each) > 1
     found = {} if several or not of.starting else since(paths.root, of, known.topic_id)
     exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
@@ -214,14 +210,12 @@ def _lines(
 
 
 def _done(side: Paths, topic: SourceState) -> Offsets:
-    """The offsets up to which it has read."""
     return read_to(side) or topic.begins
 
 
 def _in_archive(
     paths: Paths, spec: Pipeline, following: Pipeline, topic: SourceState, lost: Lost
 ) -> list[str]:
-    """How many of the lost ones the topic's archive has, and why they are lost all the same."""
     has, broken = archived_or_why(paths.root, spec.topic, topic.id)
     if broken:
         return [f"  the topic's archive is not read: {broken.what} {broken.remedy}"]
@@ -233,7 +227,6 @@ def _in_archive(
 
 
 def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:
-    """The latest event time among the lost ones, if the index knows."""
     which = " OR ".join(f'("partition" = {p} AND first_offset <= {b})' for p, _, b in lost)
     [row] = ops_tables.query(
         paths.root,

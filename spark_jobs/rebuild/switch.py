@@ -51,7 +51,7 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
 def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Live:
     """Let the place drain again that the last switch replaced, with the rows that it has.
 
-    `spec` is the one that drains now, `former` that of the version before. Raises as `switch`.
+    `spec` is the one that drains now, `former` the version before's. Raises as `switch`.
     """
     live = Paths(root, spec)
     require_writable(live)

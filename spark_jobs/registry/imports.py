@@ -59,7 +59,6 @@ def imported_modules(module: str, path: Path, project: Project) -> Modules:
 
 
 def _targets(importer: str, file: Path, project: Project) -> Iterator[tuple[str, Path | None]]:
-    """Each module of the project that a file imports: its name, and its file or folder."""
     for wanted in _imports(importer, file):
         for name in filter(project.holds, _with_parents(wanted.module)):
             target = project.find(name)
@@ -73,7 +72,6 @@ def _targets(importer: str, file: Path, project: Project) -> Iterator[tuple[str,
 
 
 def _may_be_attribute(wanted: Import, project: Project) -> bool:
-    """Whether a name may be defined in the module that it is imported from."""
     if not wanted.attribute:
         return False
     module = wanted.module.rpartition(".")[0]
@@ -82,7 +80,6 @@ def _may_be_attribute(wanted: Import, project: Project) -> bool:
 
 
 def _is_empty(file: Path) -> bool:
-    """Whether it is a folder without `__init__.py`, or with one that has no code."""
     if file.name != "__init__.py":
         return file.is_dir()
     tree = without_docstrings(file)
@@ -90,7 +87,6 @@ def _is_empty(file: Path) -> bool:
 
 
 def _with_parents(name: str) -> list[str]:
-    """The module and the packages that Python imports before it, in Python's order."""
     parts = name.split(".")
     return [".".join(parts[: end + 1]) for end in range(len(parts))]
 
@@ -111,7 +107,6 @@ def _imports(module: str, file: Path) -> Iterator[Import]:
 
 
 def _base(module: str, file: Path, node: ast.ImportFrom) -> str:
-    """The full name of the module that a `from` names."""
     package = module if file.name == "__init__.py" else module.rpartition(".")[0]
     relative = "." * node.level + (node.module or "")
     try:
@@ -122,7 +117,6 @@ def _base(module: str, file: Path, node: ast.ImportFrom) -> str:
 
 
 def _statements(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Each import that runs, and whether its failure is handled."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, optional = waiting.pop()

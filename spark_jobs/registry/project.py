@@ -65,9 +65,7 @@ def _within(module: str, package: str) -> bool:
 
 
 def _places(top: str) -> list[Path]:
-    """The file of a module without a package, or the folders of a package; none if there is no
-    such module. Finds it as Python does, and does not import it.
-    """
+    """Empty if there is no such module. Finds it as Python does, and does not import it."""
     try:
         spec = find_spec(top)
     except (ImportError, ValueError):
@@ -80,7 +78,6 @@ def _places(top: str) -> list[Path]:
 
 
 def _file_of(places: list[Path]) -> Path | None:
-    """The file of a top module: itself, or its `__init__.py`."""
     for place in places:
         if place.is_file():
             return place

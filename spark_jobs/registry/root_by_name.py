@@ -1,4 +1,4 @@
-"""Root by name: a pipeline's, for whoever has its name alone, also where its spec does not load."""
+"""Root by name: a pipeline's, from its name alone, also where its spec does not load."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def root_name(pipeline: str) -> str:
 
 
 def by_root(pipelines: Iterable[str]) -> dict[str, list[str]]:
-    """The name of a root -> those of its pipelines."""
+    """The name of a root -> its pipelines' names."""
     found = dict[str, list[str]]()
     for pipeline in pipelines:
         found.setdefault(root_name(pipeline), []).append(pipeline)

@@ -48,7 +48,7 @@ class Scope(dict[str, Found]):
             self |= dict.fromkeys(self)
 
     def _take(self, node: ast.AST, *, sure: bool) -> None:
-        """Bind what one node binds; `sure` if no condition of the module decides."""
+        """`sure` if no condition of the module decides."""
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             self.defined.add(node.name)
             self[node.name] = self._defined(node) if sure or node.name not in self else None
@@ -108,7 +108,7 @@ def source(node: ast.AST) -> str:
 
 
 def _methods(cls: ast.ClassDef) -> dict[str, ast.FunctionDef | None]:
-    """Name in the class -> its method; None for what is decorated, assigned or conditional."""
+    """None for what is decorated, assigned or conditional."""
     own: dict[str, ast.FunctionDef | None] = {}
     for statement in cls.body:
         for node in _within(statement):
@@ -122,7 +122,6 @@ def _methods(cls: ast.ClassDef) -> dict[str, ast.FunctionDef | None]:
 
 
 def _within(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The statement and what is below it in the same scope, in the order of the text."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
@@ -132,7 +131,6 @@ def _within(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _bound(node: ast.AST) -> list[str]:
-    """The names that this one node binds or deletes; `*` for an import of all names."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             return [name]

@@ -71,9 +71,7 @@ def create_whole(path: UPath, text: str) -> None:
 
 
 def _is_refused(error: OSError) -> bool:
-    """Whether the store refused a conditional put. s3fs raises FileExistsError only for answers
-    that Amazon's S3 gives.
-    """
+    """s3fs raises FileExistsError only for answers that Amazon's S3 gives."""
     response: dict[str, dict[str, str]] = getattr(error.__cause__, "response", {})
     return isinstance(error, FileExistsError) or response.get("Error", {}).get("Code") in {
         "PreconditionFailed",

@@ -2,8 +2,8 @@
 
 `live.json` above the folders names the live place, and nothing else does. Each place that becomes
 live has a copy of it in its folder: by the copy with the highest number a lost live.json is found
-again. A change that has begun to make a place live counts as done: whoever takes the lease
-completes it first (journal/).
+again. A change that has begun to make a place live counts as done: the next lease holder completes
+it first (journal/).
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def first_table(pipeline: Pipeline) -> str:
 
 
 def place_of(above: UPath, version: int, table: str) -> Place:
-    """The place of a state version: the live one, or the one of a rebuild that is under way, or
-    that of a pipeline of one place.
+    """The place of a state version: the live one, or the one of a rebuild that is under way, or a
+    pipeline's only place.
 
     `above` is the folder of the pipeline's checkpoints, `table` its first table. Raises
     CheckpointBroken or FormatNewer.
@@ -96,8 +96,8 @@ def named_live(above: UPath) -> Content | None:
 
 
 def read(path: UPath) -> Content | None:
-    """The file's content, of which a state version is known; None without a file. Raises
-    CheckpointBroken or FormatNewer.
+    """The file's content, with a known state version; None without a file. Raises CheckpointBroken
+    or FormatNewer.
     """
     content = _content(path)
     if content is None:
@@ -135,9 +135,7 @@ def unused(above: UPath, tables: UPath, version: int, table: str) -> Place:
 
 
 def _coming(journal: UPath) -> Content | None:
-    """What a change that has begun makes live. A note that does not parse is told by who reads the
-    journal (journal/begun.py).
-    """
+    """A note that does not parse is told by who reads the journal (journal/begun.py)."""
     note = _parsed(_content(journal) or b"")
     facts = note.get("facts") if isinstance(note, dict) else None
     found = facts.get("live") if isinstance(facts, dict) else None
@@ -145,8 +143,8 @@ def _coming(journal: UPath) -> Content | None:
 
 
 def highest_copy(above: UPath) -> Content | None:
-    """The copy with the highest number; of two that have it, that of the later one: a change that
-    was given up may have left its own.
+    """The copy with the highest number; of two that have it, the later: a change that was given up
+    may have left its own.
     """
     try:
         folders = [each for each in above.iterdir() if FOLDER.fullmatch(each.name)]

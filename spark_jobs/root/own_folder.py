@@ -1,6 +1,6 @@
 """Own folder: a folder in the machine's temporary folder that one user alone may enter.
 
-Its name is known, and everybody may write to the temporary folder. So whoever made the folder first
+Its name is known, and everybody may write to the temporary folder. So the folder's first maker
 could read what is put there, or put a link in the place of a file.
 """
 

@@ -126,7 +126,6 @@ def refuse_for_cluster(root: str) -> None:
 
 
 def _linked(folder: Path) -> SparkPath:
-    """A link to the folder, in a folder of this user alone; made again if somebody removed it."""
     home, target = own_folder("state", "it could lead to other state"), str(folder.absolute())
     if not _AS_IT_IS.fullmatch(str(home)):
         raise SettingInvalid.temporary_state_unreadable(home=home)

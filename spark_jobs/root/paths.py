@@ -1,7 +1,7 @@
 """The paths under the root. No other module knows them; docs/architecture.md explains them.
 
 <root>/tables/<pipeline>                          the output table of the first place
-<root>/tables/<pipeline>.v<N>                     that of a later one: behind a rebuild or a reset
+<root>/tables/<pipeline>.v<N>                     a later place's: behind a rebuild or a reset
 <root>/published/<pipeline>                       its judged rows, for consumers
 <root>/archive/<topic>                            the records of a topic with an archive
 <root>/checkpoints/<pipeline>/lease               held by the one process that may write
@@ -104,7 +104,7 @@ class Paths:
         return self.version / spark_folder(self.identity)
 
     def place_now(self) -> Place:
-        """That of the state version: another one than `place` behind a switch or a reset."""
+        """The state version's place: another than `place` behind a switch or a reset."""
         return place_of(self.above, self.state_version, self._first)
 
     def unused(self) -> Place:
@@ -150,7 +150,7 @@ def local_report_path(root: str, pipeline: str, run_id: str) -> Path:
     machine's temporary folder, in a folder of this user alone.
 
     There each root has its own folder: two installations on one worker may use the same pipeline
-    and run id. Raises SettingInvalid if another user may enter that of this user.
+    and run id. Raises SettingInvalid if another user may enter this user's.
     """
     if is_remote(root):
         digest = hashlib.sha256(root.encode()).hexdigest()[:12]

@@ -169,7 +169,6 @@ def translate_store_error(
 
 
 def _meaning(text: str, table: Mapping[str, tuple[str, ...]]) -> str | None:
-    """The first meaning that has a pattern in the text."""
     return next(
         (
             meaning
@@ -181,7 +180,6 @@ def _meaning(text: str, table: Mapping[str, tuple[str, ...]]) -> str | None:
 
 
 def _of_the_store(text: str) -> Iterator[str]:
-    """The lines of the store's clients, out of all that Spark and Python print with an error."""
     of_store = False
     for line in _NOT_SAID.sub("", text).splitlines():
         of_store = bool(_CLIENTS.search(line)) or (of_store and _MORE in line)

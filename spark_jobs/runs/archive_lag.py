@@ -49,5 +49,4 @@ def lag_lines(topic: SourceState, done: Offsets) -> tuple[str, ...]:
 
 
 def _from(topic: SourceState, done: Offsets) -> Offsets:
-    """Where each partition is read on; one that no batch has read, at its beginning."""
     return {p: done.get(p, topic.earliest.get(p, 0)) for p in topic.latest}

@@ -89,7 +89,6 @@ def _record_killed(paths: Paths) -> None:
 
 
 def _read(paths: Paths) -> Begun | None:
-    """The note; None without one, or if it says nothing."""
     try:
         return Begun.read(paths.running) if paths.running.exists() else None
     except (ValueError, SluiceError) as error:  # damaged, or a newer Sluice's

@@ -77,12 +77,8 @@ def drain(
 def _run(
     spec: Pipeline, settings: Settings, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
-    """Run until nothing is left to do or a stop is requested.
-
-    Returns the problem of the run, if it has one.
-
-    Before the first account, a stop raises Stopped. After it, the run ends between two batches and
-    still evaluates its checks. A stop requested during the checks has no effect.
+    """Before the first account a stop raises Stopped. After it, the run ends between two batches
+    and still evaluates its checks.
     """
     paths = Paths(settings.root, spec)
     state_url(paths.checkpoint)  # raises now what would stop the reading of state behind a commit
@@ -149,8 +145,8 @@ def _run(
 
 
 def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Identity:
-    """The identity, with the digest of the checks. Other ones than the last run's are looked at
-    before a record is read: a misspelt one would be found when its rows are in the table.
+    """Other checks than the last run's are looked at before a record is read: a misspelt one would
+    be found too late.
     """
     declared = (*spec.output_checks, *spec.state_checks)
     digest = expectations.checks_digest(declared)
@@ -164,10 +160,6 @@ def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Iden
 def _read_and_check(
     run: Run, found: Preflight, warming: Thread, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
-    """Read up to the topic's end or a limit, account for the batches, evaluate the checks.
-
-    Returns the problem of the run, if any.
-    """
     name, earlier = run.spec.name, found.earlier(run.spec)
     refuse_half_made(run, earlier, other_code=found.other_code)
     if earlier.steps != run.spec.steps:
@@ -223,7 +215,6 @@ def _read_and_check(
 
 
 def _say_rejected(run: Run, outcome: RunOutcome) -> None:
-    """Of the first run of a checkpoint, and of one that was judged for what it rejected."""
     drained = outcome.drained
     judged = {check.column for check in outcome.checks if check.outcome == "failed"}
     if 0 not in drained.batches and not judged & REJECTIONS:
@@ -241,10 +232,8 @@ def _say_rejected(run: Run, outcome: RunOutcome) -> None:
 def _until_failure(
     run: Run, audit: Audit, recovered: tuple[int, ...], limits: RunLimits, topic: SourceState
 ) -> Drained:
-    """What a run that failed in its query had committed and accounted for before.
-
-    It has no version of the table, so that `sluice accept` does not take it for a run that checked
-    one.
+    """It has no version of the table, so that `sluice accept` does not take it for a run that
+    checked one.
     """
     with suppress(Exception):  # what failed the query is told first
         done = drained(run, audit, recovered, limits, topic)

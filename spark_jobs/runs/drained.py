@@ -50,9 +50,6 @@ def drained(
 
 
 def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
-    """The watermark at which the last open window closes; None if no window is open, or its end is
-    not known.
-    """
     windows = [step.grouping_window for step in spec.steps if step.grouping_window]
     newest = audit.cursor.last_event_time
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None

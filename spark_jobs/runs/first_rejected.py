@@ -1,5 +1,5 @@
 """First rejected: what was wrong with the records that a run could not use, in words, beside the
-run's own log: whoever has just written a spec need not look for it.
+run's own log: a new spec's writer need not look for it.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def first_rejected(
     *,
     shown: bool,
 ) -> tuple[str, ...]:
-    """Lines about the quarantined records of a run's batches, of which `account` is the sum: how
-    many for which reason, and the first of them, decoded as far as it goes. Of its values only what
-    they are, unless bytes of records may be `shown`.
+    """Lines about the quarantined records of a run's batches, whose sum is `account`: how many for
+    which reason, and the first of them, decoded as far as it goes. Of its values only what they
+    are, unless bytes of records may be `shown`.
     """
     if not account.malformed + account.premature:
         return ()

@@ -24,15 +24,15 @@ LOG = logging.getLogger(__name__)
 MOST: Final = 50
 """Keys that are told of a pipeline: of records whose keys are data there is no end."""
 MOST_LINES: Final = 10
-"""Keys of which a plan has a line: it has them as long as no field names them."""
+"""Keys with a line in a plan: it has them as long as no field names them."""
 
 
 def tell(
     spec: Pipeline, paths_: Paths, found: Iterable[Seen], held: Held | None
 ) -> tuple[NewKey, ...]:
-    """Log those that nobody was told of, and note them, under the lease that this run holds.
+    """Log keys that nobody was told of, and note them, under the lease that this run holds.
 
-    Unless values of records may be shown, a key that may be one is counted and not named. Those of
+    Unless values of records may be shown, a key that may be one is counted and not named. Keys of
     few records wait for a run with more.
     """
     stored = read_new_keys(paths_.new_keys)
@@ -108,7 +108,6 @@ def _may_be_told(key: NewKey) -> bool:
 
 
 def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:
-    """Without those that a field names by now, and those that may not be told."""
     names = names_of(topic)
     kept = tuple(key for key in known.keys if not is_named(names, paths.parsed(key.path)))
     more = known.more and len(kept) == len(known.keys)

@@ -43,8 +43,8 @@ from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.object_store import require_writable
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
-"""Records may wait all the same, which Kafka gives to none yet: those of an open transaction, and
-those behind its first.
+"""Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all
+behind its first.
 """
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
@@ -65,8 +65,8 @@ class Plan(BaseModel):
     new_offsets: int
     reasons: tuple[str, ...]
     to_publish: int | None = None
-    """The table version that passed the checks, and of which consumers were not told or which the
-    published table does not show; None if there is none.
+    """The table version that passed the checks, which consumers were not told or the published
+    table does not show; None if there is none.
     """
     lines: tuple[str, ...]
 
@@ -131,7 +131,6 @@ def _completes(spec: Pipeline, begun: str) -> Plan:
 
 
 def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, ...]:
-    """Reasons to run: new offsets, and work that an earlier run has left."""
     reasons = [f"{new_offsets} new offsets to read"] if new_offsets else []
     planned, committed, judged = (
         found.checkpoint.planned(),
@@ -153,7 +152,6 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
 
 
 def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
-    """Of rows that no batch has written: a person's, or those that an undo gave back."""
     judged, path = found.cursor.judged_table_version, found.target.table
     newest = Log.of(path).newest
     if paths.is_archive or judged is None or newest <= judged:
@@ -176,7 +174,6 @@ def _clock(
 
 
 def _due(spec: Pipeline, found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
-    """The reason for a no-data batch without new offsets: state whose time has come."""
     due = no_data_batch.due(spec, found.checkpoint, clock)
     return (f"a batch without data: {due.reason}",) if due else ()
 
@@ -212,7 +209,6 @@ def _lines(
 
 
 def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    """Whose decoder each topic's records get."""
     jar, limits = files_jar(settings).is_file(), unheld(spec)
     for topic in spec.topic.each:
         why = why_python(topic, limits) or ("" if jar else NO_JAR)
@@ -220,7 +216,6 @@ def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
 
 
 def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Offsets) -> Iterator[str]:
-    """A line for each of several topics: what it brings, and how far it is behind the first."""
     if len(spec.topic.each) == 1:
         return
     first = max(clock.topics.values(), default=clock.now)

@@ -116,10 +116,7 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
 
 
 def _slow_clock(topic: SourceState, now: datetime) -> tuple[str, ...]:
-    """That this machine's clock is behind the broker's, where the topic shows the broker's.
-
-    One that is ahead shows nowhere: nobody knows how old the newest record is.
-    """
+    """A clock that is ahead shows nowhere: nobody knows how old the newest record is."""
     if topic.appended is None or topic.appended <= now + CLOCKS_DIFFER:
         return ()
     return (

@@ -72,7 +72,7 @@ class Query:
         self.query_run_id = ""
         """Spark's runId of the last query; empty if none was needed."""
         self.new_keys: tuple[NewKey, ...] = ()
-        """Keys of the records that no field names, and of which nobody was told before."""
+        """Keys of the records that no field names, and nobody was told of."""
         self._notes: SliceNotes | None = None
         self._looked = looks(run.spec) and ends_early(run.spark)
         """Whether a query ends where somebody has looked for ids of schemas."""
@@ -111,9 +111,6 @@ class Query:
             self._limits.record_early_stop()
 
     def _waiting(self, ends: Offsets | None = None) -> bool:
-        """Whether there are offsets to read, up to the run's ends or these, or a batch is planned
-        and not committed.
-        """
         committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
         if not committed or planned[-1] != committed[-1]:
             return True
@@ -151,9 +148,7 @@ class Query:
         return silent_topics(run.spec, run.source, run.source.state(), self._done(), now)
 
     def _consume(self, until: Offsets | None = None) -> None:
-        """Run a query to its end, or to these offsets. One that fails on single records runs again
-        without them.
-        """
+        """A query that fails on single records runs again without them."""
         if until is None and (self._looked or self._run.spec.publish_at == "transaction"):
             until = self._latest
         while (failed := self._failure_of_query(until)) is not None and not self._limits.asked:
@@ -167,7 +162,6 @@ class Query:
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
     def _failure_of_query(self, until: Offsets | None) -> StreamingQueryException | None:
-        """Run one query to its end; its error, if it failed because of a value."""
         rows, state_rows = self._rows(until), self._state_rows()
         self._claim_table(rows)
         query = writer.start(
@@ -209,16 +203,11 @@ class Query:
         return failed
 
     def _unsure_of(self, error: Exception) -> tuple[str, str] | None:
-        """Partition and offset of the record of which the JVM's decoder is not sure; None if that
-        is not the error.
-        """
         found = UNSURE.search(str(error)) if self._in_jvm else None
         return found and (self._run.spec.topic.shown(int(found[1])), found[2])
 
     def _state_rows(self) -> StateRows | None:
-        """What counts the rows of the next query's state; None: Spark does. In local mode no task
-        is counted twice.
-        """
+        """None: Spark counts them. In local mode no task is counted twice."""
         run, checkpoint = self._run, self._run.checkpoint
         first = not checkpoint.committed() and not checkpoint.planned()
         ours = first and run.settings.local and adds_up(run.spec)
@@ -226,10 +215,8 @@ class Query:
         return StateRows() if ours else None
 
     def _account_before(self, problem: SluiceError, follower: Follower) -> None:
-        """Account for the batches that were committed before the query failed.
-
-        Only if the pipeline must be corrected: then the next run may be far away. A retry, which
-        comes soon, accounts for them itself, and here what failed it may fail the account too.
+        """Only if the pipeline must be corrected: a retry comes soon, and accounts for the batches
+        itself.
         """
         if problem.retry:
             return
@@ -240,9 +227,6 @@ class Query:
                 self._keep_up(follower, ended=False)
 
     def _rows(self, until: Offsets | None) -> DataFrame:
-        """The rows of the next query. Passes what the query tells of itself to the audit: by its
-        capture policy, its timers and its notes.
-        """
         run, capture = self._run, self._capture_policy()
         keys = None if run.spec.is_archive else KeyNotes(run.spark)
         notes = self._notes = SliceNotes(run.spark, self._slice_policy(capture), keys)

@@ -2,8 +2,8 @@
 
 Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2), in a folder of its own
 (checkpoint/branch.py). Sluice reads the state before and after, and lets the folder count only if
-both are the same: by one write, that of identity.json. One that ends before is taken back, since
-whoever takes the lease next has no Spark.
+both are the same: by one write, identity.json's. One that ends before is taken back, since the next
+holder of the lease has no Spark.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
 
 
 def move_state(facts: Repartition, scene: Scene) -> None:
-    """Let Spark write the batch into its folder, and hold its state against that of the batch
+    """Let Spark write the batch into its folder, and hold its state against the state of the batch
     before.
     """
     from spark_jobs.state.contents import contents  # noqa: PLC0415 - a drain needs only what is below

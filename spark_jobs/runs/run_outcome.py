@@ -74,7 +74,7 @@ class RunOutcome:
     _lap_began: float = field(default_factory=time.monotonic)
 
     def lap(self, phase: Phase) -> None:
-        """Record the seconds since the last lap as those of this phase."""
+        """Record the seconds since the last lap as this phase's."""
         PULSE.beat()
         now = time.monotonic()
         self.took(phase, now - self._lap_began)
@@ -132,5 +132,5 @@ class RunOutcome:
 
 
 def _by_name(offsets: Offsets) -> dict[str, int]:
-    """With text as keys, which JSON requires."""
+    """JSON requires text as keys."""
     return {str(partition): offset for partition, offset in offsets.items()}

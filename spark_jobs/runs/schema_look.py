@@ -103,7 +103,6 @@ def look(
 
 
 def _registries(spec: Pipeline, parts: Parts) -> Iterator[tuple[Parts, str, Any]]:
-    """Of each topic that has new records: their offsets, and what `registries` says of it."""
     for number, topic in enumerate(spec.topic.each):
         own = {p: ranges for p, ranges in parts.items() if p // PARTITIONS == number}
         yield from ((own, part, format_) for part, format_ in registries(topic) if own)
@@ -122,7 +121,7 @@ def _hold(spec: Pipeline, kept: Kept, ids: list[str], settings: Settings) -> Non
 
 
 def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
-    """Ask once more for the ids that the registry lacked, and for those of quarantined records for
+    """Ask once more for the ids that the registry lacked, and for ids of quarantined records for
     which no run asked: a replay brings in records whose schema was registered after them. What the
     registry does not answer stays missing, with a warning.
     """
@@ -138,7 +137,6 @@ def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
 
 
 def _unasked(root: UPath, pipeline: str, known: Container[str]) -> list[str]:
-    """The ids of quarantined records for which nobody has asked, the most frequent first."""
     counted = ops_tables.stream(
         root,
         "quarantine",
@@ -157,7 +155,6 @@ def _parts(topic: SourceState, done: Offsets) -> Parts:
 
 
 def _ids(records: DataFrame, part: str, *, in_header: bool) -> list[Found]:
-    """The ids with their records, the most frequent first."""
     from pyspark.sql import functions as F  # noqa: PLC0415 - commands without Spark import the room
 
     place = F.struct("kafka.partition", "kafka.offset").alias("place")

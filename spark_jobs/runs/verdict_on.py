@@ -56,7 +56,6 @@ def verdict_on(
 
 
 def _judged_well(paths: Paths, known: Identity, version: int) -> int:
-    """The newest version, up to this one, with which a run ended that found its rows good."""
     rows = ops_tables.query(
         paths.root,
         "runs",
@@ -75,7 +74,6 @@ def _judged_well(paths: Paths, known: Identity, version: int) -> int:
 
 
 def _accepted(paths: Paths, known: Identity, version: int) -> int:
-    """The newest version, up to this one, that a person accepted."""
     rows = ops_tables.query(
         paths.root,
         "checks",

@@ -198,7 +198,7 @@ class Settings(NamedTuple):
 
     @classmethod
     def of(cls, spec: Pipeline) -> Settings:
-        """Those of a pipeline: its topic's cluster, its root. Raises as from_environment."""
+        """A pipeline's settings: its topic's cluster, its root. Raises as from_environment."""
         return cls.from_environment(cluster=spec.topic.cluster, root=spec.root)
 
     @classmethod
@@ -215,8 +215,8 @@ class Settings(NamedTuple):
         Its brokers override SLUICE_KAFKA. Of a cluster or a root with a name the variables are its
         own. Without names they are the installation's; in a process that a run starts, the run's.
 
-        Whoever `reads` no topic need declare no brokers, and whose root is None no root: it gets
-        ones that nobody can read or write.
+        Who `reads` no topic need declare no brokers, and whose root is None no root: it gets ones
+        that nobody can read or write.
 
         Raises SettingInvalid, which names the variable that is missing or malformed; or
         KafkaConfigInvalid.
@@ -343,7 +343,7 @@ def log_format() -> Literal["text", "json"]:
 
 
 def spark_env() -> Path:
-    """The environment in which runs start: that of SLUICE_SPARK_ENV, or this process's."""
+    """The environment in which runs start: SLUICE_SPARK_ENV's, or this process's."""
     return Path(os.environ.get("SLUICE_SPARK_ENV") or sys.prefix)
 
 
@@ -356,7 +356,7 @@ def history_days() -> int | None:
 
 
 def jars() -> Path:
-    """SLUICE_JARS; else those of the environment that `sluice install` has made, or of a clone."""
+    """SLUICE_JARS; else jars of the environment that `sluice install` made, or of a clone."""
     if given := os.environ.get("SLUICE_JARS"):
         return Path(given)
     return (spark_env() if (spark_env() / MADE).exists() else REPO) / "jars" / "spark"
@@ -399,8 +399,8 @@ def lag_group() -> str:
 
 
 def about_next() -> bool:
-    """SLUICE_NEXT, for whoever looks which spec drains. No where the value is wrong: Settings
-    refuse that value.
+    """SLUICE_NEXT, to look which spec drains. No where the value is wrong: Settings refuse that
+    value.
     """
     return os.environ.get("SLUICE_NEXT") == "on"
 
@@ -441,7 +441,6 @@ def _brokers(cluster: str, *, needed: bool) -> str:
 
 
 def _secret_file(path: str) -> str:
-    """The checked path of a file that holds a secret; empty for none. Raises SettingInvalid."""
     if not path:
         return ""
     source = f"SLUICE_SPARK_SECRET_FILE={path}"
@@ -476,9 +475,8 @@ def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
 
 
 def _retention(history: str, rejected: str) -> tuple[str, str]:
-    """Days that history and rejected records are kept. Raises SettingInvalid.
-
-    Only ops.batches knows when a record was rejected, so its rows must be kept as long.
+    """In days. Raises SettingInvalid. Only ops.batches knows when a record was rejected, so its
+    rows must be kept as long.
     """
     for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
         if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):

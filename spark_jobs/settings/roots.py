@@ -34,7 +34,7 @@ def root_of(spec: Pipeline) -> str:
 
 
 def root_named(name: str) -> str:
-    """That of this name; of an empty one the installation's.
+    """Root of this name; of an empty one the installation's.
 
     It works where brokers or Kafka declaration are wrong. Raises SettingInvalid if nothing declares
     it, for keys in it, or if the store's clients would read it differently.
@@ -71,16 +71,14 @@ def every_root() -> list[str]:
 
 
 def given_root() -> str:
-    """That of the run that this process was started for: whoever started it has given it no other.
-    Raises as root_named.
+    """The root of the run that this process was started for: it was given no other. Raises as
+    root_named.
     """
     return root_named("")
 
 
 def _checked(given: str, of: str) -> str:
-    """The root in Sluice's form.
-
-    s3fs uses a prefix as it is, Hadoop drops empty parts, and object_store decodes percent signs:
+    """s3fs uses a prefix as it is, Hadoop drops empty parts, object_store decodes percent signs:
     they would write to different places.
     """
     if not is_remote(given):

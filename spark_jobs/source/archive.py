@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ArchiveRecords(NamedTuple):
-    """What it has of one topic. See port.py. It has no record of an aborted transaction."""
+    """Its records of one topic. See port.py. It has no record of an aborted transaction."""
 
     table: UPath
     topic_id: str

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def between(
     settings: Settings, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Iterator[Message]:
-    """Of each partition those of committed transactions, and of none, up to an offset which is not
-    among them. In the order of their offsets, in any order of partitions.
+    """Of each partition the records of committed transactions, and of none, up to an offset,
+    exclusive. In the order of their offsets, in any order of partitions.
 
     Raises KafkaUnreachable, KafkaRefused or KafkaConfigInvalid.
     """

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def _consumer(settings: Settings) -> Consumer:
-    """One of the declared brokers. Raises KafkaConfigInvalid."""
     return Consumer(
         settings.kafka_config.librdkafka()
         | token_endpoint.authorities(settings.kafka_config)

@@ -28,8 +28,8 @@ SPARKS = "kafka"
 
 
 def reader(spark: SparkSession) -> str:
-    """The format of the records: READER; or SPARKS without its jar, or with that of an older
-    Sluice, which gives no headers.
+    """The format of the records: READER; or SPARKS without its jar, or with an older Sluice's,
+    which gives no headers.
     """
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001 - no Python form
     ours = jvm.sluice.kafka.Records

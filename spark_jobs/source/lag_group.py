@@ -1,5 +1,5 @@
-"""Lag group: the offsets up to which a pipeline's rows are published, as those of a consumer group,
-for the tools that show the lag of groups. Sluice never reads them.
+"""Lag group: the offsets up to which a pipeline's rows are published, as a consumer group's, for
+the tools that show the lag of groups. Sluice never reads them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> Non
 
 
 def _refusal(client: AdminClient, asked: ConsumerGroupTopicPartitions) -> KafkaError | None:
-    """What the broker has against these offsets; None if they are committed."""
     futures = client.alter_consumer_group_offsets([asked], request_timeout=TIMEOUT_SECONDS)
     try:
         places = [each for answer in futures.values() for each in answer.result().topic_partitions]

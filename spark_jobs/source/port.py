@@ -57,7 +57,7 @@ class Records(Protocol):
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
         """The records at these offsets, at least one range, as a batch query. One that is gone
-        fails the read. `uncommitted`: also those of transactions that were aborted.
+        fails the read. `uncommitted`: also records of aborted transactions.
 
         Column: kafka struct<partition int, offset bigint, timestamp timestamp, millis bigint,
         raw struct<key, value binary, headers>>. A timestamp that is no time (source/kafka_time.py)

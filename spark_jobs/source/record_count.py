@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def count_records(
     settings: Settings, topic: str, parts: Mapping[int, Iterable[tuple[int, int]]]
 ) -> int:
-    """Records of committed transactions, and those of none: partition -> ranges of offsets, each
-    without its end.
+    """Records of committed transactions, and of none: partition -> ranges of offsets, each without
+    its end.
 
     Raises KafkaUnreachable, KafkaRefused or KafkaConfigInvalid.
     """

@@ -147,9 +147,7 @@ def _client_certificate_rejected(error: KafkaError, settings: Settings) -> Kafka
 
 
 def _tls_failed(error: KafkaError, settings: Settings) -> KafkaRefused:
-    """For a failed TLS handshake. librdkafka reports that a certificate was not
-    verified, but not why.
-    """
+    """librdkafka reports that a certificate was not verified, but not why."""
     config = settings.kafka_config
     for server in settings.kafka.split(","):
         host, _, port = server.strip().rpartition(":")
@@ -172,9 +170,7 @@ def _tls_failed(error: KafkaError, settings: Settings) -> KafkaRefused:
 
 
 def _certificate_problem(host: str, port: int, authorities: str) -> str | None:
-    """Why OpenSSL does not trust the broker's certificate; None if it does, or if the broker does
-    not answer.
-    """
+    """None if OpenSSL trusts it, or if the broker does not answer."""
     context = ssl.create_default_context(cadata=authorities or None)
     try:
         with (

@@ -162,7 +162,7 @@ def _configuration(client: AdminClient, topic: str) -> Future[dict[str, ConfigEn
 
 
 def _setting(configured: Future[dict[str, ConfigEntry]], name: str) -> str:
-    """A property of the topic; empty if this user may not read its configuration."""
+    """Empty if this user may not read the topic's configuration."""
     try:
         return str(configured.result()[name].value)
     except KafkaException as error:

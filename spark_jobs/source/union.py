@@ -85,7 +85,7 @@ class UnionSource(NamedTuple):
 
 
 def id_of(ids: str, partition: int) -> str:
-    """The id of a partition's topic, of those of all.
+    """The id of a partition's topic, out of all ids.
 
     >>> id_of("q8jB xT2c", 65539), id_of("q8jB", 3)
     ('xT2c', 'q8jB')

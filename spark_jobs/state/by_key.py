@@ -25,7 +25,7 @@ def by_key(stored: DataFrame, buckets: Bucketed) -> DataFrame:
 
 
 def _schema(packed: DataFrame, buckets: Bucketed) -> StructType:
-    """As it is stored. Of a state without keys it is not known which types they would have."""
+    """Of a state without keys it is not known which types they would have."""
     first = packed.first()
     if first is not None:
         return from_arrow_schema(to_table([first.rows]).schema)

@@ -37,7 +37,7 @@ def row_changes(before: Table | None, after: Table | None) -> list[RowChange]:
 
 
 def _by_identity(table: Table) -> dict[str, Row]:
-    """Identity as text -> row. Text, because a row that contains a list is not hashable."""
+    """By text, because a row that contains a list is not hashable."""
     seen: Counter[str] = Counter()
     rows: dict[str, Row] = {}
     for row in table.rows:

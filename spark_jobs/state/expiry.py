@@ -20,7 +20,7 @@ from spark_jobs.state.table import Table
 HOUR: Final = 3_600_000_000
 """Microseconds."""
 LADDER: Final = ((48, 1), (60 * 24, 24), (10 * 365 * 24, 30 * 24))
-"""Up to so many hours, spans of so many hours: whoever counts the next day needs its hours."""
+"""Up to so many hours, spans of so many hours: counting the next day needs its hours."""
 LATER: Final = -1
 
 
@@ -72,7 +72,6 @@ def _by_span(stored: DataFrame, column: StoreColumn, since: datetime) -> dict[in
 
 
 def _span(behind: Column) -> Column:
-    """The end of the span of the ladder that ends last at that time or before."""
     found = F.when(behind.isNull(), None).when(behind <= 0, 0)
     for most, hours in LADDER:
         end = (F.ceil(behind / (hours * HOUR)) * hours).cast("int")
@@ -81,7 +80,6 @@ def _span(behind: Column) -> Column:
 
 
 def _event_time(spec: Pipeline, number: int) -> str | None:
-    """The event-time column that a step gets."""
     time: str | None = spec.topic.event_time
     for step in spec.steps[: number - 1]:
         time = step.time_after(time)

@@ -33,8 +33,8 @@ def key_sizes(
 ) -> KeySizes:
     """Of all keys of a step, after a batch. RocksDB's store alone tells them.
 
-    Bytes are those of keys and values as Spark writes them: before RocksDB compresses them, with
-    the indexes that Spark keeps of timers, lists and TTLs.
+    Bytes are of keys and values as Spark writes them: before RocksDB compresses them, with the
+    indexes that Spark keeps of timers, lists and TTLs.
     """
     stored = (
         spark.read.format("statestore")
@@ -100,7 +100,6 @@ def _by_key(stored: DataFrame, key: list[Column], *, one_row: bool) -> DataFrame
 
 
 def _key(stored: DataFrame) -> dict[str, Column]:
-    """Name -> column, under a name that no other has."""
     struct = stored.schema["partition_key"].dataType
     assert isinstance(struct, StructType)
     names = [name for name in struct.names if name != WINDOW] or struct.names

@@ -87,10 +87,7 @@ def format_batches(batches: Iterable[int]) -> str:
 
 
 def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int]:
-    """The numbers of the steps to read: `wanted`, or all whose key has the columns.
-
-    Raises StateUnreadable.
-    """
+    """`wanted`, or all whose key has the columns. Raises StateUnreadable."""
     stateful = {number: step for number, step in enumerate(spec.steps, 1) if step.stateful}
     available = "; ".join(
         f"step {number}, {_format_step(spec, number, step)}" for number, step in stateful.items()

@@ -71,14 +71,11 @@ def store_columns(
 
 
 def _parts(name: str, role: Role, struct: DataType) -> list[StoreColumn]:
-    """The fields of the struct column `name`."""
     return _fields(F.col(name), role, struct)
 
 
 def _fields(at: Column, role: Role, struct: DataType) -> list[StoreColumn]:
-    """The fields of a struct, selected by position: the buffers of two counts both have the name
-    count.
-    """
+    """By position: the buffers of two counts both have the name count."""
     assert isinstance(struct, StructType)
     numbered = StructType(
         [StructField(f"f{index}", field.dataType) for index, field in enumerate(struct.fields)]
@@ -91,7 +88,6 @@ def _fields(at: Column, role: Role, struct: DataType) -> list[StoreColumn]:
 
 
 def _timestamp(name: str, milliseconds: Column) -> StoreColumn:
-    """A timestamp from milliseconds; null if Spark has -1 or null."""
     return StoreColumn(
         name, "value", F.when(milliseconds >= 0, F.timestamp_millis(milliseconds)), TimestampType()
     )
@@ -103,7 +99,6 @@ def _window(column: StoreColumn) -> list[StoreColumn]:
 
 
 def _keys(key: list[StoreColumn]) -> list[StoreColumn]:
-    """The key columns; a window as two columns, as in the output."""
     columns: list[StoreColumn] = []
     for column in key:
         is_window = column.name == "window" and isinstance(column.type, StructType)
@@ -112,10 +107,7 @@ def _keys(key: list[StoreColumn]) -> list[StoreColumn]:
 
 
 def _expiry(values: list[StoreColumn]) -> list[StoreColumn]:
-    """For a deduplication: when the key expires.
-
-    No column if Spark stores only the key's presence (`__dummy__`).
-    """
+    """For a deduplication. No column if Spark stores only the key's presence (`__dummy__`)."""
     return [
         column._replace(
             name="expires_at",
@@ -149,10 +141,7 @@ def _aggregated(
     group: Sequence[str],
     measures: Mapping[str, str],
 ) -> tuple[list[StoreColumn], list[StoreColumn]]:
-    """Keys in the output's order, buffers with the names of their measures.
-
-    A session's value repeats its keys and bounds.
-    """
+    """Keys in the output's order. A session's value repeats its keys and bounds."""
     key = [
         column._replace(name="window_start") if column.name == "sessionStartTime" else column
         for column in key
@@ -194,7 +183,6 @@ def buffer_names(measures: Mapping[str, str], stored: Sequence[str]) -> list[str
 
 
 def _only_call(sql: str) -> str:
-    """The function's name if the expression is one function call; otherwise empty."""
     call = re.fullmatch(r"\s*([a-z_]+)\s*\((.*)\)\s*", sql, re.IGNORECASE | re.DOTALL)
     if call is None:
         return ""

@@ -115,7 +115,6 @@ def _answer(
     reading: Reading,
     measures: Measures,
 ) -> StepAnswer:
-    """As it is kept."""
     return StepAnswer(
         step=number,
         kind=target.spec.steps[number - 1].kind,
@@ -140,10 +139,6 @@ def _answer(
 def _changes(
     spark: SparkSession, target: StateTarget, number: int, query: StateQuery
 ) -> Iterator[str]:
-    """Newest batch first.
-
-    Each batch is compared with the previous one, and batch 0 with empty state.
-    """
     batches = [batch for batch in reversed(target.readable) if batch <= target.batch][
         : query.batches
     ]
@@ -178,7 +173,6 @@ def _changes(
 def _read_variables(
     spark: SparkSession, target: StateTarget, number: int, batch: int, limit: int
 ) -> tuple[StateOperator, Reading]:
-    """The first `limit` matching rows of all variables of a step, after a batch."""
     checkpoint = state_url(target.checkpoint.folder)
     steps = target.spec.steps
     if batch not in target.readable:
@@ -200,7 +194,6 @@ def _read_variables(
 
 @contextmanager
 def _purged_meanwhile(target: StateTarget, batch: int) -> Iterator[None]:
-    """Whatever a reading says of a state that a run has purged since: that it is purged."""
     try:
         yield
     except Exception as error:
@@ -216,10 +209,7 @@ def _purged(batch: int) -> _Purged:
 def _read_all_rows(
     spark: SparkSession, target: StateTarget, number: int, batch: int
 ) -> tuple[StateOperator, Reading]:
-    """All matching rows of all variables of a step, after a batch.
-
-    Raises StateUnreadable above MAX_ROWS.
-    """
+    """Raises StateUnreadable above MAX_ROWS."""
     operator, tables = _read_variables(spark, target, number, batch, MAX_ROWS)
     most = max(table.total for table in tables.values())
     if most > MAX_ROWS:

@@ -27,9 +27,7 @@ class Address:
             self._path.unlink(missing_ok=True)
 
     def _there(self) -> tuple[int, int, int] | None:
-        """Device, inode and time of the file that is there; None if there is none. A file system
-        may give the inode of one that was removed to the next.
-        """
+        """Device, inode and time: a file system may reuse the inode of a removed file."""
         try:
             status = self._path.lstat()
         except OSError:

@@ -74,7 +74,6 @@ class Warm:
         return "; ".join(dict.fromkeys(told))
 
     def _begin(self, output: int, error: int) -> str | _Taken:
-        """As begin, by the worker of this socket."""
         for _ in range(2):  # a second time where a worker has just ended, or was ended
             link = self._found()
             if not isinstance(link, Link):
@@ -156,7 +155,6 @@ class Warm:
         return self._process
 
     def _found(self) -> Link | str | _Taken:
-        """A link to the worker, which is started if there is none; else why there is none."""
         with suppress(BadMessage):
             if (link := connected(self._socket)) is not None:
                 return link
@@ -211,7 +209,6 @@ def begun(
 
 
 def _asked(link: Link, wanted: Drain, files: tuple[int, int]) -> object:
-    """The worker's answer, or what was wrong with it; None if it gave none in time."""
     try:
         link.send(wanted, files)
         return link.receive(PATIENCE_SECONDS)
@@ -220,7 +217,6 @@ def _asked(link: Link, wanted: Drain, files: tuple[int, int]) -> object:
 
 
 def _confirmed(link: Link) -> bool:
-    """Whether the worker was told that its client waits for the run."""
     try:
         link.send(Go())
     except Gone:

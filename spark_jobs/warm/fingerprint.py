@@ -91,7 +91,7 @@ def _code(folders: Iterable[Path]) -> list[Path]:
 
 
 def _files_in(folder: Path) -> list[Path]:
-    """All files below the folder, also behind links, but those that Python compiles."""
+    """Also behind links, but those that Python compiles."""
     found, seen = list[Path](), set[tuple[int, int]]()
     for where, folders, files in os.walk(folder, followlinks=True):
         status = os.stat(where)  # noqa: PTH116 - as os.walk has it
@@ -105,7 +105,6 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _installed(side: SparkSide) -> list[Path]:
-    """The folders in which package managers keep what they have installed, one a package."""
     if side.home:
         return [*side.home.parent.glob("*-info")]
     own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}

@@ -64,7 +64,6 @@ def short_because(settings: Settings) -> str:
 
 
 def _short_lived() -> str:
-    """Why a worker would end with this run; empty if it would not."""
     for name in CONTAINERS:
         if os.environ.get(name):
             return f"this is a container for one task ({name})"

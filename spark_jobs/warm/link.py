@@ -103,7 +103,7 @@ class Link:
 
 
 def connected(path: Path) -> Link | None:
-    """A link to whoever listens at this path; None if nobody does. Raises BadMessage."""
+    """A link to the listener at this path; None if nobody does. Raises BadMessage."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         made.settimeout(PATIENCE_SECONDS)
@@ -133,9 +133,8 @@ def listening(path: Path) -> socket.socket:
 
 
 def _peer(connected: socket.socket) -> int | None:
-    """The peer's process. Raises BadMessage if it is another user's.
-
-    None where the kernel tells neither. There the folder's mode alone keeps others away.
+    """Raises BadMessage if it is another user's. None where the kernel does not tell: there the
+    folder's mode alone keeps others away.
     """
     if not hasattr(socket, "SO_PEERCRED"):
         return None

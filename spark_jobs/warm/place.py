@@ -1,4 +1,4 @@
-"""Place: where a worker of a root has its socket, its log and the lock of whoever starts it.
+"""Place: where a worker of a root has its socket, its log and the lock of its starter.
 
 A user's workers are in a folder of the temporary folder that only this user may enter. The root's
 own folder would not do: the path of a socket may have MOST_PATH_BYTES.

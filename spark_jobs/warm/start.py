@@ -1,4 +1,4 @@
-"""Start: a worker as a process of its own, which outlives whoever started it."""
+"""Start: a worker as a process of its own, which outlives its starter."""
 
 from __future__ import annotations
 

@@ -61,13 +61,11 @@ def _used(process: psutil.Process) -> _Used:
 
 
 def _at_work(before: _Used, now: _Used) -> bool:
-    """Whether a process has ended in between, or they have used some of the processor."""
     used = sum(seconds - before.get(process, 0.0) for process, seconds in now.items())
     return bool(before.keys() - now.keys()) or used >= BUSY_SECONDS
 
 
 def _topmost(process: psutil.Process) -> psutil.Process:
-    """Of those that were started as this worker: spark-submit's, above the driver's Python."""
     above = process.parent()
     with suppress(psutil.Error):
         if above is not None and BORN in above.environ():

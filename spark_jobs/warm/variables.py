@@ -47,7 +47,7 @@ def of_a_run(name: str) -> bool:
 
 
 def compared(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those of the worker that another drain must have alike."""
+    """The worker's variables that another drain must have alike."""
     return {n: v for n, v in of_the_worker(variables).items() if not n.startswith(KAFKA)}
 
 

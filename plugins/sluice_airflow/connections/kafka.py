@@ -38,14 +38,14 @@ _KINDS = {
 
 
 def settings_of(pipeline: str) -> Settings:
-    """Those of its cluster and root. Raises as task_settings, and what loading its spec does."""
+    """Settings of its cluster and root. Raises as task_settings, and as loading its spec."""
     spec = registry.load(pipeline)
     return task_settings(spec.topic.cluster, spec.root)
 
 
 def task_settings(cluster: str = "", root: str = "") -> Settings:
-    """Those of this cluster and this root, with the Kafka declaration of the connection
-    sluice_kafka, or that of the cluster, if Airflow has it.
+    """Settings of this cluster and this root, with the Kafka declaration of the connection
+    sluice_kafka, or the cluster's, if Airflow has it.
 
     Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
     of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the
@@ -100,12 +100,8 @@ def config_in_file(settings: Settings) -> Iterator[Settings]:
 
 
 def _properties(extra: str | None, source: str) -> dict[str, str]:
-    """The properties in `extra`, as text: JSON also has booleans and numbers.
-
-    Raises KafkaConfigInvalid.
-
-    Airflow's extra_dejson is not used: it turns an extra that does not parse into {}, which means a
-    Kafka without security.
+    """Raises KafkaConfigInvalid. Airflow's extra_dejson turns an extra that does not parse into {},
+    which means a Kafka without security.
     """
     try:
         properties = json.loads(extra) if extra else {}

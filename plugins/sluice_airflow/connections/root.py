@@ -42,7 +42,7 @@ They are unset while the profile has the keys.
 @contextmanager
 def root_credentials(pipeline: str) -> Iterator[Path | None]:
     """Inside the block, this process and its children use the endpoint, region and keys of the
-    connection sluice_root, or that of the root which the pipeline names.
+    connection sluice_root, or the connection of the root which the pipeline names.
 
     The keys are in a profile, in a file that only its owner can read: all clients read it, and no
     environment or command line shows the keys. Yields the file; None without a connection or
@@ -70,7 +70,6 @@ def root_credentials(pipeline: str) -> Iterator[Path | None]:
 
 
 def _declared(connection: Any, name: str) -> tuple[dict[str, str | None], list[str]]:
-    """The variables, and the lines of the profile; no lines where the connection has no keys."""
     source = f"connection {name!r}"
     if connection.conn_type != "aws":
         raise SettingInvalid.not_an_aws_connection(source=source, kind=connection.conn_type)
@@ -101,9 +100,7 @@ def _declared(connection: Any, name: str) -> tuple[dict[str, str | None], list[s
 
 @contextmanager
 def _environment(changes: dict[str, str | None]) -> Iterator[None]:
-    """Sets these variables, and unsets those that are None; restores all of them after
-    the block.
-    """
+    """None unsets a variable. All are restored after the block."""
     before = {name: os.environ.get(name) for name in changes}
     try:
         _set(changes)

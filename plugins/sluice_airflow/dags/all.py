@@ -47,7 +47,6 @@ def dags(
 
 
 def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
-    """Its DAGs; for an invalid spec, one DAG that fails with the reason."""
     try:
         spec = registry.load(pipeline)
         return [build(spec, own), build_backfill(spec, own), accept_dag(pipeline, own)]
@@ -56,7 +55,6 @@ def _of_pipeline(pipeline: str, own: Own) -> list[DAG]:
 
 
 def _of_archive(name: str, own: Own) -> DAG:
-    """The DAG of a topic's archive; one that fails with the reason if it is declared wrongly."""
     try:
         return build(registry.load(name), own)
     except Exception as error:  # noqa: BLE001 - as above
@@ -64,7 +62,6 @@ def _of_archive(name: str, own: Own) -> DAG:
 
 
 def _refused(pipeline: str, error: Exception, own: Own) -> DAG:
-    """With the arguments given, unless they are what is wrong."""
     try:
         return refused_dag(pipeline, error, own)
     except Exception:  # noqa: BLE001 - as above

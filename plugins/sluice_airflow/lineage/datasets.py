@@ -40,7 +40,7 @@ SUBTYPES = {
 
 
 class Datasets:
-    """Those of one pipeline. `brokers` may be empty where the task does not know them."""
+    """A pipeline's datasets. `brokers` may be empty where the task does not know them."""
 
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
@@ -137,7 +137,6 @@ class Datasets:
         return facets
 
     def _names(self) -> tuple[str, ...]:
-        """The table's columns; none where only Spark knows them."""
         if self._spec.is_archive:
             return archive_spec.COLUMNS or ()
         columns: tuple[str, ...] | None = self._spec.topic.columns
@@ -169,7 +168,7 @@ class Datasets:
 
 
 def of(pipeline: str, brokers: str = "") -> Datasets:
-    """Those of the pipeline of this name, as its spec is now."""
+    """Datasets of the pipeline of this name, as its spec is now."""
     spec = registry.load(pipeline)
     return Datasets(spec, root_of(spec), brokers)
 
@@ -183,13 +182,11 @@ def _rows(count: int | None) -> dict[str, Any]:
 
 
 def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
-    """Of the topic with this number, by Kafka's own partitions."""
     places = ((divmod(int(partition), PARTITIONS), at) for partition, at in offsets.items())
     return {str(own): at for (topic, own), at in places if topic == number}
 
 
 def _fields(origins: Origins, *of: Name) -> dict[str, Any]:
-    """The facet of column lineage: from columns of these datasets."""
     fields = {
         name: lineage.Fields(
             inputFields=[

@@ -31,8 +31,8 @@ class ConfirmOperator(ApprovalOperator):
     at once.
 
     The task waits without a worker's slot. Reject skips the tasks behind it: the table stays as it
-    is, and the repair is rejected for good. Whoever approved is in the repair's manifest, without
-    which the swap refuses.
+    is, and the repair is rejected for good. The approver is in the repair's manifest, without which
+    the swap refuses.
     """
 
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:

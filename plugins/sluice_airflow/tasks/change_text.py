@@ -47,7 +47,6 @@ def body(manifest: Manifest, rows: Sequence[dict[str, Any]] | None) -> str:
 
 
 def _table(rows: Sequence[dict[str, Any]] | None) -> list[str]:
-    """Each changed row on a line: of a changed one, each value that differs as before -> after."""
     if rows is None:
         return [f"No rows are shown. {SETTING}"]
     if not rows:

@@ -111,8 +111,8 @@ class PublishOperator(TellsLineage, BaseOperator):
         return tasks.of_publication(data, self.told)
 
     def _tell(self, context: Context, told: list[dict[str, Any]]) -> None:
-        """An event each, in their order. Airflow gives an asset that is an outlet one event, always
-        and first; those of an alias follow.
+        """In their order. Airflow gives an asset that is an outlet one event, always and first; an
+        alias's events follow.
         """
         if self.asset in self.outlets:
             context["outlet_events"][self.asset].extra, told = told[0], told[1:]

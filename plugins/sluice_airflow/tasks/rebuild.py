@@ -1,6 +1,6 @@
 """The kind rebuild: what the tasks of a backfill DAG do for it, in their order.
 
-The parts are those of `sluice rebuild` (spark_jobs/rebuild/parts.py).
+The parts are `sluice rebuild`'s (spark_jobs/rebuild/parts.py).
 """
 
 from __future__ import annotations
@@ -182,9 +182,8 @@ def _rebuilding(
     settings: Settings,
     given: tuple[Submission, Any] | None,
 ) -> Rebuilding:
-    """The rebuild that was planned.
-
-    Raises RebuildRefused if it is not there any more, was begun again, or NEXT has changed since.
+    """Raises RebuildRefused if it is not there any more, was begun again, or NEXT has changed
+    since.
     """
     from spark_jobs.checkpoint.notes.rebuild import read_begun  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.beside import refuse_other  # noqa: PLC0415 - as above
@@ -217,8 +216,6 @@ def _rebuilding(
 
 
 def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
-    """What runs an application beside."""
-
     def run(arguments: Callable[[Path], Run], run_id: str, records: int) -> Report:
         assert given is not None  # who only compares submits nothing
         submission, keys = given

@@ -127,7 +127,7 @@ class Submission:
         )
 
     def _run_warm(self, settings: Settings, records: int, job: Run) -> bool:
-        """Whether a worker has done the run, to its end. Logs what it writes, as the hook does."""
+        """To its end. Logs what the worker writes, as the hook does."""
         if settings.warm == "off":
             return False
         from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
@@ -175,7 +175,6 @@ class Submission:
 
 
 def _log_lines(read: int) -> None:
-    """Log each line that comes, until nobody can write any more."""
     with os.fdopen(read, encoding="utf-8", errors="replace") as said:
         for line in said:
             LOG.info("%s", line.strip())
@@ -223,5 +222,5 @@ def require_spark(conn_id: str) -> tuple[str, spark_options.Options]:
 
 
 def _text(value: object) -> str:
-    """The value as Spark writes it: JSON also has booleans and numbers."""
+    """JSON also has booleans and numbers."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -35,7 +35,7 @@ class SubmitOperator(TellsLineage, BaseOperator):
     kind: Kind = "drain"
     """Of the row in ops.runs of a run that was refused before it could write one."""
     run_of = ""
-    """Tells its runs from those of another DAG of the pipeline; see retries.attempt."""
+    """Tells its runs from another DAG's of the pipeline; see retries.attempt."""
     judged = "the rows are written, but not published"
     """What is the case if only a check failed."""
 

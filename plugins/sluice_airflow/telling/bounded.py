@@ -9,7 +9,7 @@ from sluice_airflow.telling.message import Message
 
 SECONDS = 8.0
 """Airflow ends a task's process 20 seconds after the task (`[core] task_success_overtime`): two
-channels of which neither answers fit into that.
+channels that do not answer fit into that.
 """
 
 

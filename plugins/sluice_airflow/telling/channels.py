@@ -32,7 +32,6 @@ def channels() -> Iterator[tuple[str, Callable[[Message], None]]]:
 
 
 def _mail(connection: Any, message: Message) -> None:
-    """By Airflow's notifier. Raises SettingInvalid, and what the notifier raises."""
     from airflow.providers.smtp.notifications.smtp import SmtpNotifier  # noqa: PLC0415 - parsing a DAG needs no mail
 
     extra = connection.extra_dejson
@@ -50,8 +49,8 @@ def _mail(connection: Any, message: Message) -> None:
 
 
 def _webhook(connection: Any, message: Message) -> None:
-    """Posts JSON. Raises SettingInvalid, or OSError with words that name no address: whoever has
-    the address can write there.
+    """Raises SettingInvalid, or OSError with words that name no address: who has the address can
+    write there.
     """
     import httpx  # noqa: PLC0415 - parsing a DAG needs no client
 

@@ -106,7 +106,6 @@ def _message(place: Place, what: str, problems: Problems) -> Message:
 
 
 def _line(text: str, longest: int) -> str:
-    """The text on one line, its control and bidirectional characters escaped, and cut."""
     safe = "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode()
         for c in " ".join(text.split())[: longest + 1]

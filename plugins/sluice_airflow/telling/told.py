@@ -81,7 +81,6 @@ CALLBACKS: dict[str, Any] = {"on_failure_callback": on_failure, "on_success_call
 
 
 def _guarded(work: Callable[[], None]) -> None:
-    """A message that cannot be sent changes nothing of the run."""
     try:
         work()
     except Exception as error:  # noqa: BLE001 - whatever a library of messages raises
@@ -123,7 +122,6 @@ def _settle(
 
 
 def _sent(name: str, send: Callable[[Message], None], message: Message) -> bool:
-    """Whether it was sent. If not, the next run tries again."""
     try:
         send(message)
     except Exception as error:  # noqa: BLE001 - one channel must not stop the other, nor the run
@@ -138,7 +136,6 @@ def _short(error: Exception) -> str:
 
 
 def _remembered(variable: str) -> dict[str, list[str]]:
-    """Problem -> the channels that were told; nothing if a person wrote something else there."""
     try:
         value = json.loads(Variable.get(variable, default="{}"))
         return {str(key): [str(name) for name in names] for key, names in value.items()}
@@ -155,9 +152,7 @@ def _place(context: Context) -> Place:
 
 
 def _of_checks(context: Context) -> Problems | None:
-    """All problems of a check task; None of another task, or if its report cannot be read: then
-    the task's own error is told.
-    """
+    """None of another task, or if its report cannot be read: then the task's own error is told."""
     task = context["task"]
     if not isinstance(task, CheckOperator):
         return None
@@ -172,7 +167,6 @@ def _of_checks(context: Context) -> Problems | None:
 
 
 def _also_over(context: Context) -> tuple[str, ...]:
-    """Other tasks whose problems end with this one's success."""
     task = context["task"].task_id
     if task == PUBLISH:
         # A repair behind it is still to come, in this run too.

@@ -89,7 +89,7 @@ class RecordsWait(BaseEventTrigger):
                 yield TriggerEvent(payload)  # type: ignore[no-untyped-call]  # Airflow's own
 
     def _look(self) -> Waiting | None:
-        """What waits; None if a run is queued or at work. It blocks, so never in the loop."""
+        """None if a run is queued or at work. It blocks, so never in the loop."""
         from sluice_airflow.connections.kafka import task_settings  # noqa: PLC0415 - loads what a DAG's parsing does not need
         from sluice_airflow.triggers.found import waiting  # noqa: PLC0415 - as above
         from sluice_airflow.triggers.watched import Watched  # noqa: PLC0415 - as above

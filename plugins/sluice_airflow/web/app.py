@@ -46,7 +46,6 @@ def create_app() -> FastAPI:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """The login for a person without one who asks for a page; else the status, with the reason."""
     assert isinstance(error, HTTPException)
     if pages.wants_page(request):
         if error.status_code in NOT_LOGGED_IN:
@@ -59,7 +58,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _invalid(request: Request, error: Exception) -> Response:
-    """Which parameter is wrong, without what was given: FastAPI's own answer repeats that."""
+    """Without what was given: FastAPI's own answer repeats that."""
     assert isinstance(error, RequestValidationError)
     what = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in error.errors())
     if pages.wants_page(request):
@@ -68,9 +67,6 @@ def _invalid(request: Request, error: Exception) -> Response:
 
 
 def _error(request: Request, error: Exception) -> Response:
-    """What the installation lacks, in words: a setting of the api-server, or its store. Or why a
-    pipeline has no coverage.
-    """
     assert isinstance(error, SluiceError)
     code = STATUS.get(error.code, status.HTTP_503_SERVICE_UNAVAILABLE)
     if pages.wants_page(request):
@@ -80,9 +76,7 @@ def _error(request: Request, error: Exception) -> Response:
 
 
 def _unforeseen(request: Request, error: Exception) -> Response:
-    """That something is wrong, and where it says what: Starlette raises the error again, for the
-    log. Its text may have values of records.
-    """
+    """Starlette raises the error again, for the log. Its text may have values of records."""
     code = status.HTTP_500_INTERNAL_SERVER_ERROR
     what = (
         f"This could not be read, by an error that Sluice does not foresee: {type(error).__name__}."
@@ -96,7 +90,6 @@ def _unforeseen(request: Request, error: Exception) -> Response:
 
 
 def _address(request: Request) -> str:
-    """The address that was asked for, without its host."""
     path = request.url.path
     if PREFIX not in path:  # an older Starlette gives the path within the app
         path = f"{request.scope.get('root_path', '')}{path}"

@@ -1,5 +1,5 @@
-"""Drained: of which pipelines Airflow's metadata has a drain that succeeded. A root that has
-nothing of one of them is another root.
+"""Drained: pipelines with a drain that succeeded in Airflow's metadata. A root that has nothing of
+one of them is another root.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spark_jobs.overview.shown import PipelineLine
 
 
 def drained(pipelines: Sequence[str]) -> set[str]:
-    """Those of these."""
+    """Whose drain succeeded."""
     of_dags = {ids.drains(name): name for name in pipelines}
     with create_session(scoped=False) as session:
         found = session.execute(
@@ -36,8 +36,8 @@ def drained(pipelines: Sequence[str]) -> set[str]:
 
 
 def refuse_absent(dag_id: str, run_id: str, root: str) -> None:
-    """Raise RootEmpty for a DAG run of which the root has no run, where Airflow has a drain of it
-    that succeeded.
+    """Raise RootEmpty for a DAG run without a run in the root, where Airflow has a drain of it that
+    succeeded.
     """
     with create_session(scoped=False) as session:
         found = session.execute(
@@ -55,7 +55,7 @@ def refuse_absent(dag_id: str, run_id: str, root: str) -> None:
 def elsewhere(
     found: Sequence[PipelineLine], root: str, due: Mapping[str, Due]
 ) -> list[PipelineLine]:
-    """These, with a word on each pipeline of which Airflow knows a drain, and the root no run."""
+    """These, with a word on each pipeline with a drain in Airflow, and no run in the root."""
     without = [line.pipeline for line in found if not (line.runs or line.lacking)]
     ran = drained(without) if without else ()
     return [

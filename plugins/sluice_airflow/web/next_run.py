@@ -18,7 +18,7 @@ from spark_jobs.overview.reading import Due
 
 
 def due(pipelines: Sequence[str]) -> dict[str, Due]:
-    """Pipeline -> that of its DAG. One whose DAG Airflow does not know is not among them."""
+    """Pipeline -> its DAG's next run. One whose DAG Airflow does not know is not among them."""
     of_dags = {ids.drains(name): name for name in pipelines}
     known = select(DagModel.dag_id, DagModel.is_paused, DagModel.next_dagrun_create_after)
     # When it was due may be months ago: of a run that was cleared, or is one of a backfill.

@@ -33,7 +33,7 @@ READS: Final = ContextVar[str]("the root that a request reads")
 
 
 def installed(pipeline: str, *, kept: bool = True) -> AbstractContextManager[UPath]:
-    """The pipeline's root, of which the block reads its data. Raises as `reading`."""
+    """The pipeline's root: the block reads its data. Raises as `reading`."""
     return reading(root_by_name(pipeline), pipeline, kept=kept)
 
 
@@ -85,7 +85,7 @@ def _answered(where: str) -> frozenset[str]:
 
 
 def _pipelines(where: str) -> frozenset[str]:
-    """Those of which a run has written. Raises RootEmpty where it is nothing at all."""
+    """Raises RootEmpty where the root is nothing at all."""
     if found := folders_in(f"{where}/{CHECKPOINTS}"):
         return frozenset(found)
     above = folders_in(where)

@@ -51,7 +51,6 @@ def overview(names: list[str]) -> Overview:
 
 
 def _begun(names: Sequence[str], known: Mapping[str, Due]) -> Callable[[], Read]:
-    """What waits for the pipelines of one root, which are asked."""
     heard = [name for name in names if not ALONE.silent(name)]
     ask = TOGETHER.begun(" ".join(heard), partial(_read, heard, known))
 

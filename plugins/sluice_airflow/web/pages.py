@@ -274,14 +274,12 @@ def _run(pipeline: str, found: RunPage, **more: Any) -> Response:
 
 
 def _works(pipeline: str, work: AtWork) -> Response:
-    """A run that has not ended. Of what it has done, the flow so far."""
     records = _records(pipeline, work.run_id)
     flow = flow_so_far(work)
     return _page("at_work.html", pipeline=pipeline, work=work, flow=flow, records=records)
 
 
 def _records(pipeline: str, run_id: str) -> dict[str, str]:
-    """Part of a flow -> the address of its records."""
     questions = {
         "late": {"table": "late"},
         "malformed": {"table": "quarantine", "kind": "malformed"},
@@ -295,8 +293,8 @@ def _records(pipeline: str, run_id: str) -> dict[str, str]:
 
 
 def _replayable(pipeline: str) -> bool:
-    """Whether the page offers a replay: one of a pipeline with neither ranges nor keys is refused.
-    The records are shown anyway, also of a spec that is wrong.
+    """A replay of a pipeline with neither ranges nor keys is refused. The records are shown anyway,
+    also of a wrong spec.
     """
     try:
         spec = registry.load(pipeline)
@@ -306,7 +304,6 @@ def _replayable(pipeline: str) -> bool:
 
 
 def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
-    """What a repair would compute now; else why that is not known. The records are shown anyway."""
     try:
         return readings.to_repair(pipeline), ""
     except SluiceError as error:
@@ -314,12 +311,10 @@ def _to_repair(pipeline: str) -> tuple[Touched | None, str]:
 
 
 def _dag(pipeline: str) -> str:
-    """The address of the DAG of its drains in Airflow's UI."""
     return f"{API_ROOT_PATH}dags/{ids.drains(pipeline)}"
 
 
 def _form(pipeline: str) -> str:
-    """The address of the backfill DAG in Airflow's UI."""
     return f"{API_ROOT_PATH}dags/{ids.backfills(pipeline)}"
 
 

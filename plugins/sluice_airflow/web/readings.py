@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 MOST_ROWS: Final = 400
-"""Intervals of one page of coverage. Whoever wants others gives a range."""
+"""Intervals of one page of coverage. A range gives others."""
 From = Annotated[
     str | None,
     Query(alias="from", max_length=40, description="a day, or a time with its zone"),
@@ -84,7 +84,6 @@ def _chosen(
     partition: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
     offset: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
 ) -> _Place | None:
-    """The one record that a page shows; None unless it is named whole."""
     if table is None or generation is None or partition is None or offset is None:
         return None
     return _Place(table, generation, partition, offset)
@@ -202,7 +201,6 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
 
 
 def _drained(paths: Paths) -> list[int]:
-    """The partitions of the newest batch that is accounted for."""
     audited = read_cursor(paths.cursor).audited
     return [] if audited < 0 else sorted(Checkpoint(paths.checkpoint).batch(audited).end)
 

@@ -18,7 +18,7 @@ Given = dict[str, str | None]
 
 
 class Choice(NamedTuple):
-    """One value of a field of which there are a few."""
+    """One of a field's few values."""
 
     value: str
     """Empty: none is sent."""

@@ -23,7 +23,7 @@ class Cursor(Stored):
     audited: int = -1
     """The newest batch that has its row in ops.batches, as all before it have."""
     judged: int = -1
-    """The newest batch whose rows passed the critical checks, as those of all before it did."""
+    """The newest batch whose rows passed the critical checks, as all rows before it did."""
     judged_table_version: int | None = None
     """The table's version at that batch. Rows of later versions have not passed yet."""
     judged_generation: str = ""

@@ -94,7 +94,7 @@ class FailingRecords(Stored):
         return self.model_copy(update={"named": named})
 
     def with_more(self, found: Iterable[FailingRecord], audited: int) -> Self:
-        """With these records, and without those of the batches up to `audited`."""
+        """With these records, and without records of the batches up to `audited`."""
         kept = (record for record in self.records if record.batch > audited)
         return self.model_copy(update={"records": (*kept, *found), "proposed": ()})
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def with_known_topics(spec: Pipeline, root: str, live: Pipeline | None = None) -> Pipeline:
     """The spec with the topics of its checkpoint, in their order; before the first run of a
-    rebuild, with those of `live`.
+    rebuild, with `live`'s.
     """
     if spec.more_topics is None:
         return spec

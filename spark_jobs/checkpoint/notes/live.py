@@ -75,7 +75,7 @@ class Live(Stored):
     """Of its checkpoint, and below it of its table; empty where an older Sluice switched."""
     table: str = ""
     number: int = 0
-    """One more than that of the place before: of the copies, the highest is the live one's."""
+    """One more than the place before has: of the copies, the highest is the live one's."""
     before: Replaced | None = None
     """What a switch replaced; None behind the way back, and behind a reset."""
     dead: tuple[Dead, ...] = ()

@@ -1,5 +1,5 @@
-"""New keys: those of the records that no field names and of which somebody was told, in
-new_keys.json beside the checkpoint. So none is told twice.
+"""New keys: keys of records that no field names and somebody was told of, in new_keys.json beside
+the checkpoint. So none is told twice.
 """
 
 from __future__ import annotations

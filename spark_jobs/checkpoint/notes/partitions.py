@@ -1,4 +1,4 @@
-"""Partitions: how people know those of a pipeline, where its spec is not at hand."""
+"""Partitions: how people know a pipeline's, where its spec is not at hand."""
 
 from __future__ import annotations
 

@@ -89,6 +89,5 @@ def publisher(paths: Paths) -> str:
 
 
 def _fixed(paths: Paths) -> dict[int, UPath]:
-    """Number -> file."""
     there = [*paths.events.iterdir()] if paths.events.exists() else []
     return {int(found[1]): each for each in there if (found := FIXED.fullmatch(each.name))}

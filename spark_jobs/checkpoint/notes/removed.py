@@ -27,7 +27,7 @@ class Removed(Stored):
     """The content of removed.json."""
 
     offsets: dict[int, tuple[Offset, ...]] = Described(default_factory=dict)
-    """Partition -> ranges, ascending, none of which touches another."""
+    """Partition -> ranges, ascending; none touches another."""
 
     @property
     def number(self) -> int:

@@ -1,5 +1,5 @@
-"""Superseded: the note of generations of which no record was accepted, and whose records another
-generation reads again, in superseded.json above the checkpoint. Empty once it has.
+"""Superseded: the note of generations without an accepted record, whose records another generation
+reads again, in superseded.json above the checkpoint. Empty once it has.
 """
 
 from __future__ import annotations

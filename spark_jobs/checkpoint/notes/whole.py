@@ -2,7 +2,7 @@
 of a pipeline with publish_at="transaction". A run notes its end before it reads.
 
 So a run that a kill or a limit ended before it has one way on, which is to this end; what is
-published ends at one; and the next run knows of which transactions it has nothing yet.
+published ends at one; and the next run knows which transactions it has nothing of yet.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Whole(BaseModel):
     offsets: dict[int, int]
     """Partition -> the next offset."""
     unread: tuple[int, ...]
-    """Partitions of which nothing is read up to there: a batch may not have them."""
+    """Partitions where nothing is read up to there: a batch may not have them."""
     topic_id: str
     """The transaction topic's, which tells it from one that was made anew."""
     behind: int

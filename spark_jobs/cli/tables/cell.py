@@ -65,7 +65,6 @@ def moment(time: datetime, *, exact: bool) -> str:
 
 
 def _unit(time: datetime) -> str:
-    """The largest unit that shows the time exactly."""
     if time.microsecond % 1000:
         return "microseconds"
     if time.microsecond:

@@ -90,10 +90,7 @@ def fold(text: str, width: int) -> Iterator[str]:
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Iterator[int]:
-    """Indexes of the columns that fit.
-
-    A narrow column may fit although a more important one did not.
-    """
+    """Indexes. A narrow column may fit although a more important one did not."""
     left = width
     for place, column in enumerate(columns):
         if column.least <= left:
@@ -102,7 +99,7 @@ def _fitting(columns: Sequence[Column], width: int) -> Iterator[int]:
 
 
 def _widths(columns: Sequence[Column], width: int) -> list[int]:
-    """The least widths; the cells that remain go to folded columns, most important first."""
+    """The cells that remain go to folded columns, most important first."""
     widths = [column.least for column in columns]
     spare = width - sum(widths) - GAP * (len(widths) - 1)
     for place, column in enumerate(columns):
@@ -137,10 +134,7 @@ def _side_by_side(cells: Sequence[Sequence[str]], widths: Sequence[int]) -> Iter
 
 
 def _on_end(columns: Sequence[Column], width: int) -> list[str]:
-    """One line for each field, and a blank line between two rows.
-
-    If values do not fit beside the names, they go below.
-    """
+    """A blank line between two rows. Values that do not fit beside the names go below."""
     names = max(cell_len(column.name) for column in columns)
     beside = width - names - GAP >= FOLDED // 2
     lines = list[str]()

@@ -28,9 +28,7 @@ class Pace(NamedTuple):
     """A second; more than the records where transactions leave gaps."""
 
     def seconds(self, left: int, elapsed: float) -> float | None:
-        """How long so many offsets take, of which some are read for so long; None if it takes
-        longer than that.
-        """
+        """How long so many offsets take, some read for so long; None if it takes longer."""
         if not left:
             return 0.0
         seconds = left / self.offsets - elapsed

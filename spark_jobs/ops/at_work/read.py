@@ -136,7 +136,6 @@ def _left(note: Begun, done: Offsets | None) -> int | None:
 
 
 def _done(note: Begun, batches: Sequence[BatchLine], done: Offsets | None) -> int:
-    """Since the first batch that it has accounted for began."""
     if not batches or not done:
         return 0
     of_note = {str(p): first for p, first in (note.begins or {}).items()}

@@ -29,7 +29,7 @@ def after_runs(root: UPath, pipeline: str) -> list[BatchLine]:
 
 
 def points(after: Sequence[BatchLine], of: Callable[[BatchLine], int | None]) -> list[Point]:
-    """What it counts after each run. Runs of which it is not known are left out."""
+    """What it counts after each run. Runs where it is not known are left out."""
     return [
         Point(batch.audited_at.timestamp(), float(value))
         for batch in after

@@ -12,7 +12,7 @@ from spark_jobs.ops.growth.swings import basis
 from spark_jobs.ops.growth.trend import Point, Trend, trend
 
 LEAST: Final = 5
-"""Runs, or whole swings, of which a trend is told."""
+"""Runs, or whole swings, from which a trend is told."""
 MOST: Final = 120
 """The newest runs that count: of older ones the data may have been other data."""
 FLAT: Final = 0.05
@@ -63,7 +63,6 @@ def forecast(points: Sequence[Point], budget: float | None) -> Forecast:
 
 
 def _both(whole: Trend, later: Trend) -> Trend:
-    """The slopes that either of them does not exclude."""
     return whole._replace(low=min(whole.low, later.low), high=max(whole.high, later.high))
 
 

@@ -47,7 +47,6 @@ class _Swings(NamedTuple):
 
 
 def _swings(points: Sequence[Point], least: float) -> _Swings:
-    """Rises and falls by more than `least`."""
     tops, high, low, bottom = list[Point](), 0, 0, 0
     rising: bool | None = None
     for place, each in enumerate(points):

@@ -31,7 +31,6 @@ def stored_bytes(use: StepUse) -> int | None:
 
 
 def _known(batches: Sequence[BatchLine]) -> list[BatchLine]:
-    """Oldest first, without those of which nobody knows when they were."""
     return [each for each in reversed(batches) if each.audited_at is not None]
 
 

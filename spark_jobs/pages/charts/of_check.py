@@ -31,7 +31,6 @@ def of_check(check: CheckLine) -> Chart:
 
 
 def _observed(observed: str) -> float | None:
-    """The number that was observed; None if it is none, or not a finite one."""
     try:
         found = float(observed)
     except ValueError:

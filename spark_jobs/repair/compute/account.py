@@ -98,7 +98,6 @@ def parts(way: Ranged, spans: Sequence[Span], carried: DataFrame | None) -> int:
 
 
 def _counting(spec: Pipeline) -> str | None:
-    """The measure that counts each record once."""
     found = [step for step in spec.steps if step.aggregates]
     if len(found) != 1 or not isinstance(found[0].grouping_window, Tumbling):
         return None

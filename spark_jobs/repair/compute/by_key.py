@@ -45,8 +45,8 @@ MOST: Final = 200_000
 
 
 def compute_keys(way: Ranged, judging: Judging) -> Computed:
-    """As `compute`: the rows are those of the given keys, or of those that replayed records touch.
-    Of these the table's own rows are changes too: they have all else that decides.
+    """As `compute`: the rows are of the given keys, or of keys that replayed records touch. Of
+    these the table's own rows are changes too: they have all else that decides.
     """
     spark, spec, _, paths, plan, *_ = judging
     step = _step(way.spec)
@@ -85,7 +85,7 @@ def live(
 
 
 def to_compare(paired: DataFrame, before: datetime) -> DataFrame:
-    """Without the deletes that the table may have forgotten: those of before this time."""
+    """Without the deletes from before this time: the table may have forgotten them."""
     after = F.col("after")
     forgotten = F.col("before").isNull() & after[DELETED] & (after[DELETED_AT] < F.lit(before))
     return paired.where(~F.coalesce(forgotten, F.lit(False)))
@@ -134,7 +134,6 @@ def merged(plan: RepairPlan, computed: Computed, paired: DataFrame) -> tuple[Mer
 
 
 def _lost(plan: RepairPlan) -> str:
-    """SQL: whether a row of the table is of an offset that nobody has."""
     lost = any_of(
         f"({PARTITION} = {partition} AND {OFFSET} >= {first} AND {OFFSET} < {stop})"
         for partition, ranges in plan.lost.items()

@@ -98,8 +98,8 @@ def rounded(paired: DataFrame) -> Column:
 
 
 def _as(field: StructField, rows: DataFrame) -> Column:
-    """The table's column of the rows; null where they have none. In what is nested, Spark casts
-    nothing that may be null to what may not.
+    """Null where the rows have none. In what is nested, Spark casts nothing that may be null to
+    what may not.
     """
     value = rows[f"`{field.name}`"] if field.name in rows.columns else F.lit(None)
     kind = field.dataType

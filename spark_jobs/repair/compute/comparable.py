@@ -1,6 +1,6 @@
 """Comparable: a value in a form by which Spark can group, sort and join.
 
-Spark refuses that of a map, which has no order, and of a variant.
+Spark refuses a map, which has no order, and a variant.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Failing: names the records of a repair on which an expression of the spec fails.
 
 Drains put such records into quarantine, and a repair leaves those out. It can meet others: a late
-record, of which a drain computes nothing behind its first step, and any record after the expression
-has changed, or that no drain has read.
+record, for which a drain computes nothing behind its first step, and any record after the
+expression has changed, or that no drain has read.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ def expression_failed(
 
 
 def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:
-    """The offsets from the first to the last good record of each partition."""
     offset = F.col("kafka.offset")
     ends = good.groupBy(F.col("kafka.partition").alias("partition")).agg(
         F.min(offset).alias("first"), F.max(offset).alias("last")

@@ -38,7 +38,7 @@ class Held(NamedTuple):
     late: Source
     quarantine: Source
     aside: int
-    """Records that Spark read, of which nothing is used: ops.late or ops.quarantine keeps them."""
+    """Records that Spark read, and that are not used: ops.late or ops.quarantine keeps them."""
 
     @property
     def unaccounted(self) -> int:

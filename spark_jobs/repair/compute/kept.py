@@ -46,12 +46,12 @@ class Kept(NamedTuple):
     bad: UPath | None
     """PLACE of the late records that a repair has found bad: they are in ops.quarantine as well."""
     named: UPath | None
-    """PLACE of those of them that the plan names: they are taken from there."""
+    """PLACE of the records that the plan names: they are taken from there."""
 
 
 def folder(paths: Paths, plan: RepairPlan) -> UPath:
-    """It has bytes of records, which the ops tables keep for a time only: whoever writes it removes
-    it (`remove`) when the rows are computed.
+    """It has bytes of records, which the ops tables keep for a time only: its writer removes it
+    (`remove`) when the rows are computed.
     """
     return paths.staging(plan.repair_id) / "records"
 
@@ -93,7 +93,6 @@ def arrow_schema(columns: Iterable[str]) -> pa.Schema:
 
 
 def _within(plan: RepairPlan) -> str:
-    """SQL: whether a record is at an offset that the plan reads; empty if it reads none."""
     reads = [each for parts in (plan.parts, plan.archived) for each in parts.items()]
     return any_of(
         f'("partition" = {partition} AND "offset" >= {first} AND "offset" < {stop})'
@@ -148,7 +147,6 @@ def _named(
 def _of_places(
     part: pa.RecordBatch, columns: Sequence[str], plan: RepairPlan, *, named: bool
 ) -> pa.RecordBatch:
-    """The rows whose records the plan names; or the others."""
     these = {partition: {*offsets} for partition, offsets in plan.quarantined.items()}
     partitions, offsets = (part.column(name).to_pylist() for name in PLACE)
     wanted = [
@@ -160,7 +158,6 @@ def _of_places(
 
 
 def _beside(bad: str, late: str, join: Literal["SEMI", "ANTI"]) -> str:
-    """SQL: those of the bad records that are among the late ones, or are not."""
     return (
         f"SELECT bad.* FROM ({bad}) AS bad LEFT {join} JOIN ({late}) AS late_ones "
         'ON bad."partition" = late_ones."partition" AND bad."offset" = late_ones."offset"'
@@ -179,12 +176,10 @@ def _query(plan: RepairPlan, table: Source, columns: Iterable[str], where: str) 
 
 
 def _written(path: UPath, parts: Iterable[pa.RecordBatch]) -> UPath | None:
-    """The file with these places; None if there is none."""
     return path if _write(path, PLACE, parts) else None
 
 
 def _write(path: UPath, columns: Iterable[str], parts: Iterable[pa.RecordBatch]) -> int:
-    """Write the file; how many rows it has."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - only a stage writes
 
     if not is_remote(str(path)):  # an object store has no folders

@@ -104,9 +104,7 @@ class OneBatch:
         )
 
     def _run(self, rows: DataFrame) -> int:
-        """Run the query for its next batch, the one with the rows or a planned one; how many timers
-        the processor has set in it.
-        """
+        """How many timers the processor has set in the batch."""
         groups = operator(self._step).apply(self._stream(rows), self._context)
         query = (
             groups.writeStream.outputMode(self._spec.output_mode)
@@ -149,17 +147,13 @@ class OneBatch:
 
 
 def _up_to_ms(moment: datetime) -> int:
-    """The first whole millisecond since the epoch that is not before the moment: a watermark is in
-    milliseconds.
-    """
+    """Whole milliseconds since the epoch, not before the moment, as a watermark has them."""
     return -((datetime(1970, 1, 1, tzinfo=UTC) - moment) // timedelta(milliseconds=1))
 
 
 @contextmanager
 def _without_batches_of_sparks_own(spark: SparkSession) -> Iterator[None]:
-    """Within the block, a query runs no batch without data that is not planned: by Spark's own the
-    timers would fire under another watermark first.
-    """
+    """By batches of Spark's own the timers would fire under another watermark first."""
     before = spark.conf.get(SPARKS_OWN, None)
     spark.conf.set(SPARKS_OWN, "false")
     try:

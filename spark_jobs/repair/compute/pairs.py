@@ -121,7 +121,6 @@ def _key(number: int) -> str:
 
 
 def _may(number: int) -> str:
-    """Of a row: whether it may be paired so. Of the table's, one from before the other columns."""
     return own(f"may_{number}")
 
 

@@ -85,7 +85,6 @@ def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
 
 
 def _record() -> Column:
-    """A row of ops.late or ops.quarantine as a record of the source."""
     return F.struct(
         *kept.PLACE,
         F.col("kafka_timestamp").alias("timestamp"),

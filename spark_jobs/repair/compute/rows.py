@@ -40,8 +40,8 @@ class Computed(NamedTuple):
     """The rows, and what is observed while they are computed."""
 
     rows: DataFrame
-    """The rows of the ranges, with the output's columns and those of steps/canonical/rounding.py;
-    of sessions all that the records give.
+    """The rows of the ranges, with the columns of the output and of steps/canonical/rounding.py; of
+    sessions all that the records give.
     """
     explaining: DataFrame | None
     """The groups or keys that the late records are in, or their rows where there are none: columns
@@ -174,9 +174,7 @@ def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
 
 
 def _unfiltered(spec: Pipeline, first: int) -> Pipeline:
-    """Without the conditions from the step `first` on: a group that passes one may not pass it with
-    its late records alone.
-    """
+    """A group that passes a condition may not pass it with its late records alone."""
     kept = (step for step in spec.steps[first:] if step.condition is None)
     return spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
 

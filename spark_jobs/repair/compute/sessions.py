@@ -63,8 +63,8 @@ def beside(way: Ranged, spans: Iterable[Span]) -> Column:
 def replaced(
     way: Ranged, spans: Sequence[Span], live: DataFrame, computed: DataFrame, late: DataFrame
 ) -> Replaced:
-    """`live` are the table's rows of `beside`, `computed` all sessions of what was read, `late`
-    those of the late records alone.
+    """`live` are the table's rows of `beside`, `computed` all sessions of what was read, `late` the
+    sessions of the late records alone.
 
     Raises RangeUnsupported if a session that overlaps a span is longer than ranges.context: then
     what was read is not enough. Also if a row of the table is wider than the session that it

@@ -103,7 +103,7 @@ class _Scene(NamedTuple):
     plan: RepairPlan
     spark: SparkSession
     held: Held
-    """That of stagings: who slept for longer than it lasts stages nothing any more."""
+    """The stagings' lease: who slept for longer than it lasts stages nothing any more."""
     in_jvm: bool
     """Whether the JVM may decode. Where nothing is swapped, Python does: it is the witness of what
     drains have decoded.
@@ -150,7 +150,7 @@ def _run(
 
 
 def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
-    """What is staged stays so if the store fails here: `sluice maintain` removes it later."""
+    """If the store fails here, `sluice maintain` removes it later."""
     try:
         kept.remove(paths, plan)
     except OSError as error:
@@ -160,7 +160,7 @@ def _remove_kept(paths: Paths, plan: RepairPlan) -> None:
 def _named_if_data_fails(
     scene: _Scene, outcome: RunOutcome, stop: StopRequest, warming: Thread
 ) -> SluiceError | None:
-    """_compute_and_judge; an expression that fails is told with the records on which it does."""
+    """An expression that fails is told with the records on which it does."""
     try:
         return _compute_and_judge(scene, outcome, stop, warming)
     except (PySparkException, Py4JJavaError, StagingStale) as error:
@@ -181,7 +181,6 @@ def _named_if_data_fails(
 
 
 def _why_python(error: Exception) -> str:
-    """Why Python is to decode what the JVM has decoded; empty if that would change nothing."""
     if isinstance(error, StagingStale):  # Python may take a record that the JVM has refused
         return str(error)
     found = UNSURE.search(str(error))
@@ -293,7 +292,6 @@ def _compared_by_key(scene: _Scene, computed: Computed, step: Following) -> Comp
 
 
 def _live(scene: _Scene) -> DataFrame:
-    """The table's rows that those of the ranges may replace or overlap, at the plan's version."""
     way, spans, version = scene.way, scene.plan.spans, scene.plan.table_version
     table, spark = scene.paths.table, scene.spark
     if way.sessions:

@@ -50,10 +50,8 @@ def write_rows(
 
 
 def _write(rows: DataFrame, path: UPath) -> None:
-    """Make the Delta table; what an earlier try has left there is removed.
-
-    Spark writes the files, and delta-rs the log: Spark's own writer of Delta plans and reads logs
-    by queries of its own, which take longer than the rows.
+    """Spark writes the files, and delta-rs the log: Spark's own writer of Delta queries logs, which
+    takes longer than the rows.
     """
     remove_folder(path)
     rows.write.parquet(spark_url(path))

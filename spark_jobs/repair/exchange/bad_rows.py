@@ -65,10 +65,10 @@ class _Staged:
         [row] = ran.read_all().to_pylist()
         self.count: int = row["n"]
         self.by_its_run = ops_tables.equals({"pipeline": self._pipeline, "run_id": row["run_id"]})
-        """The SQL condition for what it has put into ops.quarantine."""
+        """The SQL condition for its rows in ops.quarantine."""
 
     def there(self, generations: Sequence[str]) -> pa.Table:
-        """PLACE of those of its records that ops.quarantine has from somebody else."""
+        """PLACE of its records that ops.quarantine has from somebody else."""
         kept = (
             f"{ops_tables.of_checkpoint(self._pipeline, generations)} AND NOT ({self.by_its_run})"
         )
@@ -97,7 +97,7 @@ class _Staged:
 
 
 def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with every column: an older Sluice may have staged them without the newest ones."""
+    """An older Sluice may have staged them without the newest columns."""
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))

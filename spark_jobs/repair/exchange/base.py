@@ -2,8 +2,8 @@
 with.
 
 Most of what happens meanwhile is a drain's append of later positions, or OPTIMIZE: the log tells
-that they changed no such row. Only where it does not, the rows are read: those of the table now,
-and those from then, of which VACUUM may have removed the files, so an undo has them of its staging.
+that they changed no such row. Only where it does not, the rows are read: the table's now, and the
+rows from then. VACUUM may have removed their files, so an undo has them of its staging.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ class Base(NamedTuple):
         return self.position.sql(self.spans)
 
     def _read(self, columns: pa.Schema) -> pa.Table | None:
-        """The rows of the version, from the table's own files; None if it had other columns."""
         then = open_table(self.table)
         try:
             then.load_as_version(self.version)
@@ -93,7 +92,6 @@ class Base(NamedTuple):
         return any(self._may_hold(action["add"]) for action in actions if "add" in action)
 
     def _may_hold(self, file: Action) -> bool:
-        """Whether the file may have a row of the spans, by its smallest and largest position."""
         stats = json.loads(file.get("stats") or "{}")
         try:
             first, last = (

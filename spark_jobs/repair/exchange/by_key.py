@@ -72,7 +72,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Following) -> pa.Ta
 
 def left_out(table: UPath, since: int, step: Following) -> int:
     """How many changes drains have left out behind this version, at most, because the table had a
-    newer row. They are in no row, so nobody knows of which keys they are.
+    newer row. They are in no row, so nobody knows their keys.
     """
     found = 0
     for entry in history.ours(table):

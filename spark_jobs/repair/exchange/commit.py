@@ -59,8 +59,8 @@ def overwriting(rows: pa.Table, where: str) -> Write:
 
 
 def passed(paths: Paths, version: int) -> int:
-    """The newest version of the table, up to this one, of which all rows have passed; -1 without
-    one. The lease is held.
+    """The newest version of the table, up to this one, whose rows have all passed; -1 without one.
+    The lease is held.
     """
     cursor = read_cursor(paths.cursor)
     judged = cursor.judged_table_version
@@ -74,7 +74,7 @@ def passed(paths: Paths, version: int) -> int:
 def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> int:
     """Replace rows; the commit's version. The lease is held, and `base` are the rows that go.
 
-    delta-rs commits a transaction id a second time, so whoever calls asks for it first. Raises
+    delta-rs commits a transaction id a second time, so the caller asks for it first. Raises
     LeaseLost, TableContended or SwapRefused.
     """
     path = base.table

@@ -62,7 +62,7 @@ class Exchange(Facts):
     manifest: Manifest
     """Of the repair that was staged: its folder may be gone before the change is completed."""
     commit_id: str
-    """The repair's, or that of its undo: the commit says it."""
+    """The repair's, or its undo's: the commit says it."""
     compared_at: int
     """The version in which the table has the rows that are to go."""
     copies: tuple[Span, ...] = EVER
@@ -138,7 +138,7 @@ class Once(NamedTuple):
     """What is done to a repair, and by what one knows that it has been done."""
 
     suffix: str
-    """Behind the repair's id, that of its row in ops.repairs."""
+    """Behind the repair's id, the id of its row in ops.repairs."""
     states: frozenset[str]
     """Of that row, once it has been done."""
     do: Callable[[Paths, Manifest, str], Exchanged]
@@ -159,9 +159,7 @@ def once(paths: Paths, repair_id: str, run_id: str, wanted: Once) -> tuple[Manif
 
 
 def _made_before(paths: Paths, manifest: Manifest, wanted: Once) -> Exchanged | None:
-    """What an earlier try has made; None without one. Raises TableReplaced if a RESTORE took it out
-    since.
-    """
+    """Raises TableReplaced if a RESTORE took it out since."""
     row = repairs.one(paths.root, manifest.pipeline, f"{manifest.repair_id}{wanted.suffix}")
     if row is None or row["state"] not in wanted.states:
         return None
@@ -171,7 +169,6 @@ def _made_before(paths: Paths, manifest: Manifest, wanted: Once) -> Exchanged | 
 
 
 def _shown_next(paths: Paths, version: int | None) -> bool:
-    """Whether this version has passed, so that the next publish shows it."""
     judged = read_cursor(paths.cursor).judged_table_version
     return version is not None and judged is not None and judged >= version
 
@@ -185,7 +182,6 @@ class _Prepared(NamedTuple):
 
 
 def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
-    """The rows that are to go, compared, and those that come."""
     manifest, known = claim.manifest, refuse_foreign(paths, claim)
     refuse_rewound(known, claim)
     refuse_overlapped(paths, known, claim)
@@ -203,7 +199,6 @@ def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
 
 
 def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Following) -> _Prepared:
-    """Likewise of the places that differ, each compared by itself."""
     table = delta.open_table(paths.table)
     if not claim.manifest.differing:
         return _Prepared(by_key.whole(paths.table, table.version()), None)

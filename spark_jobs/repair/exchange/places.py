@@ -4,7 +4,7 @@ A row's place is `row_key`: of a Latest the key, of a History the key and `order
 between the comparison and the exchange, and the highest position at a place stays. So each place is
 looked at by itself: it has the row that is to go, and gets the one that comes; or a drain has
 brought a newer one, which would be there with either of them, and stays, where the highest position
-alone decides; or it has what comes; or nobody knows what it has.
+alone decides; or it has what comes; or nobody knows its row.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Merging(NamedTuple):
     odd: int
     """Places that have none of these. Then nothing may be written."""
     twice: int
-    """Rows of which the table has another one at their place. Then likewise."""
+    """Rows where the table has another one at their place. Then likewise."""
     lowers: bool
     """Whether a row gives way to an older one, or to none: what drains have left out because of it
     is then missing.

@@ -19,7 +19,7 @@ def same(one: pa.Table, other: pa.Table) -> bool:
 
 
 def without(rows: pa.Table, taken: pa.Table) -> pa.Table:
-    """The rows without those of `taken`, each as often as it is there.
+    """The rows without `taken`, each as often as it is there.
 
     Raises ValueError if one of them is not there.
     """

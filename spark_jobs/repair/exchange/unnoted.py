@@ -1,4 +1,4 @@
-"""Unnoted: a swap or an undo that is in the table's log, and of which neither the journal nor
+"""Unnoted: a swap or an undo that is in the table's log, and that neither the journal nor
 ops.repairs knows: a Sluice without a journal was killed between the two.
 
 A drain that passed it would publish its rows, and no event would ever have the repair.
@@ -54,7 +54,6 @@ def unnoted(paths: Paths) -> Iterator[tuple[Change[Exchange], Exchange]]:
 
 
 def _waiting(paths: Paths) -> dict[str, Row]:
-    """What a commit would say -> the repair's row."""
     known = read_identity(paths)
     if known is None:
         return {}

@@ -61,7 +61,7 @@ def refuse_ended(manifest: Manifest, row: Row | None) -> None:
 
 
 def _no(manifest: Manifest) -> str:
-    """Who said it, and when; a No that was killed behind its row has noted neither."""
+    """A No that was killed behind its row has noted neither who nor when."""
     if manifest.rejected_by is None or manifest.rejected_at is None:
         return "a person declined it"
     return f"{manifest.rejected_by} declined it at {manifest.rejected_at:%F %H:%M:%S} UTC"

@@ -119,8 +119,8 @@ def plan_keys(spec: Pipeline, settings: Settings, request: Request) -> RepairPla
 
 
 def _version(paths: Paths, closed: Closed) -> int:
-    """The table's version, with the rows of exactly the batches up to the newest. Raises
-    AccountBehind if a drain has just written more.
+    """With the rows of exactly the batches up to the newest. Raises AccountBehind if a drain has
+    just written more.
     """
     stored = open_table(paths.table)
     owner = closed.found.identity.owner(paths.pipeline)
@@ -131,8 +131,8 @@ def _version(paths: Paths, closed: Closed) -> int:
 
 
 def _refuse_folded(spec: Pipeline, request: Request) -> None:
-    """Raise RangeUnsupported for what the rows do not tell: which of their fields only lost records
-    have set.
+    """Raise RangeUnsupported: the rows do not tell which of their fields only lost records have
+    set.
     """
     if spec.keyed is not None and not spec.keyed.highest_decides and request.without_lost:
         raise RangeUnsupported.folded(pipeline=spec.name)
@@ -188,7 +188,6 @@ def _as_given(of: _Sought) -> _Found:
 
 
 def _accounted(paths: Paths, generations: Sequence[str], offsets: int) -> int | None:
-    """How many records drains have read at so many offsets; None if not all accounts are kept."""
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
     [row] = ops_tables.query(
         paths.root,

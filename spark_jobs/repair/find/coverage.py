@@ -209,7 +209,6 @@ def _quarantined(
     until: datetime | None,
     most: int,
 ) -> tuple[list[Span], QuarantineBalance]:
-    """What the quarantined records touch that are good by today's spec, and the balance."""
     touched, bad = list[Span](), 0
     for each in islice(waiting(way.spec, paths, generations, batch), most):
         if isinstance(each, str):
@@ -226,13 +225,11 @@ def _quarantined(
 
 
 def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
-    """The one that ended last of those with a range in the span."""
     within = (each for each in found if any(part.overlaps(span) for part in each.spans))
     return max(within, key=lambda each: each.at, default=None)
 
 
 def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
-    """Those that ended with the table as computed, and those that wait for a person."""
     where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
     rows = repairs.stored(paths.root, paths.pipeline, where)
     made = [
@@ -255,8 +252,8 @@ def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], lis
 
 
 def _unanswered(paths: Paths, repair_id: str) -> bool:
-    """Whether a person's answer is missing. One that was approved, and not swapped in, is not worth
-    the wait: its swap was cut off, or a drain was in its way.
+    """One that was approved, and not swapped in, is not worth the wait: its swap was cut off, or a
+    drain was in its way.
     """
     try:
         return not read_manifest(paths, repair_id).approved
@@ -271,7 +268,6 @@ def _buckets(
     length: timedelta,
     bound: Span | None,
 ) -> tuple[list[Span], int]:
-    """The intervals from the first position to the last, and how many older ones are left out."""
     # A record of the year 1 hides no day after it.
     most = (max(times.start, FIRST), min(times.end, LAST - MICROSECOND)) if times else ()
     ends = [way.touched(each) for each in most]
@@ -292,7 +288,6 @@ def _buckets(
 
 
 def _count_late(touching: Iterable[Touching], length: timedelta) -> Counter[datetime]:
-    """Start of an interval -> late records that touch it."""
     found = Counter[datetime]()
     for each in touching:
         found.update(dict.fromkeys(_starts(each.span, length), each.records))
@@ -300,7 +295,6 @@ def _count_late(touching: Iterable[Touching], length: timedelta) -> Counter[date
 
 
 def _count(touched: Iterable[Span], length: timedelta) -> Counter[datetime]:
-    """Start of an interval -> records in quarantine that touch it."""
     return Counter(start for span in touched for start in _starts(span, length))
 
 

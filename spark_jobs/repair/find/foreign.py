@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None:
-    """Raise CheckpointForeign if another generation wrote the table. `generation` is that of the
-    checkpoint, which has no batch; None if there is no checkpoint.
+    """Raise CheckpointForeign if another generation wrote the table. `generation` is the
+    checkpoint's, which has no batch; None if there is no checkpoint.
     """
     wrote = table.generation(paths.table)
     if wrote is None or wrote == generation:
@@ -48,7 +48,6 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
 
 
 def _versions(paths: Paths) -> dict[int, tuple[str, ...]]:
-    """State version -> the generations of its checkpoint, for each that has a folder."""
     found = dict[int, tuple[str, ...]]()
     for folder in paths.above.iterdir() if paths.above.exists() else ():
         if number := FOLDER.fullmatch(folder.name):

@@ -34,7 +34,7 @@ class Tried(NamedTuple):
     """A repair that was computed, and ended as it would again."""
 
     horizon: Mapping[int, int]
-    """Partition -> the first offset of which it knew nothing."""
+    """Partition -> the first offset that it did not know."""
     spans: tuple[Span, ...]
     """What it computed, one at least."""
 
@@ -118,9 +118,7 @@ class LateSpans(NamedTuple):
         return left
 
     def computed(self, spans: Sequence[Span]) -> list[LateRecord]:
-        """The records all of whose rows are in one of the spans, of which there is one at least, by
-        event time.
-        """
+        """The records all of whose rows are in one of the spans, at least one, by event time."""
         rows = self.way.rows_of(SpanSql("s", "e")).inside(spans)
         found = self._query(
             f'SELECT "partition" AS p, "offset" AS o, at, missed FROM {self._spans} WHERE {rows} '
@@ -158,8 +156,8 @@ def _overlaps(bound: Span | None) -> str:
 
 
 def _tried(repair: Tried, first: Sequence[Row]) -> str:
-    """The condition for records that the repair had; empty if it had none. `first`: of each
-    partition the first offset, and the times that its records touch.
+    """Empty if the repair had no record. `first`: of each partition the first offset, and the times
+    that its records touch.
     """
     known = {
         row["p"]: behind for row in first if (behind := repair.horizon.get(row["p"], 0)) > row["o"]

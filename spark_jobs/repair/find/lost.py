@@ -28,7 +28,7 @@ class Counted(NamedTuple):
     offsets: int
     """At so many offsets."""
     lacking: tuple[tuple[Part, int], ...]
-    """The holes of which a drain had more, and how many more at most."""
+    """The holes where a drain had more, and how many more at most."""
     never_read: int
     """Offsets that nobody has, and that no drain had read: the table lacks none of their rows."""
 
@@ -75,7 +75,7 @@ def refuse_lost(spec: Pipeline, found: Reading, newest: datetime | None) -> None
 
 
 def refuse_holes(spec: Pipeline, counted: Counted) -> None:
-    """Raise RecordsUnreachable if nobody has records of which no slice says their times."""
+    """Raise RecordsUnreachable if nobody has records whose times no slice says."""
     if counted.lost:
         raise RecordsUnreachable.lost_undated(
             pipeline=spec.name,

@@ -60,8 +60,8 @@ class RepairPlan(Stored):
     archived: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
     """The same, to read from the topic's archive."""
     records: int
-    """Records at these offsets: as the index counted them, and as the plan counted those of which
-    the index has no slice.
+    """Records at these offsets: as the index counted them, and as the plan counted records without
+    a slice in the index.
     """
     without: int = 0
     """Records, at most, that are in the table and that nobody has: a person has said that it is to

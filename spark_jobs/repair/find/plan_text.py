@@ -119,7 +119,6 @@ def replay_lines(
 
 
 def _sources(plan: RepairPlan) -> str:
-    """From where its offsets are read; how many from each, if from both."""
     kafka, archive = offsets_in(plan.parts), offsets_in(plan.archived)
     if kafka and archive:
         return f"({archive:,} from the archive, {kafka:,} from Kafka)"

@@ -57,7 +57,7 @@ class Brought(NamedTuple):
     """
 
     parts: Parts
-    """Their offsets, all of which are read."""
+    """Their offsets; all are read."""
     spans: tuple[Span, ...]
     """The rows that they touch, in place of the range of a request."""
 
@@ -162,7 +162,6 @@ def _plan_ranges(
 
 
 def _refuse_more(name: str, found: Reading, request: Request) -> None:
-    """Raise RangeInvalid for more than the request allows: before any of them is counted."""
     if (offsets := offsets_in(found.parts)) > request.most_records:
         raise RangeInvalid.too_many_records(
             pipeline=name,
@@ -236,8 +235,8 @@ FINDERS: Final[dict[Reads, Callable[[_Sought], _Found]]] = {
 
 
 def _left_out(reach: Reach, spans: Sequence[Span], request: Request) -> tuple[Span, ...]:
-    """Of ranges that nobody has typed, those of which nobody has all records: they keep no other
-    one from being computed. None if there is no other.
+    """Ranges that nobody has typed, and whose records nobody has all: they keep no other from being
+    computed. Empty if there is no other.
     """
     if request.facts.given:
         return ()
@@ -255,7 +254,7 @@ def _given(request: Request) -> tuple[datetime, datetime]:
 def _behind_archive(
     error: RecordsUnreachable, broken: CheckpointBroken | FormatNewer
 ) -> RecordsUnreachable:
-    """The same, where the archive may have them: first that is to be mended."""
+    """The archive may have them: first that is to be mended."""
     return RecordsUnreachable.archive_broken(
         lost=error.what, broken=broken.what, mend=broken.remedy, remedy=error.remedy
     )

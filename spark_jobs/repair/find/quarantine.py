@@ -89,7 +89,6 @@ def waiting(
 def _decoded(
     parts: Iterable[pa.RecordBatch], decoders: Sequence[RecordDecoder], text: str
 ) -> Iterator[tuple[list[Row], Decoded]]:
-    """The rows with this text in kind and reason, each topic's by its decoder."""
     for part in parts:
         for number, decoder in enumerate(decoders):
             rows: list[Row] = [
@@ -139,7 +138,6 @@ def used_within(
 
 
 def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
-    """The places of the records that ops.quarantine has of these generations, up to this batch."""
     return _places(
         paths,
         "quarantine",
@@ -154,7 +152,6 @@ def _places(paths: Paths, table: str, where: str) -> set[Place]:
 
 
 def _bad(spec: Pipeline, row: Row, time: Any) -> str:
-    """Why a record that can be decoded is not good; empty if it is."""
     if row["kind"] == "malformed" and fails_still(row["reason"], spec):
         return f"malformed: {row['reason']}"
     if time is None:

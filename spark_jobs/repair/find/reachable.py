@@ -48,7 +48,6 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
 
 
 def _lacking(parts: Parts, topic: SourceState) -> Parts:
-    """The offsets before those that the topic has, and behind them."""
     before = located(parts, {}, topic.earliest).nowhere
     found = {
         partition: (

@@ -33,7 +33,7 @@ RUN_PREFIX = "after_drain__"
 
 
 def untried(spec: Pipeline, paths: Paths) -> int:
-    """How many late records wait of which drains write no row any more, and which no repair has
+    """How many late records wait whose rows no drain writes any more, and which no repair has
     tried. Reads the checkpoint and the ops tables, and writes nothing.
 
     Raises RangeUnsupported or CheckpointBroken.
@@ -53,9 +53,8 @@ def untried(spec: Pipeline, paths: Paths) -> int:
 
 
 def _refused(paths: Paths, generations: Sequence[str]) -> int:
-    """The newest batch of these generations that was accounted for when the last repair behind a
-    drain was refused for a reason that a retry does not change; -1 without one. A refusal from
-    before this place was live was of another one's records, whose batches have the same numbers.
+    """-1 without one. A refusal from before this place was live was of other records, whose batches
+    have the same numbers.
     """
     own, live = ops_tables.equals({"pipeline": paths.pipeline}), read_live(paths)
     since = f"AND ended_at >= '{live.since.isoformat()}' " if live else ""
@@ -94,14 +93,12 @@ def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
 
 
 def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
-    """Whether another repair of the same records would end as this one did."""
     if row["state"] == "undone":  # by a person, who left an undo, or by a rewind
         return f"{row['repair_id']}{repairs.UNDO}" in undos
     return row["state"] != "staged" or not _approved(paths, row["repair_id"])
 
 
 def _approved(paths: Paths, repair_id: str) -> bool:
-    """Whether only the swap was missing, and no person's yes. Without its files nobody knows."""
     try:
         return read_manifest(paths, repair_id).approved
     except RepairUnknown:

@@ -40,12 +40,12 @@ class Where(NamedTuple):
 
 
 def archive_paths(root: UPath, topic: Topic) -> Paths:
-    """Those of a topic's archive, also of one that is no longer declared."""
+    """Paths of a topic's archive, also of one that is no longer declared."""
     return Paths(str(root), archive_spec(topic, topic.archive or Archive()))
 
 
 def archive_records(root: UPath, topic: Topic, topic_id: str) -> Records:
-    """What the archive has of a topic, or of several, those of each."""
+    """What the archive has of a topic, or of each of several."""
     ids = topic_id.split(BETWEEN)
     of = [
         ArchiveRecords(archive_paths(root, each).table, id_)
@@ -56,7 +56,7 @@ def archive_records(root: UPath, topic: Topic, topic_id: str) -> Records:
 
 def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     """The offsets of this topic that its archive has; none without an archive. Of several topics,
-    those of each.
+    each one's.
 
     An archive that is no longer declared has its records still. Raises CheckpointBroken or
     FormatNewer.
@@ -85,7 +85,7 @@ def archived_or_why(
     root: UPath, topic: Topic, topic_id: str
 ) -> tuple[Parts, CheckpointBroken | FormatNewer | None]:
     """The same; nothing, and the error, of an archive whose checkpoint is broken, or that a newer
-    Sluice wrote: nobody knows what it has, and Kafka may still have all that is needed.
+    Sluice wrote: nobody knows its records, and Kafka may still have all that is needed.
     """
     try:
         return archived(root, topic, topic_id), None

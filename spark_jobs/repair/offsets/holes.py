@@ -93,7 +93,6 @@ class _Account(NamedTuple):
 
 
 def _accounts(spec: Pipeline, paths: Paths, generations: Sequence[str]) -> list[_Account]:
-    """Those that are kept, by batch."""
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
     rows = ops_tables.query(
         paths.root, "batches", f"SELECT {_COLUMNS} FROM batches WHERE {own} ORDER BY batch_id"

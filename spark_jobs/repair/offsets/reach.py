@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Gone(Part):
-    """Offsets that nobody has any more, and of which no slice says the event times."""
+    """Offsets that nobody has any more, and whose event times no slice says."""
 
     batch: int | None = Described(
         description="the batch that read them; null if no account says so"
@@ -91,14 +91,14 @@ class Reach(NamedTuple):
         return reading(self.slices, self.holes, needed, self.places, every)
 
     def lacking(self, spans: Sequence[Span], *, without_lost: bool = False) -> tuple[Span, ...]:
-        """Those of which nobody has all records. `without_lost`: those in holes do not count."""
+        """Spans whose records nobody has all. `without_lost`: those in holes do not count."""
         # One question for all of them, since nearly always everything is there.
         if not spans or self._whole(spans, without_lost):
             return ()
         return tuple(span for span in spans if not self._whole([span], without_lost))
 
     def touched(self, spans: Sequence[Span]) -> tuple[Span, ...]:
-        """Those that a hole can touch of which nobody has all, whatever waits for a repair."""
+        """Spans that a hole can touch which nobody has whole, whatever waits for a repair."""
         lost = [hole for hole in self.holes if not hole.empty and self._nowhere(hole)]
         needed = {span: [self.way.needed(span)] for span in spans} if lost else {}
         return tuple(span for span, of in needed.items() if any(each.touches(of) for each in lost))

@@ -51,8 +51,8 @@ def reading(
     places: tuple[Parts, Offsets],
     every: Parts | None = None,
 ) -> Reading:
-    """What the event times in `spans` need: `holes` are all those of the index. Of `every`, all
-    offsets are read. `places`: what the archive has, and the first offsets that Kafka has.
+    """What the event times in `spans` need: `holes` are all of the index. Of `every`, all offsets
+    are read. `places`: what the archive has, and the first offsets that Kafka has.
 
     Offsets between two that are needed are read too, if that is cheaper: but none that nobody has,
     and none of a hole that the ranges do not touch.
@@ -77,7 +77,6 @@ def _read(ranges: Iterable[Offset], barred: Sequence[Offset]) -> list[Offset]:
 
 
 def _joined(several: Iterable[Parts]) -> Parts:
-    """The offsets of all of them."""
     found: dict[int, list[Offset]] = {}
     for parts in several:
         for partition, ranges in parts.items():
@@ -86,13 +85,11 @@ def _joined(several: Iterable[Parts]) -> Parts:
 
 
 def _less(parts: Parts, others: Parts) -> Parts:
-    """What of the parts is not in the others."""
     found = {p: tuple(without(ranges, others.get(p, ()))) for p, ranges in parts.items()}
     return {p: ranges for p, ranges in found.items() if ranges}
 
 
 def _unreadable(index: Index, places: tuple[Parts, Offsets]) -> Parts:
-    """The offsets that are neither in the archive nor in Kafka."""
     has, earliest = places
     found = {
         p: tuple(gaps(has.get(p, ()), (begin, min(stop, earliest.get(p, 0)))))

@@ -1,7 +1,7 @@
 """Slices: at which offsets the records of some event times are, by ops.slices and without Spark.
 
-The records that the slices leave out are in ops.late and ops.quarantine: whoever needs those of a
-span reads these too.
+The records that the slices leave out are in ops.late and ops.quarantine: a span's reader reads
+these too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Index(NamedTuple):
     def read(
         cls, paths: Paths, known_generations: Iterable[str], start: Offsets, end: Offsets
     ) -> Index:
-        """Those of these generations. A partition without a start begins at 0."""
+        """Slices of these generations. A partition without a start begins at 0."""
         stored = _stored(paths, known_generations)
         within = {p: (start.get(p, 0), stop) for p, stop in sorted(end.items())}
         within = {p: part for p, part in within.items() if part[0] < part[1]}
@@ -105,8 +105,8 @@ def gaps(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
 
 
 def without(ranges: Iterable[Offset], taken: Sequence[Offset]) -> list[Offset]:
-    """The offsets of the ranges that are not in those of `taken`. Both ascend, and there may be
-    tens of thousands of each.
+    """The offsets of the ranges that are not in `taken`. Both ascend, and there may be tens of
+    thousands of each.
 
     >>> without([(0, 10), (20, 30)], [(5, 22), (25, 26)])
     [(0, 5), (22, 25), (26, 30)]

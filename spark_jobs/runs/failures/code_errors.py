@@ -151,7 +151,6 @@ def _line_of(path: Path, qualified: str) -> int | None:
 
 
 def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
-    """Qualified name and line of each function."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{prefix}{child.name}"

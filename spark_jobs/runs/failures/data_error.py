@@ -62,7 +62,7 @@ class DataError(NamedTuple):
         """The step and the field with that SQL, such as "step 2 (aggregate), measures['x']: sum(a /
         b)".
 
-        Of some errors Spark does not know the SQL: then every field of which it may be.
+        Of some errors Spark does not know the SQL: then every field that it may be from.
         """
         fields = _expressions(spec)
         if before_state := _BEFORE_STATE.match(self.message):
@@ -121,7 +121,6 @@ def fails_still(reason: str, spec: Pipeline) -> bool:
 
 
 def _expressions(spec: Pipeline) -> list[tuple[str, str]]:
-    """The name of each field with SQL, or of a step with code, and what it has."""
     steps = [*enumerate(spec.steps, 1)]
     fields = [
         (f"step {number} ({step.kind}), {sql.field}", " ".join(sql.text.split()))

@@ -98,9 +98,7 @@ def places(found: Iterable[FailingRecord], topic: Topic) -> str:
 
 
 def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
-    """What an earlier run has found in the batch. It is forgotten where the expression changes
-    (runs/resume/same_state.py).
-    """
+    """Forgotten where the expression changes (runs/resume/same_state.py)."""
     return [each for each in known.proposed if each.batch == batch.id]
 
 
@@ -120,7 +118,7 @@ def _by_name(run: Run) -> str:
 
 
 def _is_beside(run: Run) -> bool:
-    """Whether it is a rebuild's run, whose records no command puts aside."""
+    """No command puts the records of a rebuild's run aside."""
     return run.paths.place.beside
 
 
@@ -139,9 +137,8 @@ def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> Exp
 
 
 def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]:
-    """The records of the batch that fail by themselves, up to one more than MOST_ASIDE.
-
-    Raises ExpressionFailed if there are more than MOST, and only halving can find them.
+    """Up to one more than MOST_ASIDE. Raises ExpressionFailed if there are more than MOST, and only
+    halving can find them.
     """
     spec, found = run.spec, list[FailingRecord]()
     for part in slices(batch):
@@ -173,7 +170,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
 def _together(
     run: Run, batch: Batch, known: FailingRecords, error: DataError
 ) -> list[FailingRecord]:
-    """Those of some groups that fail. Raises ExpressionFailed where no trial may look for them."""
+    """Raises ExpressionFailed where no trial may look for them."""
     if run.spec.state.takes_trials or not run.spec.keeps_state:
         return together(run, batch, known, error, MOST_ASIDE)
     why = (

@@ -94,7 +94,6 @@ def _group(spec: Pipeline, entered: DataFrame) -> Column:
 
 
 def _spans(rows: DataFrame, by: Column) -> list[Span]:
-    """Of the rows' groups, one for each value of `by`, in order."""
     found = rows.groupBy(by).agg(F.min("g").alias("first"), F.max("g").alias("last"))
     return sorted((row["first"], row["last"]) for row in found.collect())
 

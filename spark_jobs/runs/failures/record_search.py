@@ -59,7 +59,7 @@ class _Search:
         self._computed = computed
 
     def look(self, start: int, end: int, error: DataError | None) -> Iterator[Failing]:
-        """The failing records between two places, of which it is known whether there are any."""
+        """The failing records between two places, where it is known whether there are any."""
         if error is None or start == end:
             return
         if end - start == 1:
@@ -78,7 +78,7 @@ class _Search:
         return error_of(self._computed(self._good.where(self._within(start, end))))
 
     def _within(self, start: int, end: int) -> Column:
-        """boolean over the good records: whether a record is between two places."""
+        """boolean over the good records."""
         within = F.lit(False)
         for partition, first, last in spans(self._part, start, end):
             offsets = F.col("kafka.offset").between(first, last)

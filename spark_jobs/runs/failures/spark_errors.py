@@ -197,8 +197,8 @@ def _jvm_gone(error: BaseException) -> bool:
 
 
 def _reader_error(text: str) -> SluiceError | None:
-    """The error of Spark's own Kafka reader over a timestamp that does not fit its microseconds.
-    The reader of Sluice's jar takes any.
+    """Spark's own Kafka reader fails over a timestamp that does not fit its microseconds. The
+    reader of Sluice's jar takes any.
     """
     if (at := _TIMESTAMP.search(text)) is None:
         return None
@@ -211,10 +211,7 @@ def _reader_error(text: str) -> SluiceError | None:
 
 
 def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
-    """The error of a checkpoint file that Spark could not read.
-
-    A message that names the file is preferred.
-    """
+    """A message that names the file is preferred."""
     matches = list(_UNREADABLE.finditer(text))
     changed = next(
         (f"{one['changed']} is not what was written" for one in matches if one["changed"]), None
@@ -232,7 +229,6 @@ def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:
 
 
 def _logic_error(text: str, pipeline: str) -> SluiceError | None:
-    """The error of logic.py, or of an expression in spec.py."""
     worker = _worker_text(text)
     error = _raised(worker)
     place = last_place(worker, pipeline)
@@ -268,7 +264,6 @@ def _logic_error(text: str, pipeline: str) -> SluiceError | None:
 
 
 def _result_error(text: str, pipeline: str) -> SluiceError | None:
-    """The error of what logic.py returned."""
     if _WORKER not in text:
         return None
     worker = _worker_text(text)
@@ -277,20 +272,15 @@ def _result_error(text: str, pipeline: str) -> SluiceError | None:
 
 
 def _worker_text(text: str) -> str:
-    """The traceback of the Python worker."""
     return text.rpartition(_WORKER)[2].partition("\n SQLSTATE:")[0].partition("\n\tat ")[0]
 
 
 def _raised(worker: str) -> re.Match[str] | None:
-    """The line with the error, which follows the last frame. Its message may have more lines."""
     frames = [frame.end() for frame in FRAME.finditer(worker)]
     return _RAISED.search(worker, frames[-1] if frames else 0)
 
 
 def _machine_error(text: str) -> SluiceError | None:
-    """The error of a machine, of Spark's processes or of Kafka, with the detail that
-    Spark gives.
-    """
     for pattern, because in MACHINE:
         if match := re.search(pattern, text):
             detail = next(filter(None, match.groupdict().values()), None)
@@ -299,10 +289,7 @@ def _machine_error(text: str) -> SluiceError | None:
 
 
 def _sink_error(text: str) -> SluiceError | None:
-    """An error that Sluice's own code met in foreachBatch.
-
-    Py4J carries it to the JVM and back; its last line has the error.
-    """
+    """Py4J carries an error of foreachBatch to the JVM and back; the last line has it."""
     proxy = text.partition("Return Message: Traceback")[2].partition("=== Streaming Query ===")[0]
     raised = [one for one in _RAISED.finditer(proxy.partition("\n\tat ")[0]) if one["text"]]
     if not raised:

@@ -1,9 +1,9 @@
 """Try search: finds all records on which an expression of the spec fails, in one query, where
 record_search.py would need twenty for each.
 
-The expressions are those of the plan that Spark makes of the query, each within TryEval, which is
-null where what is in it fails. Only of a plan of conditions and selections. What it finds is held
-against the query itself: it runs over all other records, and must not fail.
+The expressions come from Spark's plan of the query, each within TryEval, which is null where what
+is in it fails. Only of a plan of conditions and selections. What it finds is held against the query
+itself: it runs over all other records, and must not fail.
 """
 
 from __future__ import annotations

@@ -78,15 +78,14 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
 
 
 def _with_numbers(check: CheckResult, in_time: Mapping[str, Metric]) -> CheckResult:
-    """What a bound in time was held against is said with it."""
     if (metric := in_time.get(check.column or "")) is None:
         return check
     return check.model_copy(update={"about": f"{metric.told}. {check.about}".rstrip()})
 
 
 def _passed_version(run: Run, drained: Drained) -> int | None:
-    """The version that consumers may read. It stays where only files were joined or removed since:
-    a publication would tell them of nothing.
+    """It stays where only files were joined or removed since: a publication would tell consumers of
+    nothing.
     """
     before, now = drained.table_version_before, drained.table_version
     if before is None or now is None or before >= now:

@@ -25,9 +25,9 @@ def state_metrics(
 ) -> StateMetrics:
     """The metrics that the state checks evaluate: counts, bytes, seconds, and shares from 0 to 1.
 
-    Those of the account are of all batches that have not passed yet; the others are of the end of
-    the run. What was rejected is judged of this run too, so that good batches that wait beside it
-    do not hide it.
+    The account's metrics are of all batches that have not passed yet; the others are of the run's
+    end. What was rejected is judged of this run too, so that good batches that wait beside it do
+    not hide it.
     """
     account = waiting.account
     state = drained.state

@@ -96,7 +96,6 @@ def _accepted(paths: Paths, known: Identity, now: datetime) -> datetime | None:
 
 
 def _newest(paths: Paths, where: str) -> datetime | None:
-    """When the newest of these batches was."""
     sql = f"SELECT max(audited_at) AS newest FROM batches WHERE {where}"
     [row] = ops_tables.query(paths.root, "batches", sql).to_pylist()
     newest: datetime | None = row["newest"]

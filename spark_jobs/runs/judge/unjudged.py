@@ -31,7 +31,7 @@ class Unjudged(NamedTuple):
     state_rows_before: int = 0
     """Rows in all state stores after the last batch that passed; 0 if none has."""
     grouped: Grouped | None = None
-    """The sum over them; None if that of one is not known."""
+    """The sum over them; None if one is not known."""
 
 
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:
@@ -52,7 +52,6 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
 
 
 def _grouped(rows: list[Row]) -> Grouped | None:
-    """The sum over rows of ops.batches; None if one of them has none."""
     entered, written = ([row[name] for row in rows] for name in ("groups_in", "groups_out"))
     known = [count for count in (*entered, *written) if count is not None]
     if len(known) < 2 * len(rows):

@@ -88,7 +88,6 @@ def _weeks() -> Iterator[timedelta]:
 
 
 def _ends(read: list[datetime], now: datetime) -> Iterator[datetime]:
-    """Until when a run had read, this week and, by the same hour, each before."""
     yield from read
     yield from (until + ago for ago in _weeks() for until in read if until + ago <= now)
 

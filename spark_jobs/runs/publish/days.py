@@ -37,8 +37,8 @@ def days(
     """The days in UTC, ascending, also those that a RESTORE has changed back; none where no range
     of the output can be computed again.
 
-    `watermarks` are those of the batches `before_batch` and `batch` of the fact. Without a stateful
-    step no day is ever final, and the days are those of repairs.
+    `watermarks`: after the fact's batches `before_batch` and `batch`. Without a stateful step no
+    day is ever final, and the days are repairs' alone.
     """
     if unranged(spec):
         return ()
@@ -54,8 +54,8 @@ def days(
 def _closed(
     paths: Paths, position: Position, since: datetime | None, until: datetime
 ) -> Iterator[date]:
-    """The days that ended between the two positions. From the beginning on, and after a gap of
-    years, only those with rows: one record may say that it is of 1970.
+    """From the beginning on, and after a gap of years, only days with rows: one record may say that
+    it is of 1970.
     """
     day = date.min if since is None else utc(since).date()
     if since is None or until - since > LONGEST:
@@ -86,7 +86,7 @@ def _with_rows(paths: Paths, position: Position) -> list[date]:
 
 
 def _of(span: Span) -> Iterator[date]:
-    """The days of a span, which is not empty."""
+    """The span is not empty."""
     day, last = utc(span.start).date(), utc(span.end - MICROSECOND).date()
     while day <= last:
         yield day

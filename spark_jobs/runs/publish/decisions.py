@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def decisions(paths: Paths, known: Identity, fact: Published) -> tuple[Decision, ...]:
     """What persons accepted of the versions after the fact's `before_version`, up to its own.
 
-    Without those about rows that a rewind has taken back, every one of them; and without those of
-    other checkpoints.
+    Without decisions about rows that a rewind has taken back, every one of them; and without other
+    checkpoints' decisions.
     """
     before = -1 if fact.before_version is None else fact.before_version
     ours = ops_tables.among("generation", known.generations)
@@ -56,7 +56,6 @@ def _stays(paths: Paths, known: Identity, accepted: Row, before: int) -> bool:
 
 
 def _judged_since(paths: Paths, accepted: Row, before: int) -> int:
-    """The version after which the run had judged rows; `before` if ops.runs has no such run."""
     rows = ops_tables.query(
         paths.root,
         "runs",

@@ -99,7 +99,6 @@ def read_up_to(paths: Paths, known: Identity, batch: int) -> Whole | None:
 def _since(
     paths: Paths, known: Identity, last: Published, announced: Announced | None
 ) -> tuple[int | None, int]:
-    """The version and the batch behind which the next event begins."""
     ours = announced if announced and announced.generation in known.generations else None
     if ours and ours.number > last.number:  # what is here is a copy of before
         batch = _newest_batch(paths, known.generations, ours.table_version)
@@ -121,7 +120,6 @@ def _since(
 def _newest_batch(
     paths: Paths, generations: tuple[str, ...], version: int | None = None
 ) -> int | None:
-    """The newest of their batches in ops.batches, up to that version; None if there is none."""
     until = "" if version is None else f"AND table_version <= {version}"
     [row] = ops_tables.query(
         paths.root,

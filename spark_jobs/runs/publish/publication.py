@@ -88,7 +88,7 @@ def _at_once(spec: Pipeline) -> bool:
 
 
 def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
-    """The fixed events that Airflow has not; what passed since the newest of them is fixed too."""
+    """What passed since the newest fixed event is fixed first."""
     while fact := due(paths, spec, last := read_published(paths), announced):
         event = _event(paths, spec, fact)
         # Neither a drain nor a rewind has changed what it was made of meanwhile.
@@ -104,7 +104,7 @@ def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event,
 
 
 def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
-    """The event of this fact; None if there is no checkpoint any more. Raises CheckpointBroken."""
+    """None if there is no checkpoint any more. Raises CheckpointBroken."""
     known = read_identity(paths)
     if known is None or fact.table_version is None:
         return None
@@ -140,7 +140,6 @@ def _up_to(paths: Paths, spec: Pipeline, known: Identity, fact: Published) -> Up
 
 
 def _batches(paths: Paths, pipeline: str, known: Identity, fact: Published) -> list[Row]:
-    """The rows of ops.batches from the last published batch to the one to publish."""
     generations = ", ".join(f"'{each}'" for each in known.generations)
     rows: list[Row] = ops_tables.query(
         paths.root,

@@ -48,7 +48,6 @@ def changed_spans(row: Row) -> list[Span]:
 
 
 def _behind(paths: Paths, known: Identity, fact: Published, version: int | None) -> list[Row]:
-    """The rows of ops.repairs of the versions behind that one, up to the fact's."""
     ours = ops_tables.among("generation", known.generations)
     return repairs.stored(
         paths.root,

@@ -63,7 +63,7 @@ def _due(held: Standing) -> Anew | None:
 
 
 def _read_in_vain(paths: Paths, known: Identity) -> int | None:
-    """How many records the checkpoint has read, if it is certain that nothing came of them."""
+    """None unless it is certain that nothing came of them."""
     committed = Checkpoint(paths.checkpoint).committed()
     last = committed[-1] if committed else -1
     cursor = read_cursor(paths.cursor)

@@ -66,9 +66,7 @@ def _reach(rows: list[Row]) -> tuple[Offsets, Offsets]:
 
 
 def _gaps(rows: list[Row]) -> bool:
-    """Whether a batch has offsets whose records are gone, by retention or compaction: ours may be
-    the last copy.
-    """
+    """Records are gone, by retention or compaction: ours may be the last copy."""
     return any(row["removed"] for row in rows)
 
 
@@ -104,7 +102,7 @@ def _places(run: Run, table: str, where: str) -> set[tuple[int, int]]:
 
 
 def _at(places: set[tuple[int, int]]) -> Iterator[str]:
-    """Conditions for these places, each of as many as delta-rs takes: at 6,000 its stack ends."""
+    """Each of as many places as delta-rs takes: at 6,000 its stack ends."""
     by_partition: dict[int, list[int]] = defaultdict(list)
     for partition, offset in sorted(places):
         by_partition[partition].append(offset)

@@ -42,8 +42,8 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
 
 
 def refuse_other_state(run: Run, earlier: Pipeline) -> None:
-    """Raise StateIncompatible if the expressions of the run's spec need another state than those of
-    `earlier`.
+    """Raise StateIncompatible if the expressions of the run's spec need another state than
+    `earlier`'s.
     """
     name = run.spec.name
     before, after = (state_types(_query(run, spec)) for spec in (earlier, run.spec))
@@ -64,6 +64,5 @@ def forget_failing(run: Run) -> None:
 
 
 def _query(run: Run, spec: Pipeline) -> DataFrame:
-    """The query of a drain. Reads nothing."""
     records = source_of(spec, run.settings).stream(run.spark)
     return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))

@@ -78,7 +78,7 @@ def cut(
     now: int,
 ) -> Found:
     """Behind the newest END up to which all are whole. `tails`: of every partition. `open_`: ids
-    that have a BEGIN alone -> the number of ENDs before it. `old`: those of transactions that an
+    that have a BEGIN alone -> the number of ENDs before it. `old`: ids of transactions that an
     earlier run has whole: what comes again of them may be anywhere. `now`: the newest time, in ms.
     """
     seen = _Seen(ends, tails, open_, old)
@@ -117,8 +117,8 @@ class _Seen:
         self._reach = defaultdict[str, dict[int, int]](dict)
         self._newest = dict.fromkeys(tails, (-1.0, inf))
         self._fronts = dict[int, float]()
-        """Topic -> the newest END whose changes may be before what is looked at, of partitions of
-        which more is read.
+        """Topic -> the newest END whose changes may be before what is looked at, of partitions
+        where more is read.
         """
         for p, tail in tails.items():
             self._add(p, tail)

@@ -133,14 +133,12 @@ def _waiting(tails: Mapping[int, Tail], found: Found) -> dict[int, Change]:
 
 
 def _blocked(marks: Ends, tails: Mapping[int, Tail], found: Found) -> float:
-    """Since when what waits is there, in milliseconds; 0 if nobody knows."""
     ends = (each.begun for each in marks.ends[found.ends :])
     waiting = (each.millis for each in _waiting(tails, found).values())
     return min((*ends, *marks.begun, *waiting), default=inf)
 
 
 def _is_deep(tail: Tail, cut_at: int, blocked: float) -> bool:
-    """Whether nothing that waits may be before what was looked at of a partition."""
     if not tail.shortened or blocked == inf:
         return True
     first = next(iter(tail.changes), None)

@@ -82,7 +82,7 @@ def block(value: bytes | None) -> tuple[str, int] | None:
 
 def counts(collections: Mapping[str, int], told_in: str, topics: Sequence[Topic]) -> dict[int, int]:
     """Number of a topic -> the changes of its tables. Debezium names a topic by its prefix and the
-    table, of which some connectors leave out the database's name.
+    table; some connectors leave out the database's name.
 
     >>> from types import SimpleNamespace as Of
     >>> counts({"public.a": 2, "public.b": 1}, "eu.transaction", [Of(name="eu.public.b")])
@@ -100,7 +100,6 @@ def counts(collections: Mapping[str, int], told_in: str, topics: Sequence[Topic]
 
 @lru_cache(4096)
 def _places(table: str, told_in: str, topics: tuple[str, ...]) -> tuple[int, ...]:
-    """The numbers of the topics that have its changes."""
     prefix = told_in.rpartition(".")[0] + "."
     name = re.sub(r"[^A-Za-z0-9._-]", "_", table)
     return tuple(

@@ -22,12 +22,12 @@ class Ends(NamedTuple):
     begun: Sequence[int]
     """Their BEGINs' Kafka timestamps."""
     ids: AbstractSet[str]
-    """Those of `wanted` that have a mark."""
+    """The `wanted` that have a mark."""
     since: int
     """The oldest mark's Kafka timestamp, in milliseconds; 0 without one."""
     now: int
-    """That of the newest END that has not come before. One that comes again says nothing of what a
-    connector has sent: behind it may come, whole, what a crash has cut off.
+    """The newest new END's Kafka timestamp. One that comes again says nothing of what a connector
+    has sent: behind it may come, whole, what a crash has cut off.
     """
 
 

@@ -76,7 +76,6 @@ def between_transactions(found: Preflight, spec: Pipeline, paths: Paths, view: V
 
 
 def _leads_to(end: Whole, starts: Offsets, latest: Offsets) -> bool:
-    """Whether some of it is still to be read, and nothing behind it was."""
     ends = end.offsets
     within = all(starts.get(p, 0) <= at <= latest.get(p, 0) for p, at in ends.items())
     return within and any(starts[p] < at for p, at in ends.items())
@@ -103,7 +102,6 @@ def _noted(
 
 
 def _held(found: Preflight, looked: Looked) -> dict[int, HeldBack]:
-    """What waits in the partitions: all behind the first change that does."""
     kept = found.topic.held
     held = dict[int, HeldBack]()
     for p, first in looked.waiting.items():

@@ -33,7 +33,7 @@ THREADS = ".threads.txt"
 
 
 class StallWatch:
-    """Watches one query, asked again and again by whoever waits for it.
+    """Watches one query, asked again and again by its run.
 
     Movement is a batch that begins or ends, a Spark job that does, or a task that ends. A single
     task, or a single write to the table, that takes longer than stall_timeout counts as a stall.

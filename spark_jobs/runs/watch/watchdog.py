@@ -118,9 +118,7 @@ class Watchdog:
                     os._exit(RunStalled.exit_status)
 
     def _tell(self) -> bool:
-        """Write what the threads do, the report and the row; False, and no report, if the run came
-        free meanwhile.
-        """
+        """False, and no report, if the run came free meanwhile."""
         jvm = _answer(_jvm_threads) or "The JVM did not answer: it has no threads here."
         python = _answer(python_threads) or "The driver's code could not be read."
         dump = f"{jvm}\n{python}"
@@ -145,7 +143,7 @@ def _begin(name: str, work: Callable[[], None]) -> threading.Thread:
 
 
 def _answer(work: Callable[[], T]) -> T | None:
-    """What `work` returns; None if it fails, or has not returned within ANSWER_SECONDS."""
+    """None if it fails, or has not returned within ANSWER_SECONDS."""
     answers = list[T]()
 
     def ask() -> None:

@@ -90,7 +90,7 @@ class KafkaConfig:
     @property
     def authorities(self) -> str:
         """The PEM certificates of the authorities that the brokers are checked against; empty for
-        those of the machine.
+        the machine's.
         """
         return self._values.get("ssl.ca.pem", "")
 
@@ -171,7 +171,6 @@ class KafkaConfig:
 
 
 def _options(name: str, value: str) -> list[tuple[str, str]]:
-    """The options of the login module that one property becomes."""
     if name == "extension_":
         return [
             (name + key, extension)

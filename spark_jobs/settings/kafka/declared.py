@@ -59,7 +59,6 @@ class Declared:
             )
 
     def _put(self, name: str, given: str, value: str) -> None:
-        """Store the value of the property `name`, which the user gave under the name `given`."""
         if name == "security.protocol":
             value = value.upper()
         shown = HIDDEN if name.endswith(".pem") or BY_NAME[name].secret else repr(value)
@@ -129,7 +128,6 @@ class Declared:
                 )
 
     def _content(self, name: str, path: str, *, secret: bool) -> str:
-        """The text of a PEM file."""
         if "-----BEGIN" in path or _has_controls(path):
             home = BY_NAME[name].name if name in BY_NAME else "ssl.key.pem and ssl.certificate.pem"
             self._refuse(

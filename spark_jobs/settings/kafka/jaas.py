@@ -1,7 +1,7 @@
 """Reads and writes JAAS: the property sasl.jaas.config, in which Java's Kafka client has users,
 passwords and client secrets.
 
-The rules are those of kafka-clients' org.apache.kafka.common.security.JaasConfig, which uses
+The rules are from kafka-clients' org.apache.kafka.common.security.JaasConfig, which uses
 java.io.StreamTokenizer.
 """
 

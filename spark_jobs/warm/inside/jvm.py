@@ -24,8 +24,8 @@ class Jvm:
     """The JVM of this process, with a Spark context."""
 
     def __init__(self, process: int | None = None) -> None:
-        """Start the context, with the settings that no running session can change. `process` is
-        the JVM's id, by default that of this process's parent.
+        """Start the context, with the settings that no running session can change. `process` is the
+        JVM's id, by default this process's parent.
         """
         self._process = process or os.getppid()
         self._python = PythonWorkers(self._process)
@@ -65,9 +65,8 @@ class Jvm:
         self._end_callbacks()
 
     def _end_callbacks(self) -> None:
-        """End the threads in which queries have called this process, and forget what they called.
-
-        Py4J keeps both until Java has collected its side of them, and a thread for ever.
+        """Py4J keeps the threads in which queries have called this process for ever, and what they
+        called until Java has collected its side.
         """
         gateway: Any = self._first.sparkContext._gateway  # noqa: SLF001 - as above
         if gateway._callback_server is None:  # noqa: SLF001 - no query has called
@@ -101,7 +100,6 @@ class Jvm:
 
 
 def _object(java: Any, name: str) -> Any:
-    """Scala's object of this class."""
     found = java
     for part in name.split("."):
         found = getattr(found, part)

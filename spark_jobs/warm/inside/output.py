@@ -52,7 +52,7 @@ def passed_on(client: int) -> Iterator[None]:
 @contextmanager
 def own_streams() -> Iterator[None]:
     """Within the block, sys has other streams, of the same descriptors. Whatever a run's code does
-    to them, it does not do to those of this process.
+    to them, it does not do to this process's.
     """
     before = {name: getattr(sys, name) for name in STREAMS}
     for name, number in NUMBERS.items():

@@ -114,7 +114,6 @@ def _set_hook(before: Callable[..., Any]) -> None:
 
 
 def _warned() -> tuple[Any, Any]:
-    """By whom warnings are shown, and by whom if logging did not capture them."""
     return warnings.showwarning, logging._warnings_showwarning  # type: ignore[attr-defined]  # noqa: SLF001 - captureWarnings is undone by it alone
 
 

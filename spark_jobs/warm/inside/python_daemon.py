@@ -8,8 +8,8 @@ pthread_atfork).
 
 It never loads a pipeline's code: the workers that have are killed behind each drain (jvm.py).
 
-A drain of its own has Spark's: there the imports of two workers at once end sooner than those of
-one process before them (bench/NOTES.md).
+A drain of its own has Spark's: there the imports of two workers at once end sooner than one
+process's imports before them (bench/NOTES.md).
 
 Source: spark.python.daemon.module, in org.apache.spark.api.python.PythonWorkerFactory.
 """

@@ -18,7 +18,7 @@ class DaemonGone(RuntimeError):
 
 
 class PythonWorkers:
-    """Those of one JVM, by its process id."""
+    """Workers of one JVM, by its process id."""
 
     def __init__(self, jvm: int) -> None:
         self._jvm = jvm

@@ -30,7 +30,7 @@ class Reception:
         self._parent = os.getppid()
 
     def open(self, listener: socket) -> None:
-        """Serve whoever comes, until the process ends."""
+        """Serve all clients, until the process ends."""
 
         def accept() -> None:
             while True:
@@ -40,7 +40,6 @@ class Reception:
         threading.Thread(target=accept, name="listen", daemon=True).start()
 
     def _serve(self, connected: socket) -> None:
-        """One client's question, and its drain if it is one."""
         try:
             link = Link(connected)
         except BadMessage as error:
@@ -70,7 +69,6 @@ class Reception:
             self._log.note(f"refused: {type(asked).__name__} is no question")
 
     def _take(self, wanted: Drain, link: Link) -> Job | None:
-        """The job, if the worker does it; else the client has been told why not."""
         turn = self._turn
         with turn.lock:
             if os.getppid() != self._parent:

@@ -31,7 +31,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
-        """Those of the installation."""
+        """The installation's limits."""
         return cls(
             int(settings.warm_drains),
             60.0 * int(settings.warm_idle_minutes),

@@ -20,9 +20,7 @@ thread is given, does not wake it.
 
 
 class Turn:
-    """Of one worker, which listens at `address`. Whoever decides by `job` and `ending` holds
-    `lock`.
-    """
+    """Of one worker, which listens at `address`. Decisions by `job` and `ending` hold `lock`."""
 
     def __init__(self, address: Address) -> None:
         self.lock = threading.RLock()
@@ -76,7 +74,7 @@ class Turn:
 
     def retire(self, why: str, *, at_once: bool = False) -> None:
         """From now on the worker takes no drain; it ends when its main thread wakes. While a job is
-        at work it says so to whoever asks; behind it, or `at_once`, nobody finds it.
+        at work it says so to all who ask; behind it, or `at_once`, nobody finds it.
         """
         with self.lock:
             self.ending = self.ending or why

@@ -144,9 +144,6 @@ class Worker:
         return status, "; ".join(left)
 
     def _problem(self, job: Job, status: int, left: str = "") -> str:
-        """Why the worker ends behind this drain; empty if it does not. `left`: why it could not
-        clean up.
-        """
         if job.abandoned:
             return "the client of its drain is gone"
         if left:
@@ -154,13 +151,12 @@ class Worker:
         return self._limits.end_because(status, self._drains, self._memory_mb())
 
     def _memory_mb(self) -> int:
-        """0 if the JVM is gone."""
         with suppress(Exception):
             return self._jvm.memory_mb()
         return 0
 
     def _leave(self) -> NoReturn:
-        """End, with nothing at work. No thread of Spark or of a pipeline's code holds it up."""
+        """No thread of Spark or of a pipeline's code holds it up."""
         self._log.note(f"it ends: {self._turn.ending}")
         if why := within(STOP_SECONDS, self._jvm.stop):
             self._log.note(f"Spark does not stop: {why}")
@@ -168,9 +164,7 @@ class Worker:
         _exit()
 
     def _leave_at_once(self, why: str, tell: Callable[[], None]) -> NoReturn:
-        """End with the JVM, and before that `tell` the client: what the JVM has at work does not
-        outlive the answer.
-        """
+        """Before that `tell` the client: what the JVM has at work does not outlive the answer."""
         self._turn.retire(why, at_once=True)
         self._log.note(f"it ends at once: {self._turn.ending}")
         if left := within(STOP_SECONDS, self._jvm.kill):
@@ -199,7 +193,6 @@ def _exit() -> NoReturn:
 
 
 def _status(run: Run, words: list[str]) -> int:
-    """The exit status of a process that does this."""
     try:
         return run(words)
     except SystemExit as ended:
