@@ -38,10 +38,10 @@ def test_a_version_that_somebody_broke_is_named_by_spark_too(spark, tmp_path, un
 
 def test_a_row_of_partial_changes_that_somebody_wrote_twice_is_named_by_spark_too(spark, tmp_path):
     path = partial.table_at(tmp_path / "orders")
-    said = [partial.Change(key, 1, ("paid", None, None), at) for at, key in enumerate("ab")]
+    said = [partial.Change(key, 1, {"status": "paid"}, at) for at, key in enumerate("ab")]
     partial.merge(path, said, 0)
     twice(path, [DELETED])
-    row = partial.Change("b", 2, (None, "late", None), 7).row()
+    row = partial.Change("b", 2, {"note": "late"}, 7).row()
     changes = spark.createDataFrame(pa.Table.from_pylist([row], partial.COLUMNS))
     with fails(TableChanged, "key_broken", key="id = b"):
         fold_in_spark(changes, partial.STEP, Commit(str(path), OWNER, 1, {}, path, 1), empty=False)

@@ -17,7 +17,14 @@ def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
     spark, tmp_path, monkeypatch, place
 ):
     path = table_at(tmp_path / "orders")
-    merge(path, [Change(key, 1, ("placed", "gift", 1), n) for n, key in enumerate("ab")], 0)
+    merge(
+        path,
+        [
+            Change(key, 1, {"status": "placed", "note": "gift", "weight": 1}, n)
+            for n, key in enumerate("ab")
+        ],
+        0,
+    )
     left = [1]
 
     def act(name):
@@ -28,7 +35,10 @@ def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
     summed = folds.summed
     monkeypatch.setattr(failpoint, "at", act)
     monkeypatch.setattr(folds, "summed", lambda *of: (summed(*of), act("summed"))[0])
-    batch = [Change("a", 2, ("paid", None, 3), 5), Change("new", 1, ("placed", None, None), 6)]
+    batch = [
+        Change("a", 2, {"status": "paid", "weight": 3}, 5),
+        Change("new", 1, {"status": "placed"}, 6),
+    ]
     changes = spark.createDataFrame(pa.Table.from_pylist([c.row() for c in batch], COLUMNS))
     to = Commit(str(path), OWNER, 1, {"sluice": OWNER, "batch": 1, "run": "run"}, path, 2)
     folds.fold_in_spark(changes.cache(), STEP, to, empty=False)

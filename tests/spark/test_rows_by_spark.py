@@ -30,13 +30,13 @@ and deletes alone.
 """
 pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 PARTIAL = [
-    [partial.Change(key, 5, ("paid", None, None), at) for at, key in enumerate("abc")],
+    [partial.Change(key, 5, {"status": "paid"}, at) for at, key in enumerate("abc")],
     [
-        partial.Change("a", 6, (None, "late", None), 10), partial.Change("b", 4, ("old", "older", 2), 11),
-        partial.Change("c", 6, None, 12), partial.Change("new", 1, ("placed", None, 1), 13),
+        partial.Change("a", 6, {"note": "late"}, 10), partial.Change("b", 4, {"status": "old", "note": "older", "weight": 2}, 11),
+        partial.Change("c", 6, None, 12), partial.Change("new", 1, {"status": "placed", "weight": 1}, 13),
     ],
-    [partial.Change("c", 7, (None, "again", None), 20), partial.Change("a", 1, (None, None, 1), 21)],
-    [partial.Change("a", 6, (None, "late", None), 30)],
+    [partial.Change("c", 7, {"note": "again"}, 20), partial.Change("a", 1, {"weight": 1}, 21)],
+    [partial.Change("a", 6, {"note": "late"}, 30)],
     [partial.Change("b", 9, None, 40)],
 ]  # fmt: skip
 
