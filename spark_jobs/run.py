@@ -12,7 +12,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import Source
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 from spark_jobs.target import Target
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import deltalake
 
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 class _Old(NamedTuple):

@@ -19,7 +19,7 @@ from spark_jobs.sink import history
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 COLUMNS = (
     "batch_id",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 def dead_places(paths: Paths, now: datetime) -> list[Dead]:

@@ -41,7 +41,7 @@ from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta, rewrite
 from spark_jobs.storage.folders import set_aside
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -17,7 +17,7 @@ from spark_jobs.values.own_columns import DELETED, DELETED_AT
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 def forgotten_steps(

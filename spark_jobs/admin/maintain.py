@@ -33,7 +33,7 @@ from spark_jobs.storage.object_store import require_writable
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 class Step(NamedTuple):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 class TakenBack(BaseModel):

@@ -15,10 +15,10 @@ from functools import cached_property
 from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
-from spark_jobs.audit.by_key import keyed
 from spark_jobs.audit.by_topic import TopicAccount, by_topic, rejected_by_topic
 from spark_jobs.audit.fresh_keys import fresh_keys
 from spark_jobs.audit.groups import Counting, Grouped
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.overtaken import note_overtaken
 from spark_jobs.audit.progress import Progress

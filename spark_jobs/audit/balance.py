@@ -14,8 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from spark_jobs.audit.by_key import Keyed, by_key
 from spark_jobs.audit.gaps import tell_apart
+from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import Outcome

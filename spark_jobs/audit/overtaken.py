@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Batch, Offsets
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets, held: Held) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.errors import LeaseHeld, LeaseLost
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec import Topic
-from spark_jobs.steps.held import within
+from spark_jobs.steps.unholdable import within
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import MALFORMED
 

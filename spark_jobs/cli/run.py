@@ -64,8 +64,8 @@ def run_cases(
     Through Spark, in folders that are removed. Needs neither Kafka nor the root.
     """
     from spark_jobs.proof.cases import file_of, required_file  # noqa: PLC0415 - no other command needs them
+    from spark_jobs.proof.pipelines_changed import touched  # noqa: PLC0415 - as above
     from spark_jobs.proof.start import commands as commands_of  # noqa: PLC0415 - as above
-    from spark_jobs.proof.touched import touched  # noqa: PLC0415 - as above
 
     with with_spark():
         names = pipelines or [name for name in registry.names() if file_of(name)]

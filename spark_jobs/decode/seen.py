@@ -16,9 +16,9 @@ from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.visible import visible
+from spark_jobs.ops.json_of_tables import FieldShown
 from spark_jobs.ops.record import Headers as Kept
 from spark_jobs.ops.schema import HEADERS
-from spark_jobs.ops.shown import FieldShown
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from spark_jobs.errors import CheckpointBroken, LeaseLost
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 class Begun(Stored):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 class Facts(BaseModel):

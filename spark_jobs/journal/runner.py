@@ -20,7 +20,7 @@ from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, has_journal, settle as settle_note, under_way
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import kind, unnoted
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

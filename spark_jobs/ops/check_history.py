@@ -9,7 +9,7 @@ from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.shown import CheckLine, RunLine
+from spark_jobs.ops.json_of_tables import CheckLine, RunLine
 from spark_jobs.registry import find as registry
 
 if TYPE_CHECKING:

@@ -24,9 +24,7 @@ from spark_jobs.messages.report import (
 )
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.check_history import check_lines
-from spark_jobs.ops.next_steps import next_steps
-from spark_jobs.ops.or_why import was_told
-from spark_jobs.ops.shown import (
+from spark_jobs.ops.json_of_tables import (
     Batches,
     BatchLine,
     RunLine,
@@ -34,6 +32,8 @@ from spark_jobs.ops.shown import (
     Runs,
     TopicLine,
 )
+from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.ops.or_why import was_told
 from spark_jobs.ops.views import NEWEST, OF_A_TOPIC, moment
 from spark_jobs.spans.span import MICROSECOND
 

@@ -8,7 +8,7 @@ from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.messages.report import CheckResult
-from spark_jobs.ops.shown import NextStep, RunLine
+from spark_jobs.ops.json_of_tables import NextStep, RunLine
 from spark_jobs.registry import find as registry
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 ROW_GROUP = 20_000
 """Rows that the writer of many keeps until it writes them."""

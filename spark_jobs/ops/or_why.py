@@ -15,7 +15,7 @@ from spark_jobs.root.store import is_remote
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.ops.shown import BatchLine
+    from spark_jobs.ops.json_of_tables import BatchLine
 
 
 Found = TypeVar("Found")

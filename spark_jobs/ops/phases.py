@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.shown import PhaseLine, Phases
+from spark_jobs.ops.json_of_tables import PhaseLine, Phases
 
 if TYPE_CHECKING:
     from upath import UPath

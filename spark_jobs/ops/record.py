@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.rejected import MISSED, REASON, Table
-from spark_jobs.ops.shown import (
+from spark_jobs.ops.json_of_tables import (
     FieldShown,
     HeaderShown,
     RawShown,
@@ -22,6 +21,7 @@ from spark_jobs.ops.shown import (
     RejectedLine,
     Withheld,
 )
+from spark_jobs.ops.rejected import MISSED, REASON, Table
 
 if TYPE_CHECKING:
     from upath import UPath

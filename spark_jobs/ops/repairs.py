@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.ops.schema import Row
     from spark_jobs.spans.span import Span
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""

@@ -20,7 +20,7 @@ from spark_jobs.ops.schema import SCHEMAS
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 PLACE: Final = ["partition", "offset"]
 RECORD: Final = ["topic_id", *PLACE]

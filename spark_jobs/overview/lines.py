@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from spark_jobs.errors import OpsUnreadable, SluiceError
 from spark_jobs.messages.report import Problem
 from spark_jobs.overview import tables
+from spark_jobs.overview.json_of_overview import Overview, PipelineLine
 from spark_jobs.overview.notes import all_notes
 from spark_jobs.overview.reading import Due, Notes, Reading, Waits
-from spark_jobs.overview.shown import Overview, PipelineLine
 from spark_jobs.overview.troubles import TROUBLES, order, troubles
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.messages.withheld import of_problem
-from spark_jobs.overview.shown import Mark
+from spark_jobs.overview.json_of_overview import Mark
 from spark_jobs.spec import cron
 
 if TYPE_CHECKING:
     from spark_jobs.journal.begun import Begun
     from spark_jobs.messages.report import Problem
-    from spark_jobs.ops.shown import RunLine
+    from spark_jobs.ops.json_of_tables import RunLine
     from spark_jobs.spec import Pipeline
 
 SLACK = timedelta(minutes=10)

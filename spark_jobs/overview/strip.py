@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from spark_jobs.overview.shown import Mark, Verdict
+from spark_jobs.overview.json_of_overview import Mark, Verdict
 
 STEP: Final = 8
 """Units of the SVG from one mark to the next."""

@@ -16,9 +16,9 @@ from pydantic import TypeAdapter
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import LIVE_KINDS, STAGED_KINDS
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.shown import RunLine
+from spark_jobs.ops.json_of_tables import RunLine
+from spark_jobs.overview.json_of_overview import Mark
 from spark_jobs.overview.reading import Notes, Waits
-from spark_jobs.overview.shown import Mark
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import EPOCH

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from spark_jobs.analysis.ranged import unranged
 from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.overview.json_of_overview import Place, TroubleLine
 from spark_jobs.overview.reading import SLACK, Reading
-from spark_jobs.overview.shown import Place, TroubleLine
 from spark_jobs.spec.duration import approximate
 
 NEAR: Final = 0.8

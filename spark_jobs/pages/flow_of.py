@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from spark_jobs.messages.held_back import HeldBack
     from spark_jobs.messages.report import Account
     from spark_jobs.messages.stages import Counts
-    from spark_jobs.ops.at_work.shown import AtWork
-    from spark_jobs.ops.shown import RunPage
+    from spark_jobs.ops.at_work.json_of_run import AtWork
+    from spark_jobs.ops.json_of_tables import RunPage
 
 
 def flow_of(found: RunPage) -> Flow | None:

@@ -11,7 +11,7 @@ from spark_jobs.pages.flow import Flow, Part, Stage
 from spark_jobs.pages.flow_of import stage_of
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.shown import RunPage, TopicLine
+    from spark_jobs.ops.json_of_tables import RunPage, TopicLine
 
 
 def flow_of_topic(topic: TopicLine) -> Flow:

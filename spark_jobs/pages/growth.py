@@ -9,7 +9,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops.growth.after_runs import after_runs, points
 from spark_jobs.ops.growth.forecast import Forecast, forecast
-from spark_jobs.ops.shown import BatchLine, StepUse
+from spark_jobs.ops.json_of_tables import BatchLine, StepUse
 from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state, stored_bytes
 from spark_jobs.root.paths import Paths

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from spark_jobs import __version__
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history
-from spark_jobs.ops.shown import CheckLine, RunPage
+from spark_jobs.ops.json_of_tables import CheckLine, RunPage
 from spark_jobs.pages import growth_words
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.growth import growth

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.stages import told
-from spark_jobs.ops.shown import OTHERS
+from spark_jobs.ops.json_of_tables import OTHERS
 from spark_jobs.pages.amounts import amount, in_bytes, number
 from spark_jobs.pages.bands import drawing
 from spark_jobs.pages.charts.chart import drawn

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 
 OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs", "merged")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.source.port import SourceState
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 LOG = logging.getLogger(__name__)
 

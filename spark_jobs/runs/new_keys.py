@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 LOG = logging.getLogger(__name__)
 MOST: Final = 50

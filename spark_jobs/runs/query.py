@@ -16,7 +16,7 @@ from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.audit.state_rows import COUNTED, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.fitted import fit
+from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType
     from upath import UPath
 
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 MARK: Final = "sluice.added"
 """In the metadata of a column: the version of the table that first had it."""

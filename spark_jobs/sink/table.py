@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 LOG = logging.getLogger(__name__)
 RELEASED = "none"

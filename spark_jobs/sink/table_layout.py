@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 _IN_SQL: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 LOG = logging.getLogger(__name__)

@@ -31,8 +31,8 @@ from confluent_kafka.admin import (
 from spark_jobs.errors import KafkaUnreachable, TopicMissing
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import kafka_time, token_endpoint
-from spark_jobs.source.held import held_back
 from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.open_transaction import held_back
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 from spark_jobs.spans.span import EPOCH

@@ -15,10 +15,10 @@ from spark_jobs.errors import StateUnreadable
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.state.by_key import by_key
 from spark_jobs.state.literal import parse
 from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table
+from spark_jobs.state.unpacked_keys import by_key
 from spark_jobs.steps.buckets.processor import STATE
 from spark_jobs.values.spark_times import literal
 

@@ -14,10 +14,10 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.steps import transform
-from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import LateBy, StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
 from spark_jobs.steps.raw_bytes import refuse_raw_bytes
+from spark_jobs.steps.unholdable import held
 
 if TYPE_CHECKING:
     from upath import UPath

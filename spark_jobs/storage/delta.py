@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
     from upath import UPath
 
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 ENTRY: Final = re.compile(r"\d{20}\.(?:json|checkpoint\..+)")
 """A commit or a checkpoint: a log with one of them is a table's."""

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from upath import UPath
 
 from spark_jobs.admin.maintain import maintain
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.commit import Commit, within
 from spark_jobs.sink.history import Note

@@ -35,7 +35,7 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
 from tests.simulation import keyed, spark
 from tests.simulation.bucket import local

@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import functions as F
 from upath import UPath
 
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.sink import few_rows

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.sink.commit import Commit, merge
 from spark_jobs.sink.keyed.chains import extend_in_spark
 from spark_jobs.sink.keyed.folds import fold_in_spark

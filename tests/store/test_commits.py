@@ -19,7 +19,7 @@ from spark_jobs.root.store import opened
 from spark_jobs.sink import commit
 from spark_jobs.spec import State
 from spark_jobs.storage import delta
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.refused import fails

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from upath import UPath
 
-from spark_jobs.checkpoint.fitted import fit
+from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.checkpoint.log import Checkpoint
 
 Offsets = dict[int, int]

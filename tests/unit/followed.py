@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs import failpoint
-from spark_jobs.audit.by_key import by_key, keyed
+from spark_jobs.audit.keyed_account import by_key, keyed
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -39,7 +39,7 @@ from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.storage import compaction, delta
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

@@ -10,8 +10,8 @@ import pytest
 from spark_jobs.errors import CaseInvalid
 from spark_jobs.proof.cases import read
 from spark_jobs.proof.compare import differences, same
+from spark_jobs.proof.pipelines_changed import touched
 from spark_jobs.proof.show import table
-from spark_jobs.proof.touched import touched
 from tests.harness.refused import fails
 
 ONE = "cases: [{name: one, given: [[{a: 1}]], expect: {rows: []}}]"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, strategies as st
 
 from spark_jobs.messages.report import Account
-from spark_jobs.ops.shown import BatchLine, Bucket, RunLine, StepUse
+from spark_jobs.ops.json_of_tables import BatchLine, Bucket, RunLine, StepUse
 from spark_jobs.pages.charts.chart import Bound, Chart, Series, drawn
 from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state
 from spark_jobs.pages.charts.of_rejected import by_day

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.report import Account, StateUse
-from spark_jobs.ops.shown import BatchLine, RunLine, RunPage, TopicLine
+from spark_jobs.ops.json_of_tables import BatchLine, RunLine, RunPage, TopicLine
 from spark_jobs.pages.bands import LEAST, PAD, THICK, UNIT, drawing
 from spark_jobs.pages.flow import sums
 from spark_jobs.pages.flow_of import flow_of, flow_of_rows, says

@@ -9,7 +9,7 @@ from deltalake import DeltaTable, Schema
 from hypothesis import given, settings, strategies as st
 from upath import UPath
 
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.folds import fold_here

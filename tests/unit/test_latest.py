@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.admin.keyed_care import forgotten_steps
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.rebuild.compare import difference
 from spark_jobs.sink import history

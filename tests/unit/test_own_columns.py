@@ -41,7 +41,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "runs/failures/group_search.py": {"p", "o", "g", "first", "last"},
     "repair/compute/rows.py": {"late"},
     # What is observed; and the columns that a History adds, which no field may be named.
-    "repair/compute/by_key.py": {"rows"},
+    "repair/compute/rows_of_keys.py": {"rows"},
     "steps/canonical/history.py": {"valid_from", "valid_to", "current"},
     "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/compute/sessions.py": {"begin", "end", "n", "explained"},

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from pyspark.sql.pandas.types import from_arrow_schema
 from upath import UPath
 
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.table import ensure

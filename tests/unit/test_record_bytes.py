@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.ops.json_of_tables import RawShown
 from spark_jobs.ops.record import (
     MOST_FIELD,
     MOST_FIELDS,
@@ -15,7 +16,6 @@ from spark_jobs.ops.record import (
     of_json,
     raw_shown,
 )
-from spark_jobs.ops.shown import RawShown
 
 DECLARED = {"id": "string", "n": "long"}
 

@@ -7,8 +7,8 @@ import pytest
 from upath import UPath
 
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.json_of_tables import OTHERS
 from spark_jobs.ops.rejected import MOST_DAYS, Only, rejected
-from spark_jobs.ops.shown import OTHERS
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TIMES = {

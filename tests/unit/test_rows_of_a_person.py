@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import TableChanged
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.values.own_columns import DELETED

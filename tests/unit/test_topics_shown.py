@@ -20,7 +20,7 @@ from spark_jobs.cli.__main__ import app
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.ops import history, ops_tables
-from spark_jobs.ops.shown import TopicLine
+from spark_jobs.ops.json_of_tables import TopicLine
 from spark_jobs.pages.templates import environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import places

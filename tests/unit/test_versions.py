@@ -16,14 +16,14 @@ from hypothesis import given, settings, strategies as st
 from pyarrow.dataset import dataset
 from upath import UPath
 
-from spark_jobs.audit.by_key import keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.history import Note
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.sink.keyed.touched import misplaced, touched
 from spark_jobs.sink.keyed.versions import Chained, chain
+from spark_jobs.sink.keyed.versions_read import misplaced, touched
 from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN

@@ -46,7 +46,7 @@ def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
     """
     from spark_jobs.rebuild.beside import begin, beside_paths  # noqa: PLC0415 - likewise
     from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
-    from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - likewise
+    from spark_jobs.rebuild.table_in_question import shown  # noqa: PLC0415 - likewise
 
     spec = registry.load(pipeline)
     live = live_spec(spec, settings.root, about=False)
@@ -115,11 +115,12 @@ def question(
     planned: Planned, waits: str, pipeline: str, settings: Settings
 ) -> tuple[str, dict[str, Any]]:
     """The question, in Markdown: what a switch would change now, by day. And what it is about,
-    which the swap compares (rebuild/shown.py). `waits`: what the stage said of late records.
+    which the swap compares (rebuild/table_in_question.py). `waits`: what the stage said of late
+    records.
     """
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.parts import differing  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.shown import shown  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.table_in_question import shown  # noqa: PLC0415 - as above
 
     it = _rebuilding(planned, pipeline, "", settings, None)
     about = shown(it.paths, it.following)  # before the look: what comes between is refused
@@ -152,7 +153,7 @@ def swap(
     shown; LeaseHeld while a drain works.
     """
     from spark_jobs.rebuild.parts import switched  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.shown import refuse_changed, shown  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.table_in_question import refuse_changed, shown  # noqa: PLC0415 - as above
 
     pipeline = given[0].pipeline
     refuse_older(planned, pipeline)
@@ -189,7 +190,7 @@ def _rebuilding(
     from spark_jobs.rebuild.beside import refuse_other  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.shown import digest  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.table_in_question import digest  # noqa: PLC0415 - as above
 
     refuse_older(planned, pipeline)
     spec = registry.load(pipeline)

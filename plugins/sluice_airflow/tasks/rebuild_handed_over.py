@@ -12,7 +12,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 
 if TYPE_CHECKING:
-    from spark_jobs.rebuild.shown import Shown
+    from spark_jobs.rebuild.table_in_question import Shown
     from spark_jobs.spec import Pipeline
 
 Planned = dict[str, Any]
@@ -25,7 +25,7 @@ NEEDED = ("version", "following", "began", "who", "most_records")
 
 def approved(context: Context, pipeline: str) -> Shown:
     """What a person has approved in this DAG run. Raises RebuildRefused if nobody has."""
-    from spark_jobs.rebuild.shown import Shown  # noqa: PLC0415 - loads Delta, which parsing a DAG does not need
+    from spark_jobs.rebuild.table_in_question import Shown  # noqa: PLC0415 - loads Delta, which parsing a DAG does not need
 
     answer = context["ti"].xcom_pull(task_ids=APPROVE) or {}
     about = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN)

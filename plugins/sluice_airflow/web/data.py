@@ -13,11 +13,11 @@ from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import Asked, Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
 from spark_jobs.ops import history, phases as ops_phases
-from spark_jobs.ops.at_work.shown import WorksNow
-from spark_jobs.ops.shown import Batches, Phases, RecordPage, Rejected, RunPage, Runs
-from spark_jobs.overview.shown import Overview
+from spark_jobs.ops.at_work.json_of_run import WorksNow
+from spark_jobs.ops.json_of_tables import Batches, Phases, RecordPage, Rejected, RunPage, Runs
+from spark_jobs.overview.json_of_overview import Overview
 from spark_jobs.repair.find.coverage import Coverage
-from spark_jobs.repair.find.touched import Touched
+from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.state.answer import StateAnswer
 
 router = APIRouter(route_class=Apart)

@@ -34,9 +34,9 @@ from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
-from spark_jobs.ops.at_work.shown import AtWork
+from spark_jobs.ops.at_work.json_of_run import AtWork
+from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
-from spark_jobs.ops.shown import RunPage
 from spark_jobs.overview.strip import strip
 from spark_jobs.overview.troubles import TROUBLES
 from spark_jobs.pages import growth_words
@@ -48,7 +48,7 @@ from spark_jobs.pages.flow_of_topics import flow_of_topic, topics_differ
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find.touched import Touched
+from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.state.measures import expires
 
 router = APIRouter(route_class=Apart, include_in_schema=False)

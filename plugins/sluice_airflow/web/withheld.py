@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 from spark_jobs.messages.withheld import observed, of_check, of_problem, of_reason
-from spark_jobs.ops.shown import Bucket, CheckLine, RecordPage, Rejected, RejectedLine, RunPage
+from spark_jobs.ops.json_of_tables import (
+    Bucket,
+    CheckLine,
+    RecordPage,
+    Rejected,
+    RejectedLine,
+    RunPage,
+)
 
 
 def of_run(found: RunPage) -> RunPage:

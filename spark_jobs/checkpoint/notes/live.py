@@ -29,7 +29,7 @@ from spark_jobs.root.live_place import (
 )
 from spark_jobs.root.paths import checkpoints
 from spark_jobs.settings.installation import about_next
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
     from upath import UPath

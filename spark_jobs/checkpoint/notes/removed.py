@@ -14,7 +14,7 @@ from pydantic import Field as Described
 
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

@@ -11,7 +11,7 @@ from spark_jobs.ops import ops_tables
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.ops.shown import BatchLine
+    from spark_jobs.ops.json_of_tables import BatchLine
 
 LAST: Final = 5
 """Batches, or drains."""

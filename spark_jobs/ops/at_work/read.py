@@ -14,8 +14,8 @@ from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.checkpoint.sign import Sign, sign
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, ops_tables
+from spark_jobs.ops.at_work.json_of_run import AtWork, Phase, Standing
 from spark_jobs.ops.at_work.pace import pace
-from spark_jobs.ops.at_work.shown import AtWork, Phase, Standing
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from spark_jobs.ops.shown import BatchLine
+    from spark_jobs.ops.json_of_tables import BatchLine
     from spark_jobs.source.micro_batch import Offsets
 
 

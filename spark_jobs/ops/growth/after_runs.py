@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.ops import history
 from spark_jobs.ops.growth.trend import Point
-from spark_jobs.ops.shown import BatchLine
+from spark_jobs.ops.json_of_tables import BatchLine
 
 if TYPE_CHECKING:
     from upath import UPath

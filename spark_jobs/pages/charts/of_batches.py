@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from spark_jobs.ops.shown import BatchLine, StepUse
+from spark_jobs.ops.json_of_tables import BatchLine, StepUse
 from spark_jobs.pages.charts.chart import Bound, Chart, Series
 
 FAR = 20

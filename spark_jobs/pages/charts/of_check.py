@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from spark_jobs.ops.shown import CheckLine
+from spark_jobs.ops.json_of_tables import CheckLine
 from spark_jobs.pages.charts.chart import Bound, Chart, Series
 
 THIS = "this run"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 
-from spark_jobs.ops.shown import OTHERS, Bucket
+from spark_jobs.ops.json_of_tables import OTHERS, Bucket
 from spark_jobs.pages.charts.chart import Chart, Series
 
 MOST_REASONS = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_jobs.ops.shown import PhaseLine, RunLine
+from spark_jobs.ops.json_of_tables import PhaseLine, RunLine
 from spark_jobs.pages.amounts import Unit
 from spark_jobs.pages.charts.chart import Bound, Chart, Form, Series
 

@@ -11,7 +11,7 @@ from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account
 from spark_jobs.repair.compute.change import rounded
-from spark_jobs.repair.compute.held import held, thinned
+from spark_jobs.repair.compute.counted import held, thinned
 from spark_jobs.repair.compute.staged import hour
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec import Tumbling

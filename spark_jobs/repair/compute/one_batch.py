@@ -28,10 +28,10 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.canonical.chain import event_time
-from spark_jobs.steps.held import held
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.operators import operator
 from spark_jobs.steps.timers import Timers
+from spark_jobs.steps.unholdable import held
 from spark_jobs.values.own_columns import KAFKA, own
 
 if TYPE_CHECKING:

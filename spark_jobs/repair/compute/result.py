@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.spans.span import Span
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 VALUES: Final = {"sample", "observed"}
 """Fields of a check's result that may have values of rows."""

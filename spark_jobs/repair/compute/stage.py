@@ -32,7 +32,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.messages.withheld import SETTING
-from spark_jobs.repair.compute import by_key, kept, sessions
+from spark_jobs.repair.compute import kept, rows_of_keys, sessions
 from spark_jobs.repair.compute.account import Compared, change_of, counted, drained_of
 from spark_jobs.repair.compute.bad import Bad, write_bad
 from spark_jobs.repair.compute.change import change, explained, rows_after
@@ -57,7 +57,7 @@ from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spans.span import Span
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -207,7 +207,7 @@ def _compute_and_judge(
     way, plan, folder = scene.way, scene.plan, scene.paths.staging(scene.plan.repair_id)
     LOG.info("%s: computes %s again", plan.pipeline, "; ".join(map(str, plan.spans[:5])))
     failpoint.at("staging")
-    step, compute_all = way.spec.keyed, by_key.compute_keys if way.spec.keyed else compute
+    step, compute_all = way.spec.keyed, rows_of_keys.compute_keys if way.spec.keyed else compute
     judging = Judging.now(
         scene.spark, way.spec, scene.settings, scene.paths, plan, in_jvm=scene.in_jvm
     )
@@ -216,7 +216,7 @@ def _compute_and_judge(
     stop.raise_if_asked()
     compared = _compared(scene, computed)
     paired = computed_once(compared.paired, plan.records_read)
-    merged = by_key.merged(plan, computed, paired) if step else _fates(scene, computed)
+    merged = rows_of_keys.merged(plan, computed, paired) if step else _fates(scene, computed)
     told = counted(way, paired)
     outcome.change = change_of(way, plan, told, compared.carried, computed, merged)
     outcome.drained = drained_of(plan, computed, outcome.change)
@@ -225,7 +225,7 @@ def _compute_and_judge(
     scene.held.confirm()
     write_changes(paired, folder)
     if step:
-        parts = by_key.differing(plan, outcome.change.differs)
+        parts = rows_of_keys.differing(plan, outcome.change.differs)
     else:
         parts = differing(told.hours, way.replaced(plan.spans))
         write_rows(paired, way.position, parts, folder, compared.carried)
@@ -237,7 +237,7 @@ def _compute_and_judge(
     stop.raise_if_asked()
     warming.join()
     after = rows_after(paired, "true" if step else way.position.sql(plan.spans))
-    after = by_key.shown(after) if step else after
+    after = rows_of_keys.shown(after) if step else after
     asked = change_checks(plan.kind, plan.approve, thinned=bool(outcome.change.thinned))
     outcome.checks = (
         *expectations.check_rows(way.spec, after),
@@ -283,11 +283,11 @@ def _compared(scene: _Scene, computed: Computed) -> Compared:
 
 def _compared_by_key(scene: _Scene, computed: Computed, step: Following) -> Compared:
     spec, plan = scene.way.spec, scene.plan
-    live = by_key.live(scene.spark, step, scene.paths, plan, computed.explaining)
+    live = rows_of_keys.live(scene.spark, step, scene.paths, plan, computed.explaining)
     paired = change(spec, live, computed.rows)
     if step.forgets_after and plan.keys:
         before = datetime.now(UTC) - step.forgets_after
-        paired = by_key.to_compare(paired, before)
+        paired = rows_of_keys.to_compare(paired, before)
     return Compared(explained(paired, computed.explaining), None)
 
 

@@ -24,7 +24,7 @@ from spark_jobs.storage.delta import open_table
 if TYPE_CHECKING:
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 BAD = "bad"
 """The folder of a staging that has them, as rows of ops.quarantine."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.repair.exchange.base import Base
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
 """Makes the commit."""

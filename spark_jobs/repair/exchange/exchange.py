@@ -20,7 +20,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange import by_key
+from spark_jobs.repair.exchange import put_keys
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.commit import (
     Write,
@@ -201,11 +201,11 @@ def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
 def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Following) -> _Prepared:
     table = delta.open_table(paths.table)
     if not claim.manifest.differing:
-        return _Prepared(by_key.whole(paths.table, table.version()), None)
+        return _Prepared(put_keys.whole(paths.table, table.version()), None)
     refuse_features(table, merged=True)
     columns = arrow_schema(table)
     sides = Sides(going(columns), rows(columns))
-    return _Prepared(*by_key.compared(table, paths.table, claim.compared_at, sides, step))
+    return _Prepared(*put_keys.compared(table, paths.table, claim.compared_at, sides, step))
 
 
 def commit(facts: Exchange, scene: Scene) -> None:

@@ -23,12 +23,12 @@ from spark_jobs.errors import (
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.find import quarantine
-from spark_jobs.repair.find.by_key import plan_keys
 from spark_jobs.repair.find.closed import Closed, closed_by
 from spark_jobs.repair.find.late import count_within
 from spark_jobs.repair.find.late_spans import LateSpans, Touching
 from spark_jobs.repair.find.lost import count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.find.plan import RepairPlan, by_partition, digest, new_id, offsets_in
+from spark_jobs.repair.find.plan_keys import plan_keys
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines, replay_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.find.replaying import Replaying

@@ -22,7 +22,7 @@ from spark_jobs.ops import accounts
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.union import same_topics
 from spark_jobs.storage import delta
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 
 class Anew(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.root.paths import Paths
-from spark_jobs.storage.held import Held
+from spark_jobs.storage.lease_view import Held
 
 
 def settle(paths: Paths, held: Held) -> tuple[str, ...]:

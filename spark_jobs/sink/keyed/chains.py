@@ -19,8 +19,8 @@ from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.standing import key_broken, size
-from spark_jobs.sink.keyed.touched import misplaced, touched
 from spark_jobs.sink.keyed.versions import BEGINS, chain, kept_anew, known_of
+from spark_jobs.sink.keyed.versions_read import misplaced, touched
 from spark_jobs.spec.steps.history import CURRENT, SPAN
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import DELETED, WHOLE

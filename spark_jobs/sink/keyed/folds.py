@@ -22,7 +22,7 @@ from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.in_spark import noted
 from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken, size
-from spark_jobs.sink.keyed.touched import may_be, misplaced
+from spark_jobs.sink.keyed.versions_read import may_be, misplaced
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import DELETED, WHOLE
 

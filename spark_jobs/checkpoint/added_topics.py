@@ -1,4 +1,4 @@
-"""Fitted: what the checkpoint says of each topic, for another list of topics.
+"""Added topics: what the checkpoint says of each topic, for another list of topics.
 
 Spark resumes from the newest entry of the offset log and the one before, and asks of both for as
 many lines as the query has sources (OffsetSeqBase.toStreamProgress). A topic that was added has
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.checkpoint.log import Checkpoint
     from spark_jobs.source.micro_batch import Offsets
-    from spark_jobs.storage.held import Held
+    from spark_jobs.storage.lease_view import Held
 
 HEAD = 2
 """Lines of an entry before its topics': the version and the metadata."""

@@ -1,4 +1,4 @@
-"""Touched: the rows of a table on which the changes of a batch depend: all of their keys, since a
+"""Versions read: the rows of a table on which the changes of a batch depend: all of their keys, since a
 person may have removed or changed any of them. Without Spark.
 """
 

@@ -1,4 +1,4 @@
-"""By key: the exchange in a table that follows a key: delta-rs merges what each place gets."""
+"""Put keys: the exchange in a table that follows a key: delta-rs merges what each place gets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.sink import history
 from spark_jobs.sink.keyed.lacked import from_others
 from spark_jobs.sink.keyed.setters import ranks
-from spark_jobs.sink.keyed.touched import may_be
+from spark_jobs.sink.keyed.versions_read import may_be
 from spark_jobs.spans.span import EVER
 from spark_jobs.storage import delta
 from spark_jobs.values.own_columns import WHOLE

@@ -1,4 +1,4 @@
-"""By key: the rows of keys in a table that follows one, as one computation over all good records
+"""Rows of keys: the rows of keys in a table that follows one, as one computation over all good records
 gives them. It has no code of the sink: Spark's windows make what the sink makes by Arrow.
 """
 

@@ -1,4 +1,4 @@
-"""By key: the plan of a repair in a table that follows a key, whose rows have no place in time.
+"""Plan keys: the plan of a repair in a table that follows a key, whose rows have no place in time.
 
 A replay needs the quarantined records alone, since the table has all else that decides: it reads
 neither Kafka nor an archive. Given keys are computed from all records up to the newest batch.

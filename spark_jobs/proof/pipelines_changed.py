@@ -1,4 +1,4 @@
-"""Touched: the pipelines that a difference of git touches: their folders, and the modules of the
+"""Pipelines changed: those that a difference of git touches: their folders, and the modules of the
 project that their spec.py and logic.py import. Needs no Spark.
 """
 

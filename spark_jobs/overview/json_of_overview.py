@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field as Described
 
 from spark_jobs.messages.part import Part
-from spark_jobs.ops.shown import RunLine
+from spark_jobs.ops.json_of_tables import RunLine
 
 Verdict = Literal["good", "idle", "judged", "failed"]
 Place = Literal["pipeline", "run", "late", "state", "coverage", "dag"]

@@ -1,4 +1,4 @@
-"""Held: what the sources of a repair gave, held against what its plan had counted of each."""
+"""Counted: what the sources of a repair gave, held against what its plan had counted of each."""
 
 from __future__ import annotations
 

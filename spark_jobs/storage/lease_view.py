@@ -1,4 +1,4 @@
-"""Held: what who writes knows of the lease that allows it (checkpoint/lease.py)."""
+"""Lease view: what a writer knows of its lease (checkpoint/lease.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Held: since when records wait behind an open transaction: its first record is where the last
+"""Open transaction: since when records wait behind an open transaction: its first record is where the last
 stable offset is, and a read_uncommitted consumer sees it.
 """
 

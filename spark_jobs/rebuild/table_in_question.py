@@ -1,4 +1,4 @@
-"""Shown: which table a question is about, and by what it is to be replaced. An answer holds for
+"""Table in question: which one a person is asked about, and by what it is to be replaced. An answer holds for
 that alone.
 """
 

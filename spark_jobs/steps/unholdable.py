@@ -1,4 +1,4 @@
-"""Held: the rows that a GroupState's code gets, with no time in them that its form cannot hold.
+"""Unholdable: times that a step cannot hold. A query fails on the rows that have one.
 
 A record's own fields are judged before any step (classify/unheld.py). What a Transform or an
 Aggregate has made of them is known here alone, so the query fails on such a row, as on any other of

@@ -1,4 +1,4 @@
-"""By key: the account of a batch of changes, held against the table's log.
+"""Keyed account: the account of a batch of changes, held against the table's log.
 
 The sink counts what becomes of each change when it has compared it with the table before
 (sink/keyed/fates.py). Spark counts the changes. Delta counts the rows that the commit wrote; and

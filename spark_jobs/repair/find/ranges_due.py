@@ -1,4 +1,4 @@
-"""Touched: the ranges that a repair would compute now, and how many late records wait for it."""
+"""Ranges due: those that a repair would compute now, and how many late records wait for it."""
 
 from __future__ import annotations
 
