@@ -1,5 +1,5 @@
-"""Table in question: which one a person is asked about, and by what it is to be replaced. An answer holds for
-that alone.
+"""Table in question: which one a person is asked about, and by what it is to be replaced. An answer
+holds for that alone.
 """
 
 from __future__ import annotations

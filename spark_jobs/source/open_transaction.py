@@ -1,5 +1,5 @@
-"""Open transaction: since when records wait behind an open transaction: its first record is where the last
-stable offset is, and a read_uncommitted consumer sees it.
+"""Open transaction: since when records wait behind an open transaction: its first record is where
+the last stable offset is, and a read_uncommitted consumer sees it.
 """
 
 from __future__ import annotations

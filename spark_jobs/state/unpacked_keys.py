@@ -1,4 +1,6 @@
-"""Unpacked keys: the state of a GroupState in buckets, with a row for each key as other forms store it."""
+"""Unpacked keys: the state of a GroupState in buckets, with a row for each key as other forms store
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Rows of keys: the rows of keys in a table that follows one, as one computation over all good records
-gives them. It has no code of the sink: Spark's windows make what the sink makes by Arrow.
+"""Rows of keys: the rows of keys in a table that follows one, as one computation over all good
+records gives them. It has no code of the sink: Spark's windows make what the sink makes by Arrow.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Versions read: the rows of a table on which the changes of a batch depend: all of their keys, since a
-person may have removed or changed any of them. Without Spark.
+"""Versions read: the rows of a table on which the changes of a batch depend: all of their keys,
+since a person may have removed or changed any of them. Without Spark.
 """
 
 from __future__ import annotations
