@@ -34,6 +34,7 @@ from spark_jobs.spec import (
     WhenData,
 )
 from spark_jobs.spec.formats.brought import FORMATS
+from spark_jobs.spec.steps.step import Step
 
 PAGE = REPO / "docs" / "reference.md"
 SPEC = (
@@ -43,6 +44,7 @@ SPEC = (
     Local,
     Format,
     *FORMATS,
+    Step,
     Deduplicate,
     Aggregate,
     Tumbling,

@@ -52,8 +52,10 @@ Known = TypeVar("Known")
 
 
 class Step(Model):
-    """The base of all steps, with the answers of a step without state. What is abstract has no such
-    answer, so a step class without it cannot be constructed.
+    """One of the steps below, or a class of your own.
+
+    A fact has the answer of a step without state. What is abstract has no such answer: a class
+    without it cannot be constructed.
     """
 
     kind: str
