@@ -59,9 +59,9 @@ class Step(Model):
     """
 
     kind: str
-    """Its name in texts, in the fingerprint and on pages."""
+    """Its name."""
     stateful: bool
-    """Whether Spark keeps state for it."""
+    """Whether Spark keeps state."""
     operator: ClassVar[str]
     """The class that runs it in Spark (steps/operator.py), as module:name. It is imported where
     Spark runs.
