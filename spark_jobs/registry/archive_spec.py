@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final, Literal
 
-from pydantic import Field as Described, SerializeAsAny
+from pydantic import Field as Described, InstanceOf, SerializeAsAny
 
 from spark_jobs.spec import Archive, Pipeline, Schedule, Topic
 from spark_jobs.spec.archive import archive_name
@@ -39,7 +39,7 @@ SORTED_BY: Final = ("partition", "offset")
 class ArchiveSpec(Pipeline):
     """The archive of one topic."""
 
-    steps: tuple[SerializeAsAny[Step], ...] = ()
+    steps: tuple[SerializeAsAny[InstanceOf[Step]], ...] = ()
     keep: timedelta | None = Described(default=None, description="see Archive.keep")
 
     @property

@@ -18,6 +18,7 @@ from spark_jobs.spec.meaning import meaning
 _REMEDIES = {
     "tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two.",
     "model_type": " Write it as a call, such as Json() or Tumbling(size='1 day').",
+    "is_instance_of": " Write it as a call, such as Deduplicate(keys=('id',)).",
 }
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
 MOST_GIVEN: Final = 300
@@ -76,12 +77,21 @@ def _explained(
     """The parameters of fields_refused."""
     name = data.get("name")
     subject = f"{model.__name__} {name!r}" if isinstance(name, str) else model.__name__
-    details = error.errors()
+    all_ = error.errors()
+    details = [each for each in all_ if not _follows(each, all_)]
     return {
         "subject": subject,
         "fields": ", ".join(_field(model, detail) for detail in details),
         "problems": "; ".join(_sentence(model, detail) for detail in details),
     }
+
+
+def _follows(detail: ErrorDetails, all_: list[ErrorDetails]) -> bool:
+    """Whether it says that nothing is left of a tuple, of which others say why."""
+    inner = (each["loc"] for each in all_ if len(each["loc"]) > len(detail["loc"]))
+    return detail["type"] == "too_short" and any(
+        loc[: len(detail["loc"])] == detail["loc"] for loc in inner
+    )
 
 
 def _field(model: type[BaseModel], detail: ErrorDetails) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, Literal, Self, cast
 
-from pydantic import Field as Described, SerializeAsAny, model_validator
+from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_validator
 
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
@@ -156,7 +156,7 @@ class Pipeline(Model):
     """topics that come later"""
     watermark_delay: Duration | None = Described(default=None, strict=False)
     """how long to wait for out-of-order events: the delay of Spark's withWatermark"""
-    steps: tuple[SerializeAsAny[Step], ...] = Described(min_length=1)
+    steps: tuple[SerializeAsAny[InstanceOf[Step]], ...] = Described(min_length=1)
     """the steps that a record passes, in order"""
     output_mode: OutputMode = "append"
     """append: a row is written once, when it is final; update: a changed group is written again and

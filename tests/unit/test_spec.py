@@ -64,6 +64,14 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
     "no time for a drain": (lambda: Schedule(execution_timeout=timedelta()), "execution_timeout | must be more than 0 | '30 minutes'"),
     "a number below its bound": (lambda: State(shuffle_partitions=0), "shuffle_partitions | 0 | should be | greater than or equal to 1"),
     "an output mode that there is not": (lambda: pipeline(output_mode="upsert"), "output_mode | 'upsert' | should be | 'append'"),
+    "a step that is a name": (
+        lambda: pipeline(steps=("deduplicate",)),
+        "steps.0 | 'deduplicate' | instance of Step | Write it as a call",
+    ),
+    "a step that is a dict": (
+        lambda: pipeline(steps=({"kind": "deduplicate"},)),
+        "steps.0 | {'kind': 'deduplicate'} | instance of Step | Write it as a call",
+    ),
     "no steps": (lambda: pipeline(steps=()), "steps | () | should have | at least 1 item"),
     "a watermark delay of 0": (lambda: pipeline(watermark_delay=timedelta()), "watermark_delay | '0:00:00' | newest one seen | at least a second"),
     "a watermark delay in months": (lambda: pipeline(watermark_delay="2 months"), "watermark_delay | '2 months' | not a duration | '2 hours'"),
@@ -412,3 +420,8 @@ def test_a_cron_expression_that_is_accepted_fires_in_airflow_too(text):
 )
 def test_a_usual_cron_expression_is_accepted(text):
     assert Schedule(cron=text).cron == text
+
+
+def test_of_a_tuple_only_what_is_wrong_in_it_is_told():
+    with fails(SpecInvalid, "fields_refused", fields="steps.0"):
+        pipeline(steps=("deduplicate",))
