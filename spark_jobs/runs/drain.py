@@ -16,7 +16,6 @@ from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
-from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.notes.whole import read_whole
 from spark_jobs.checks import expectations
@@ -37,10 +36,9 @@ from spark_jobs.runs.first_rejected import first_rejected
 from spark_jobs.runs.judge.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.resume.anew import begin_anew
 from spark_jobs.runs.resume.read_again import take_out_read_again
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
-from spark_jobs.runs.resume.settling import settle
+from spark_jobs.runs.resume.settling import settled
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.transactions.whole import ended
@@ -52,6 +50,7 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
 
 LOG = logging.getLogger(__name__)
@@ -90,35 +89,14 @@ def _run(
         Cluster(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
-        for line in settle(paths, held) if spec.keeps_state else ():
-            LOG.warning("%s", line)
-        spec = with_new_topics(spec, settings)
-        now = Present(spec)
-        for line in begin_anew(now, paths, held, outcome.run_id):
-            LOG.warning("%s", line)
-        paths = Paths(settings.root, spec)  # another place's, if it began anew
-        found = preflight(now, source_of(spec, settings), paths, settings)
-        found, end = ended(found, spec, settings, paths)
-        for line in found.lines:
-            LOG.warning("%s: %s", spec.name, line)
-        outcome.lost = found.lost
-        outcome.held = {
-            p: waits.model_copy(update={"place": spec.topic.shown(p)})
-            for p, waits in found.topic.held.items()
-        }
-        held.confirm()  # without the lease, another run may write these files now
+        now, paths = settled(spec, settings, held, outcome.run_id)
+        found = _looked(now, settings, paths, outcome, held)
         note.reads(found.topic, held)
-        if spec.is_archive:
-            gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
-            note_removed(paths, gone, held)
-        if end:
-            read_whole(paths).note(end, paths, held)
-        outcome.end = end
         remove_orphan_checksums(Checkpoint(paths.checkpoint))
         outcome.lap("settle")
         stop.raise_if_asked()
         warming = expectations.warm_up()
-        ours = in_force(spec, found.identity.fingerprint)
+        ours = in_force(now.spec, found.identity.fingerprint)
         session = cluster.session(ours.state)
         if read_identity(paths) != found.identity:  # whose run has judged this SQL
             refuse_unsafe_trees(session, ours)
@@ -138,10 +116,36 @@ def _run(
         outcome.lap("start")
         stop.raise_if_asked()
         try:
-            return _read_and_check(run, found, warming, outcome, stop)
+            return _read_and_judge(run, found, warming, outcome, stop)
         except Exception as error:
             purge_after_failure(run, error)
             raise
+
+
+def _looked(
+    now: Present, settings: Settings, paths: Paths, outcome: RunOutcome, held: Held
+) -> Preflight:
+    """Checkpoint, table and topic, which belong to each other; and up to where this run reads, what
+    it passes over and what waits, noted under the lease.
+    """
+    spec = now.spec
+    found = preflight(now, source_of(spec, settings), paths, settings)
+    found, end = ended(found, spec, settings, paths)
+    for line in found.lines:
+        LOG.warning("%s: %s", spec.name, line)
+    outcome.lost = found.lost
+    outcome.held = {
+        p: waits.model_copy(update={"place": spec.topic.shown(p)})
+        for p, waits in found.topic.held.items()
+    }
+    held.confirm()  # without the lease, another run may write these files now
+    if spec.is_archive:
+        gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
+        note_removed(paths, gone, held)
+    if end:
+        read_whole(paths).note(end, paths, held)
+    outcome.end = end
+    return found
 
 
 def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Identity:
@@ -157,48 +161,48 @@ def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Iden
     return known.model_copy(update={"checks": digest})
 
 
-def _read_and_check(
+def _read_and_judge(
     run: Run, found: Preflight, warming: Thread, outcome: RunOutcome, stop: StopRequest
 ) -> SluiceError | None:
-    name, earlier = run.spec.name, found.earlier(run.spec)
-    refuse_half_made(run, earlier, other_code=found.other_code)
-    if earlier.steps != run.spec.steps:
-        refuse_other_state(run, earlier)
-    left = Audit(run, earlier)
-    left.catch_up({}, ended=True)
-    audit = Audit(run, run.spec, left)
+    """Account for what an earlier run left, read up to the topic's end or a limit, account for each
+    batch, evaluate the checks. The problem of the run, if any.
+    """
+    audit = _recovered(run, found)
     recovered = tuple(audit.accounts)
-    if recovered:
-        LOG.info(
-            "%s: completed the account of batches %s, which an earlier run had left",
-            name,
-            list(recovered),
-        )
     outcome.lap("recover")
     if not recovered:
         stop.raise_if_asked()
+    name = run.spec.name
     LOG.info(
         "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
     )
     if made_by(read_identity(run.paths)) != made_by(run.identity):
         forget_failing(run)
-    topic = found.topic
     limits = RunLimits(run.spec, stop)
-    query = Query(run, audit, topic, limits)
+    query = Query(run, audit, found.topic, limits)
     try:
         query.run()
     except Exception:
-        outcome.drained = _until_failure(run, audit, recovered, limits, topic)
+        outcome.drained = _until_failure(run, audit, recovered, limits, found.topic)
         raise
     finally:
         outcome.new_keys = query.new_keys
         outcome.lap("query")
         outcome.took("audit", audit.seconds)
     warming.join()
-    outcome.drained = drained(run, audit, recovered, limits, topic)
-    for topic_name, counts in audit.topics.items():
+    outcome.drained = drained(run, audit, recovered, limits, found.topic)
+    for topic, counts in audit.topics.items():
         told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-        LOG.info("%s: topic %s: %s", name, topic_name, told)
+        LOG.info("%s: topic %s: %s", name, topic, told)
+    _judge(run, audit, outcome)
+    purge_state(run, query.query_run_id)
+    forget_deletes(run)
+    outcome.lap("purge")
+    # The verdict goes before a stop: a failed check must be told, and a stop is retried.
+    return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped
+
+
+def _judge(run: Run, audit: Audit, outcome: RunOutcome) -> None:
     take_out_read_again(run)
     failpoint.at("checks")
     # One that came while this run was at work.
@@ -207,11 +211,21 @@ def _read_and_check(
     failpoint.at("judged")
     outcome.lap("checks")
     _say_rejected(run, outcome)
-    purge_state(run, query.query_run_id)
-    forget_deletes(run)
-    outcome.lap("purge")
-    # The verdict goes before a stop: a failed check must be told, and a stop is retried.
-    return verdict(name, outcome.drained.table_version, outcome.checks) or limits.stopped
+
+
+def _recovered(run: Run, found: Preflight) -> Audit:
+    """The account of the batches that an earlier run left, by what made them."""
+    earlier = found.earlier(run.spec)
+    refuse_half_made(run, earlier, other_code=found.other_code)
+    if earlier.steps != run.spec.steps:
+        refuse_other_state(run, earlier)
+    left = Audit(run, earlier)
+    left.catch_up({}, ended=True)
+    audit = Audit(run, run.spec, left)
+    if recovered := [*audit.accounts]:
+        told = "%s: completed the account of batches %s, which an earlier run had left"
+        LOG.info(told, run.spec.name, recovered)
+    return audit
 
 
 def _say_rejected(run: Run, outcome: RunOutcome) -> None:
