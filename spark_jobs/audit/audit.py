@@ -135,7 +135,8 @@ class Audit:
         progress = None if reported and reported.repeated else reported
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
-        by_key = keyed(self.run.target.table, written) if self._spec.keyed else None
+        step = self._spec.keyed
+        by_key = keyed(self.run.target.table, written, step) if step else None
         account = balance(self._spec, batch, progress, records, rows_out, by_key)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)

@@ -308,9 +308,10 @@ class Edited:
         live = [sum(not row[DELETED] for row in rows) for rows in (before, self.rows)]
         was = ordered(before)
         new = sum(row not in was for row in ordered(self.rows))
-        fates, log = found.fates, keyed(self.path, found)
+        fates, log = found.fates, keyed(self.path, found, self.step)
         assert (fates.all, fates.written, fates.gained) == (len(batch), new, live[1] - live[0])
         assert (log.written, log.gained) == (fates.written, fates.gained)
+        assert (log.changed or 0) <= fates.updated + fates.ended
 
     def edit(self, edit: Edit, number: int) -> None:
         if (to := edit.place(self.rows)) is None:

@@ -85,9 +85,10 @@ def merge(
 def account_holds(table: UPath, owner: str, batch: int) -> None:
     """What the merge says of the batch's changes, and what Delta's log says of its commit."""
     done = written(table, [owner], batch).get(batch)
-    found = keyed(table, done)
+    found = keyed(table, done, STEP)
     assert found.fates.written == found.written, (batch, found)
     assert found.gained in {None, found.fates.gained}, (batch, found)
+    assert (found.changed or 0) <= found.fates.updated, (batch, found)
 
 
 def _row(of: Change) -> dict[str, object]:

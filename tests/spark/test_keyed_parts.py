@@ -103,8 +103,8 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
     for number, batch in enumerate(BATCHES):
         one, other = merge(paths[0], batch, number), replaced(spark, paths[1], batch, number)
         assert one == other
-        assert keyed(paths[0], one) == keyed(paths[1], other)
-        assert keyed(paths[1], other).written == other.fates.written
+        assert keyed(paths[0], one, STEP) == keyed(paths[1], other, STEP)
+        assert keyed(paths[1], other, STEP).written == other.fates.written
         assert rows(paths[0]) == rows(paths[1])
         assert fed(paths[0], one.version) == fed(paths[1], other.version)
         if not number:
@@ -143,7 +143,7 @@ def test_a_table_whose_change_feed_was_switched_off_gets_none(spark, tmp_path):
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.enableChangeDataFeed = false)")
     for number, batch in enumerate(BATCHES[:2]):
         done = replaced(spark, path, batch, number)
-        assert keyed(path, done).written == done.fates.written
+        assert keyed(path, done, STEP).written == done.fates.written
     assert not (path / "_change_data").exists()
     assert rows(path)["a"]["status"] == "paid"
 
@@ -175,7 +175,7 @@ def test_the_fates_are_those_of_the_version_that_was_replaced_in(spark, tmp_path
     replace_in_spark(changes, STEP, Commit(place, OWNER, 1, note, path))
     done = written(path, [OWNER], 1)[1]
     assert done.fates == Fates(inserted=1)
-    log = keyed(path, done)
+    log = keyed(path, done, STEP)
     assert (log.written, log.gained) == (1, 1)
 
 

@@ -63,7 +63,7 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
             fold_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
         other = written(there, [OWNER], number)[number]
         assert one == other
-        assert keyed(there, other) == keyed(here, one)
+        assert keyed(there, other, of.STEP) == keyed(here, one, of.STEP)
         assert every(there) == every(here)
         if number:
             assert fed(there, other.version) == fed(here, one.version)

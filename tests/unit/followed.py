@@ -328,7 +328,7 @@ class Followed(Root):
         paths, known = self.paths, self.identity
         done = written(paths.table, known.owners(self.spec.name), batch).get(batch)
         read = len(self._changes(batch))
-        found = keyed(paths.table, done)
+        found = keyed(paths.table, done, self.step)
         account = by_key(Account(covered=read, read=read, accepted=read), found)
         assert (found.fates.all, account.unaccounted) == (read, 0)
         where = {"pipeline": self.spec.name, "generation": known.generation, "batch_id": batch}

@@ -141,9 +141,10 @@ def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(
         seen += batch
         assert rows(path) == wanted(seen)
         living = len([row for row in rows(path).values() if row is not None])
-        log = keyed(path, done)
+        log = keyed(path, done, STEP)
         assert done.fates.all == len(batch)
         assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+        assert (log.changed or 0) <= done.fates.updated + done.fates.ended
         assert done.fates.gained == living - before
 
 

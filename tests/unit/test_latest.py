@@ -156,8 +156,9 @@ def test_the_table_and_each_account_are_those_of_plain_python(
         wanted = model.take(batch)
         done = merge(path, batch, number)
         assert done.fates == wanted
-        log = keyed(path, done)
+        log = keyed(path, done, STEP)
         assert (log.written, log.gained) == (wanted.written, wanted.gained)
+        assert (log.changed or 0) <= wanted.updated + wanted.ended
     every = [change for batch in given_batches for change in batch]
     last = {
         change.id: change for change in sorted(every, key=lambda change: change.position)

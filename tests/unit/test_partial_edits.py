@@ -13,7 +13,7 @@ from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.table import ensure
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
-from tests.unit.test_fold import COLUMNS, PAYLOAD, Change, batches, merge, rows, table_at
+from tests.unit.test_fold import COLUMNS, PAYLOAD, STEP, Change, batches, merge, rows, table_at
 from tests.unit.test_latest import LATEST, spec
 
 
@@ -72,9 +72,10 @@ def test_behind_persons_edits_the_rows_are_those_of_plain_python(
         done = merge(path, batch, number)
         kept.put(batch)
         assert rows(path) == kept.rows()
-        log = keyed(path, done)
+        log = keyed(path, done, STEP)
         assert done.fates.all == len(batch)
         assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+        assert (log.changed or 0) <= done.fates.updated + done.fates.ended
         key, at = data.draw(st.sampled_from("ab")), data.draw(st.integers(0, 2))
         if kept.edit(key, at, value := (f"mine {number}", f"mine {number}", number)[at]):
             said = {PAYLOAD[at]: f"'{value}'" if at < 2 else f"{value}"}

@@ -93,9 +93,10 @@ def put(path, batch, number):
     rows = pa.Table.from_pylist([change.row() for change in batch], CHANGES)
     extend_here(rows, STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
     done = written(path, [OWNER], number)[number]
-    log = keyed(path, done)
+    log = keyed(path, done, STEP)
     assert done.fates.all == len(batch)
     assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+    assert (log.changed or 0) <= done.fates.updated + done.fates.ended
     return done.fates
 
 

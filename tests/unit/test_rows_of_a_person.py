@@ -5,14 +5,17 @@ it, or the run ends with the key's name.
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from upath import UPath
 
-from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.changed_contents import changed_contents
+from spark_jobs.audit.keyed_account import by_key, keyed
 from spark_jobs.errors import TableChanged
+from spark_jobs.messages.report import Account
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails
 from tests.unit import test_versions as history
-from tests.unit.test_latest import COLUMNS, Change, merge, rows, table_at
+from tests.unit.test_latest import COLUMNS, STEP, Change, merge, rows, table_at
 
 
 @pytest.fixture
@@ -28,7 +31,7 @@ def add(path, **row):
 
 
 def balanced(path, done):
-    found = keyed(path, done)
+    found = keyed(path, done, STEP)
     return (found.written, found.gained) == (done.fates.written, done.fates.gained)
 
 
@@ -80,3 +83,45 @@ def test_a_version_that_somebody_left_without_a_place_is_named(chain, column):
     DeltaTable(str(chain)).update({column: "NULL"}, predicate="id = 'a'")
     with fails(TableChanged, "key_broken", key="id = a, shop = 0"):
         history.put(chain, history.rows([(1, history.SECOND)]), 1)
+
+
+def test_a_copy_that_was_written_with_other_contents_is_unaccounted(orders):
+    DeltaTable(str(orders)).update({"status": "'mended'"}, predicate="id = 'a'")
+    done = merge(orders, [Change("a", 3, "x", "placed", 9)], 1)
+    found, account = keyed(orders, done, STEP), Account(covered=1, read=1, accepted=1)
+    assert (done.fates.moved, found.changed) == (1, 0)
+    assert by_key(account, found).unaccounted == 0
+    DeltaTable(str(orders)).update({"status": "'placed'", "weight": "7"}, predicate="id = 'a'")
+    version = DeltaTable(str(orders)).version()
+    undone = found._replace(changed=changed_contents(orders, version, STEP.row_key, STEP.spans))
+    assert undone.changed == 1
+    assert by_key(account, undone).unaccounted == 1
+
+
+def test_contents_are_compared_as_values_whatever_their_type(tmp_path):
+    nan, pairs = float("nan"), pa.map_(pa.string(), pa.int64())
+    columns = {
+        "id": pa.string(),
+        "d": pa.float64(),
+        "m": pairs,
+        "b": pa.binary(),
+        DELETED: pa.bool_(),
+    }
+    rows = {
+        "id": ["a", "b", "c"],
+        "d": [nan, 1.0, None],
+        "m": [[("x", 1)], None, []],
+        "b": [b"", b"y", None],
+    }
+    table = pa.table({**rows, DELETED: [False] * 3}, pa.schema([*columns.items()]))
+    path = UPath(tmp_path / "rows")
+    write_deltalake(str(path), table, configuration={"delta.enableChangeDataFeed": "true"})
+
+    def changed(**values):
+        DeltaTable(str(path)).update(values)
+        return changed_contents(path, DeltaTable(str(path)).version(), ("id",), ())
+
+    assert changed(id="id") == 0
+    assert changed(d="1.0") == 2
+    assert changed(b="NULL") == 2
+    assert changed(m="NULL") == 2

@@ -226,8 +226,9 @@ def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(batches,
     path = delta_table(tmp_path_factory.mktemp("history") / "orders")
     for number, batch in enumerate(filter(None, batches)):
         done = put(path, batch, number)
-        log = keyed(path, done)
+        log = keyed(path, done, STEP)
         assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+        assert (log.changed or 0) <= done.fates.updated + done.fates.ended
         assert done.fates.all == len(batch)
         assert put(path, batch, number) == done, "one that comes again is there already"
     assert of_delta(path) == by_duckdb([row for batch in batches for row in batch])
