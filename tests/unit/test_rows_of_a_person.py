@@ -7,8 +7,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from upath import UPath
 
-from spark_jobs.audit.changed_contents import changed_contents
-from spark_jobs.audit.keyed_account import by_key, keyed
+from spark_jobs.audit.keyed_account import by_key, changed_contents, keyed
 from spark_jobs.errors import TableChanged
 from spark_jobs.messages.report import Account
 from spark_jobs.sink.keyed.fates import Fates
