@@ -4,7 +4,7 @@ broker of its own where it needs them.
 The dearest come first, by tests/costs.json. A test goes to whichever lane is free. Those of a file
 stay together where a fixture of its module serves several of them. So do those of a folder that
 start, kill and time processes: they have no other of their kind beside them. Those of Airflow share
-its imports, its database and its server.
+its imports, its database and its server; the examples of a page go on from each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.harness.costs import TESTS, known
 
-A_LANE_EACH: Final = {"stack", "e2e", "browser", "cluster", "faults", "store", "airflow"}
+A_LANE_EACH: Final = {
+    "stack",
+    "e2e",
+    "browser",
+    "cluster",
+    "faults",
+    "store",
+    "airflow",
+    "examples",
+}
 _SHARED: Final = re.compile(
     r"@pytest\.fixture\([^)]*scope=\"(?:module|class)\"[^)]*\)(?:\s*@.*)*\s*(?:async )?def (\w+)"
 )

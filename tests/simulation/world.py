@@ -37,8 +37,8 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.sources import SOURCES
-from spark_jobs.spec import Pipeline, Topic as Kafka
+from spark_jobs.source import sources
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage import delta
 from tests.simulation import keyed as of_a_key, person as of_spark
 from tests.simulation.drain import CHECK, Drain
@@ -161,7 +161,7 @@ class World:
     @contextmanager
     def with_topic(self) -> Iterator[None]:
         """Within the block the product finds the topic."""
-        with patch.dict(SOURCES, {Kafka: lambda *_: self.topic}):
+        with patch.object(sources, "kafka", lambda *_: self.topic):
             yield
 
     @contextmanager

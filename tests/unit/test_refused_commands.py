@@ -30,15 +30,14 @@ import json, sys
 from pathlib import Path
 from typer.testing import CliRunner
 from spark_jobs.cli import app
-from spark_jobs.spec import Topic
 from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import SOURCES
+from spark_jobs.source import sources
 from tests.harness.sources import Said
 
 said, noted = json.load(sys.stdin), Path(sys.argv[1])
 for words, variables, (topic, earliest) in said:
     state = SourceState(topic, {0: earliest}, {0: 10})
-    SOURCES[Topic] = lambda *_: Said(lambda: state)
+    sources.kafka = lambda *_: Said(lambda: state)
     done = CliRunner().invoke(app, words, env=variables)
     told = done.exit_code, done.stderr, noted.exists(), "pyspark" in sys.modules
     print(json.dumps(told))

@@ -79,7 +79,8 @@ def test_what_may_work_is_left_to_spark():
 
 
 def test_a_function_by_key_takes_three_whatever_their_names():
-    require_function(lambda _a, _b, _c: None, "mine")
-    require_function(lambda *_: None, "mine")
+    three = ("key", "frames", "state")
+    require_function(lambda _a, _b, _c: None, "mine", three)
+    require_function(lambda *_: None, "mine", three)
     with fails(ProcessorFailed, "signature_unfit"):
-        require_function(lambda _a, _b: None, "mine")
+        require_function(lambda _a, _b: None, "mine", three)

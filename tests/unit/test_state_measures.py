@@ -16,7 +16,6 @@ from spark_jobs.state.answer import (
     StepAnswer,
     VariableAnswer,
 )
-from spark_jobs.state.expiry import when_of
 from spark_jobs.state.measures import Measures, told
 from spark_jobs.state.table import Table
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
@@ -54,7 +53,9 @@ def of(variable: Variable, *names: str) -> Table:
     ],
 )  # fmt: skip
 def test_what_rows_wait_for_is_that_by_which_spark_removes_them(step, more, table, expected):
-    assert when_of(pipeline(steps=(step,), **more), 1, table) == expected
+    spec = pipeline(steps=(step,), **more)
+    found = step.expires(table.variable, table.names, spec.topic.event_time, spec.output_mode)
+    assert found == expected
 
 
 SIZES = KeySizes(

@@ -18,7 +18,7 @@ from spark_jobs.spec.origin import Origin
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, Step
-from tests.unit.specs import aggregate, deduplicate, group_state
+from tests.unit.specs import group_state
 from tests.unit.test_steps import EXAMPLES, STEPS
 
 COLUMNS = ("id", "at", "shop", "amount")
@@ -273,22 +273,6 @@ def test_a_form_of_group_state_answers_as_the_form_is(form, fact, said):
     more = {"buckets": 8, "time_mode": "none"} if form == "buckets" else {}
     found = getattr(group_state(form=form, state=SEEN, **more), fact)
     assert (found[0] if fact == "unfollowed" else found) == said
-
-
-@pytest.mark.parametrize(
-    ("step", "variable", "columns", "expires"),
-    [
-        (deduplicate(scope="event_time", keys=("id", "at")), "", (), Expires("at", "watermark")),
-        (deduplicate(scope="for_ever"), "", (), Expires()),
-        (aggregate(window=None), "", (), Expires()),
-        (group_state(), "TimerState", ("due",), Expires("due", "watermark", "timers")),
-        (group_state(), "ttl", (), Expires("expires_at", "clock")),
-        (group_state(), "", ("timeout_at",), Expires("timeout_at", "watermark", "timeouts")),
-    ],
-)
-def test_a_row_of_state_expires_when_its_step_says(step, variable, columns, expires):
-    stored = Variable("seen", variable, ttl=variable == "ttl")
-    assert step.expires(stored, columns, "at", "append") == expires
 
 
 PARTIAL = EXAMPLES[Latest].model_copy(update={"missing": "keep"})

@@ -24,9 +24,11 @@ LEAST: Final = 3.0
 A_KEY: Final = {
     "deduplicate": "A key is one row: long values alone make it large.",
     "aggregate": "A key is a group without its window: a row for each window that is open.",
+    "group_state": "A key has the rows of all its variables, and its timers.",
 }
-OF_VARIABLES: Final = "A key has the rows of all its variables, and its timers."
 A_BUCKET: Final = "Spark stores many keys as one row, their bucket: sizes are of buckets."
+A_KEY_IN_BUCKETS: Final = A_KEY | {"group_state": A_BUCKET}
+"""Where the answer's keys are called buckets: others have a column of that name."""
 
 
 class SizeBar(NamedTuple):
@@ -73,7 +75,7 @@ def expiry_chart(step: int, expiry: Sequence[Expiry]) -> Chart | None:
 def a_key(step: StepAnswer) -> str:
     """What a key of the step is, and so its size; empty where an answer does not tell."""
     in_buckets = step.sizes is not None and step.sizes.columns == ("bucket",)
-    return A_KEY.get(step.kind, A_BUCKET if in_buckets else OF_VARIABLES)
+    return (A_KEY_IN_BUCKETS if in_buckets else A_KEY).get(step.kind, "")
 
 
 def size_bars(sizes: KeySizes) -> list[SizeBar]:

@@ -57,8 +57,7 @@ class OneBatch:
         folder: UPath,
     ) -> None:
         step = spec.steps[index]
-        assert step.by_code
-        assert step.unranged(spec.ranges) is None  # analysis/ranged.py refuses the others
+        assert step.by_code  # analysis/ranged.py refuses those that no range can compute
         assert mode_facts(spec.output_mode).writes_evicted
         # With an event time column Spark refuses rows behind the watermark, for the sake of a
         # stateful step that follows in the same query. Here none does.
