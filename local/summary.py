@@ -70,13 +70,12 @@ def show_repairs(console: Console, repairs: Iterable[Report]) -> None:
     """What was computed again, and how it differed from the table."""
     table = _table("What was computed again", "pipeline", "kind")
     names = ("rows_before", "rows_after", "added", "removed", "changed", "unexplained", "merged")
-    for name in ("read", "late", *names, "seconds"):
+    for name in ("read", *names, "seconds"):
         table.add_column(name, justify="right")
     for report in repairs:
         if report.change is None:
             continue
-        counts = (report.account.read, report.account.late)
-        counts += tuple(getattr(report.change, name) for name in names)
+        counts = (report.account.read, *(getattr(report.change, name) for name in names))
         seconds = (report.ended_at - report.started_at).total_seconds()
         table.add_row(
             report.pipeline, report.kind, *(f"{count:,}" for count in counts), f"{seconds:.1f}"
@@ -140,8 +139,8 @@ def show_proof(console: Console, repairs: Iterable[Report], first: str, end: str
             continue
         console.print(
             f"[green]✓[/] {report.pipeline} is canonical from {first} to {end}: "
-            f"{change.rows_after:,} rows computed again from {report.account.read:,} records, "
-            f"{report.account.late:,} of them late; {change.differs:,} differ."
+            f"{change.rows_after:,} rows computed again from {report.account.read:,} records; "
+            f"{change.differs:,} differ."
         )
     return whole
 
