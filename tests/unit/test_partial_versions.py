@@ -181,3 +181,11 @@ def test_a_batch_without_a_change_changes_nothing(tmp_path):
     before = versions(path)
     put(path, [], 1)
     assert versions(path) == before
+
+
+def test_a_copy_of_a_version_that_a_late_change_gives_a_value_is_accounted_for(tmp_path):
+    path = table_at(tmp_path / "orders")
+    later = Change("a", 3, {"status": "paid"}, 1)
+    put(path, [later], 0)
+    put(path, [Change("a", 2, {"note": "late"}, 2), later._replace(offset=3)], 1)
+    assert versions(path)["a", 3] == ["paid", "late", None]
