@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, Schema
 from hypothesis import given, settings, strategies as st
 from upath import UPath
@@ -181,3 +182,15 @@ def test_a_batch_without_a_change_changes_nothing(tmp_path):
     before = versions(path)
     put(path, [], 1)
     assert versions(path) == before
+
+
+@pytest.mark.parametrize("late", [3, 5])
+def test_a_version_that_gets_a_place_from_a_copy_and_a_value_from_another_change_is_accounted(
+    tmp_path, late
+):
+    path = table_at(tmp_path / "orders")
+    put(path, [Change("a", 5, {"status": "paid"}, 1), Change("b", 1, {"status": "x"}, 2)], 0)
+    copies = [Change("a", 5, {"status": "paid"}, 9), Change("b", 1, {"status": "x"}, 8)]
+    fates = put(path, [*copies, Change("a", late, {"status": "late", "weight": 9}, 7)], 1)
+    assert versions(path)["a", 5] == ["paid", None, 9]
+    assert (fates.duplicates, fates.moved, fates.ended) == (2, 1, 1)
