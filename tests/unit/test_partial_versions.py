@@ -194,3 +194,14 @@ def test_a_version_that_gets_a_place_from_a_copy_and_a_value_from_another_change
     fates = put(path, [*copies, Change("a", late, {"status": "late", "weight": 9}, 7)], 1)
     assert versions(path)["a", 5] == ["paid", None, 9]
     assert (fates.duplicates, fates.moved, fates.ended) == (2, 1, 1)
+
+
+def test_a_copy_that_another_change_at_its_place_overtakes_does_not_undo_a_persons_correction(
+    tmp_path,
+):
+    path = table_at(tmp_path / "orders")
+    first = Change("a", 5, {"status": "new", "note": "long"}, 0)
+    put(path, [first, Change("a", 6, {"status": "x"}, 1)], 0)
+    DeltaTable(str(path)).update({"note": "'mine'"})
+    put(path, [first._replace(offset=2), Change("a", 5, {"status": "paid"}, 3)], 1)
+    assert versions(path) == {("a", 5): ["paid", "mine", None], ("a", 6): ["x", "mine", None]}
