@@ -53,10 +53,10 @@ def keyed(table: UPath, written: Written | None, step: Following) -> Keyed:
     """Of the batch's commit; a batch without changes has none."""
     if written is None:
         return Keyed(Fates(), 0, 0)
-    fates, changed = written.fates or Fates(), None
-    # A version of a History that keeps may get a value from a late change beside its own copy.
-    if fates.moved and (step.highest_decides or not step.spans):
-        changed = changed_contents(table, written.version, step.row_key, step.spans)
+    fates = written.fates or Fates()
+    changed = (
+        changed_contents(table, written.version, step.row_key, step.spans) if fates.moved else None
+    )
     return Keyed(fates, written.rows, gained(table, written.version), changed)
 
 

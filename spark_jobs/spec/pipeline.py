@@ -227,10 +227,9 @@ class Pipeline(Model):
         topic = given.get("topic")
         if isinstance(topic, tuple | list):
             refuse("topic", type(topic).__name__, "one is a Topic", "Write topics=(ONE, TWO)")
-        if isinstance(topic, Topic):
-            first = next(iter(given.get("steps") or ()), None)
-            placed = first.placed if isinstance(first, Step) else ()
-            given = given | {"topic": topic.requiring(placed)}
+        match topic, given.get("steps"):
+            case Topic(), [Step() as first, *_]:
+                given = given | {"topic": topic.requiring(first.placed)}
         if "topics" not in given or (given["topics"] == () and topic is not None):
             return given
         topics = several.refuse_none(given["topics"])

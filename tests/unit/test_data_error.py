@@ -28,6 +28,7 @@ GAP = """[USER_RAISED_EXCEPTION] gap_sql gave a row no gap, or one that is not p
 CASE WHEN `at` + CAST(CASE WHEN amount = 7 THEN '0 s' ELSE '1 s' END AS INTERVAL) > `at` THEN
                                    ^^^^^^^^^
 """
+UNHELD = "[USER_RAISED_EXCEPTION] step 2 (spread): at is 1500-01-01: no such time SQLSTATE: P0001"
 STEPS = (
     Transform(where="cast(shop as int) > 2"),
     Aggregate(
@@ -58,8 +59,9 @@ SPEC = pipeline(steps=STEPS, output_mode="complete", state={"budget_rows": 9})
             "step 2 (aggregate), window.gap_sql: CASE WHEN amount = 7 THEN '0 s' ELSE '1 s' END: "
             "USER_RAISED_EXCEPTION: gap_sql gave a row no gap, or one that is not positive",
         ),
+        (UNHELD, "step 2 (spread): USER_RAISED_EXCEPTION: at is 1500-01-01: no such time"),
     ],
-    ids=["a division", "a cast", "a gap"],
+    ids=["a division", "a cast", "a gap", "a time that a step of one's own cannot hold"],
 )
 def test_the_reason_names_step_field_expression_and_sparks_error_class(said, reason):
     for text in (said, STREAM.format(said=said)):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable, Schema
 from hypothesis import given, settings, strategies as st
 from upath import UPath
@@ -189,3 +190,26 @@ def test_a_copy_of_a_version_that_a_late_change_gives_a_value_is_accounted_for(t
     put(path, [later], 0)
     put(path, [Change("a", 2, {"note": "late"}, 2), later._replace(offset=3)], 1)
     assert versions(path)["a", 3] == ["paid", "late", None]
+
+
+@pytest.mark.parametrize("late", [3, 5])
+def test_a_version_that_gets_a_place_from_a_copy_and_a_value_from_another_change_is_accounted(
+    tmp_path, late
+):
+    path = table_at(tmp_path / "orders")
+    put(path, [Change("a", 5, {"status": "paid"}, 1), Change("b", 1, {"status": "x"}, 2)], 0)
+    copies = [Change("a", 5, {"status": "paid"}, 9), Change("b", 1, {"status": "x"}, 8)]
+    fates = put(path, [*copies, Change("a", late, {"status": "late", "weight": 9}, 7)], 1)
+    assert versions(path)["a", 5] == ["paid", None, 9]
+    assert (fates.duplicates, fates.moved, fates.ended) == (2, 1, 1)
+
+
+def test_a_copy_that_another_change_at_its_place_overtakes_does_not_undo_a_persons_correction(
+    tmp_path,
+):
+    path = table_at(tmp_path / "orders")
+    first = Change("a", 5, {"status": "new", "note": "long"}, 0)
+    put(path, [first, Change("a", 6, {"status": "x"}, 1)], 0)
+    DeltaTable(str(path)).update({"note": "'mine'"})
+    put(path, [first._replace(offset=2), Change("a", 5, {"status": "paid"}, 3)], 1)
+    assert versions(path) == {("a", 5): ["paid", "mine", None], ("a", 6): ["x", "mine", None]}

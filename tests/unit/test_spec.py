@@ -72,6 +72,10 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: pipeline(steps=({"kind": "deduplicate"},)),
         "steps.0 | {'kind': 'deduplicate'} | instance of Step | Write it as a call",
     ),
+    "steps that are a class": (
+        lambda: pipeline(steps=Tumbling),
+        "steps | valid tuple | Write ('one',) for one",
+    ),
     "no steps": (lambda: pipeline(steps=()), "steps | () | should have | at least 1 item"),
     "a watermark delay of 0": (lambda: pipeline(watermark_delay=timedelta()), "watermark_delay | '0:00:00' | newest one seen | at least a second"),
     "a watermark delay in months": (lambda: pipeline(watermark_delay="2 months"), "watermark_delay | '2 months' | not a duration | '2 hours'"),

@@ -40,7 +40,7 @@ class Fates(NamedTuple):
     duplicates: int = 0
     """Copies of the change that decides: equal in order_by and contents."""
     moved: int = 0
-    """Of the duplicates, those that the table's row has its place in Kafka from now."""
+    """Of the duplicates, those whose place in Kafka is all that the row of the table gets."""
     ending: int = 0
     """Of the deletes, those that end a chain of a History and remove no row of it."""
     ended: int = 0

@@ -59,8 +59,7 @@ def carried(
     gets, which is the table's own where `kept` is a copy of it.
     """
     stays, changed = told.old[stands], np.zeros(len(kept), dtype=np.bool_)
-    row_of = np.arange(len(told.old))
-    row_of[kept] = stands
+    row_of = _rows_of(told)
     positions = int(told.at.max(initial=0)) + 1
     wanted = told.key[kept] * positions + told.at[kept]
     columns, sets = dict[str, pa.Array](), list[tuple[str, Numbers, Numbers]]()
@@ -82,3 +81,13 @@ def carried(
     kind = told.rows.schema.field(SET).type
     columns[SET] = by_field(sets, told.positions(step), kind, len(kept))
     return Carried(columns, changed)
+
+
+def _rows_of(told: Told) -> Numbers:
+    """Each row; of a copy, the table's: its values may be a person's corrections."""
+    every = np.arange(len(told.old))
+    alike = np.stack([told.key, told.change[every], told.gone])
+    _, same = np.unique(alike, axis=1, return_inverse=True)
+    found = np.full(len(every) + 1, -1)
+    found[same[told.old]] = every[told.old]
+    return np.where(found[same] < 0, every, found[same])

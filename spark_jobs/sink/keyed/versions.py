@@ -85,14 +85,15 @@ def chain(versions: pa.Table, changes: pa.Table, step: Following) -> Chained:
     before = versions.select(SPAN).take(stands[stays])
     after = spans.filter(pa.array(stays)).cast(before.schema)
     ended, at_copy = _differ(before, after), (kept != stands)[stays]
+    filled: Flags = np.zeros(len(at_copy), dtype=np.bool_)
     came = changes.take(kept[~stays] - versions.num_rows)
     there = both.select([*step.row_key, *PLACE]).take(kept[stays])
     if others and len(kept):
         told = told_by(both, versions.num_rows, step)
         of_others = carried(told, kept, stands, others, step)
         came, there = of_others.put(came, ~stays), of_others.put(there, stays)
-        ended |= of_others.changed[stays]
-    changed = ended | at_copy
+        filled = of_others.changed[stays]
+    changed, at_copy = ended | at_copy | filled, at_copy & ~filled
     there = there.filter(pa.array(changed))
     rows = _joined(
         _beside(came, spans.filter(pa.array(~stays))),
@@ -101,7 +102,7 @@ def chain(versions: pa.Table, changes: pa.Table, step: Following) -> Chained:
     touched = np.concatenate([stands[stays][changed], lost[known[lost]]])
     newest = pc.or_kleene(versions[CURRENT], versions[DELETED]).fill_null(False).to_numpy()
     fates = _fates(both, kept, lost, place, copy, known)
-    fates = fates._replace(ended=int((ended & ~at_copy).sum()))
+    fates = fates._replace(moved=int(at_copy.sum()), ended=int((changed & ~at_copy).sum()))
     return Chained(rows, fates, bool(newest[touched].all()))
 
 
@@ -131,7 +132,6 @@ def _fates(
         absent=int((over & was & is_).sum()),
         superseded=int((~was_there & ~copy).sum()),
         duplicates=int(copy.sum()),
-        moved=int((was_there & copy).sum()),
         ending=ending,
         behind=int((~was_there & known[stays]).sum()),
     )
