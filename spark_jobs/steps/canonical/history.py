@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window, functions as F
 
 from spark_jobs.spec.steps.history import CURRENT, VALID_FROM, VALID_TO
 from spark_jobs.steps.canonical.copies import columns, once, position
-from spark_jobs.steps.canonical.latest import folded
+from spark_jobs.steps.canonical.latest import NEW, folded
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, SET, own
 
 if TYPE_CHECKING:
@@ -40,12 +40,18 @@ def chained(changes: DataFrame, known: DataFrame, step: History) -> DataFrame:
 
 
 def _carried(rows: DataFrame, until_now: WindowSpec, step: History) -> DataFrame:
-    """What a place does not set is that of the place before it."""
+    """What a place does not set is that of the place before it; what the table has there stays,
+    unless another change sets it now.
+    """
     own_ones = {*step.placed, *OF_A_KEY}
 
     def last(name: str) -> Column:
         sets = F.col(DELETED) | F.map_contains_key(SET, name)
-        there = F.last(F.when(sets, F.struct(F.col(f"`{name}`").alias("of"))), ignorenulls=True)
-        return there.over(until_now)["of"].alias(name)
+        new = F.col(NEW).isNull() | F.array_contains(NEW, name)
+        setter = F.struct(F.col(f"`{name}`").alias("of"), new.alias("new"))
+        found = F.last(F.when(sets, setter), ignorenulls=True).over(until_now)
+        stays = F.col(NEW).isNotNull() & ~F.coalesce(found["new"], F.lit(False))
+        return F.when(stays, F.col(f"`{name}`")).otherwise(found["of"]).alias(name)
 
-    return rows.select(*(F.col(f"`{n}`") if n in own_ones else last(n) for n in rows.columns))
+    columns = [name for name in rows.columns if name != NEW]
+    return rows.select(*(F.col(f"`{n}`") if n in own_ones else last(n) for n in columns))

@@ -4,7 +4,7 @@ Arrow, batch after batch (sink/keyed/).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column, DataFrame, functions as F
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.following import Following
 
 _ROW, _THERE, _VALUE = own("row"), own("there"), own("value")
+NEW: Final = own("new")
 _SETS, _WAS = own("sets_"), own("was_")
 """The first letters of columns of fields: who sets it, and who did in the table's row."""
 
@@ -23,7 +24,7 @@ _SETS, _WAS = own("sets_"), own("was_")
 def latest_rows(changes: DataFrame, known: DataFrame, step: Latest) -> DataFrame:
     """`known` are rows of the table, which are changes too. The columns are the table's."""
     if not step.highest_decides:
-        return folded(changes, known, step.keys, step)
+        return folded(changes, known, step.keys, step).drop(NEW)
     both = once(changes, known, step)
     newest = F.max_by(_whole(both), position(step)).alias(_ROW)
     return both.groupBy(*columns(step.keys)).agg(newest).select(f"{_ROW}.*")
@@ -35,6 +36,9 @@ def folded(
     """A row of each of these keys, with the table's columns: each field has the value of the newest
     change that sets it; a delete sets all to null. What the table has stays where that is a copy of
     what set it, or nothing does. `known` has at most one row of each.
+
+    With NEW: the fields that another change sets than what the table has; null where the row
+    is another one than the table's.
     """
     own_ones = {*step.placed, *OF_A_KEY}
     fields = [name for name in known.columns if name not in own_ones]
@@ -58,7 +62,13 @@ def folded(
     made = {name: _value(name, n, step).alias(name) for name, n in of.items()}
     made[SET] = _by_field(of, "at").alias(SET)
     made[SET_CONTENTS] = _by_field(of, "contents").alias(SET_CONTENTS)
-    return found.select(*(made.get(name, F.col(f"{_ROW}.`{name}`")) for name in known.columns))
+    told = [made.get(name, F.col(f"{_ROW}.`{name}`")) for name in known.columns]
+    known_set = [F.col(f"{_SETS}{n}")["at"] == F.col(f"{_WAS}{n}")["at"] for n in of.values()]
+    old = [_stays(n, step) | F.coalesce(known_set[n], F.lit(False)) for n in of.values()]
+    new = (F.when(~old[n], F.lit(name)) for name, n in of.items())
+    same = [F.col(_ROW)[name] == F.col(_THERE)[name] for name in (CONTENTS, DELETED)]
+    is_tables = F.coalesce(same[0] & same[1], F.lit(False))
+    return found.select(*told, F.when(is_tables, F.array_compact(F.array(*new))).alias(NEW))
 
 
 def _set_by(name: str, rows: DataFrame, step: Following) -> Column:
@@ -82,12 +92,16 @@ def _of_table(value: Column) -> Column:
 
 def _value(name: str, n: int, step: Following) -> Column:
     """Of the field, in the row of a key."""
+    return F.when(_stays(n, step), F.col(_THERE)[name]).otherwise(F.col(f"{_SETS}{n}")[_VALUE])
+
+
+def _stays(n: int, step: Following) -> Column:
+    """Whether the field's value is the table's: nothing sets it, or a copy of what did."""
     sets, was, row, there = (F.col(each) for each in (f"{_SETS}{n}", f"{_WAS}{n}", _ROW, _THERE))
     copied = (sets["contents"] == was["contents"]) & (row[DELETED] == there[DELETED])
     for each in step.order_by:
         copied &= sets["at"][each] == was["at"][each]
-    stays = sets.isNull() | F.coalesce(copied, F.lit(False))
-    return F.when(stays, there[name]).otherwise(sets[_VALUE])
+    return sets.isNull() | F.coalesce(copied, F.lit(False))
 
 
 def _by_field(of: dict[str, int], part: str) -> Column:
