@@ -26,7 +26,12 @@ from tests.harness.refused import fails
 
 WRITES = "import os, pathlib; pathlib.Path(os.environ['SPARK_LOCAL_DIRS'], 'rows').touch()"
 STARTS = {"Popen", "run", "call", "check_call", "check_output"}
-WITHOUT_SPARK = {"contracts/at_commit", "install/environment", "install/needed", "proof/touched"}
+WITHOUT_SPARK = {
+    "contracts/at_commit",
+    "install/environment",
+    "install/needed",
+    "proof/pipelines_changed",
+}
 WITHOUT_SPARK |= {"schemas/protoc"}
 """Files that start git, pip, Maven, Java or protoc."""
 
