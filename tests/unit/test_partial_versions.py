@@ -3,7 +3,6 @@ up to it, in whatever order and batches they come, and the account of each batch
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -18,11 +17,11 @@ from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
+from tests.unit import test_fold as partial
+from tests.unit.test_fold import GONE, OWNER
 
-GONE = "__debezium_unavailable_value"
 LACKS = {"note": f"note = '{GONE}'", "weight": "weight IS NULL"}
 STEP = History(keys=("id",), order_by=("lsn",), valid_from="at", deletes="gone", missing=LACKS)
-OWNER = "orders/1"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TIME = pa.timestamp("us", "UTC")
 POSITION = [("lsn", pa.int64()), (OFFSET, pa.int64()), (PARTITION, pa.int32())]
@@ -46,17 +45,8 @@ CHANGES = pa.schema(
 TABLE = pa.schema([*CHANGES, ("valid_from", TIME), ("valid_to", TIME), ("current", pa.bool_())])
 
 
-class Change(NamedTuple):
-    """A record: the columns that it sends, of which any may be null, `status` always; None deletes."""
-
-    id: str
-    lsn: int
-    said: dict[str, str | int | None] | None
-    offset: int
-
-    @property
-    def position(self):
-        return (self.lsn, self.offset)
+class Change(partial.Change):
+    """As of a Latest, with a time of its own; `status` is always sent."""
 
     def row(self):
         at = {"lsn": self.lsn, OFFSET: self.offset, PARTITION: 0}
