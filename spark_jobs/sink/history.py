@@ -42,7 +42,7 @@ class Note(TypedDict, total=False):
     batch: int
     run: str
     fates: dict[str, int]
-    """Of a table that follows a key (sink/keyed/fates.py)."""
+    """Of a table that follows a key (steps/keyed/fates.py)."""
 
 
 def commits(path: UPath, owners: Collection[str]) -> Iterator[tuple[int, Entry]]:

@@ -18,9 +18,9 @@ from spark_jobs.messages.carried import carried
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
 from spark_jobs.sink import commit, contention, history
-from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.strategy import commit_strategy
 from spark_jobs.sink.table import newest_batch, refuse_changed
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.delta import open_table

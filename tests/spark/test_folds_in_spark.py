@@ -6,9 +6,10 @@ from deltalake import DeltaTable
 
 from spark_jobs import failpoint
 from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.keyed import folds
-from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed import in_spark
+from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.writer import written
+from spark_jobs.steps.keyed.fates import Fates
 from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at
 
 
@@ -32,16 +33,16 @@ def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
             left[0] -= 1
             DeltaTable(str(path)).update({"note": "'mine'", "weight": "9"})
 
-    summed = folds.summed
+    summed = in_spark.summed
     monkeypatch.setattr(failpoint, "at", act)
-    monkeypatch.setattr(folds, "summed", lambda *of: (summed(*of), act("summed"))[0])
+    monkeypatch.setattr(in_spark, "summed", lambda *of: (summed(*of), act("summed"))[0])
     batch = [
         Change("a", 2, {"status": "paid", "weight": 3}, 5),
         Change("new", 1, {"status": "placed"}, 6),
     ]
     changes = spark.createDataFrame(pa.Table.from_pylist([c.row() for c in batch], COLUMNS))
     to = Commit(str(path), OWNER, 1, {"sluice": OWNER, "batch": 1, "run": "run"}, path, 2)
-    folds.fold_in_spark(changes.cache(), STEP, to, empty=False)
+    in_spark.merge_in_spark(changes.cache(), Load(2, 0), STEP, to)
     assert left == [0]
     assert rows(path) == {
         "a": ["paid", "mine", 3],

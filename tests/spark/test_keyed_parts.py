@@ -15,16 +15,16 @@ from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.sink import few_rows
 from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
-from spark_jobs.sink.keyed.in_spark import replace_in_spark
-from spark_jobs.sink.keyed.newest import COUNTED
+from spark_jobs.sink.keyed.driver import Load
+from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.storage.delta import change_feed
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
-from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, reduced, rows, table_at
+from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 
 NESTED = {
     "array<bigint>": ["null", "array()", "array(null)", "array(null, 1L)", "array(1L, null)", "array(1L)", "array(0L, 1L)"],
@@ -68,9 +68,9 @@ def test_a_field_that_a_change_does_not_have_makes_no_other_contents(spark):
 def replaced(spark, path, batch, number):
     """The batch by Spark; what its commit says."""
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    changes = spark.createDataFrame(reduced(batch)).coalesce(1)
+    changes = spark.createDataFrame(table_of(batch)).coalesce(1)
     to = Commit(str(path), OWNER, number, note, path)
-    replace_in_spark(changes, STEP, to)
+    merge_in_spark(changes, Load(len(batch), 0), STEP, to)
     return written(path, [OWNER], number)[number]
 
 
@@ -167,12 +167,10 @@ def test_the_fates_are_those_of_the_version_that_was_replaced_in(spark, tmp_path
                 DeltaTable(place).delete("id = 'a'")
             yield batch
 
-    row = Change("a", 2, "x", "paid", 5).row() | {ALL: 1, COPIES: 1}
-    counts = [pa.field(name, pa.int64()) for name in COUNTED]
-    changes = spark.createDataFrame(pa.Table.from_pylist([row], pa.schema([*COLUMNS, *counts])))
+    changes = spark.createDataFrame(table_of([Change("a", 2, "x", "paid", 5)]))
     changes = changes.coalesce(1).mapInArrow(disturbed, changes.schema)
     note = {"sluice": OWNER, "batch": 1, "run": "run"}
-    replace_in_spark(changes, STEP, Commit(place, OWNER, 1, note, path))
+    merge_in_spark(changes, Load(1, 0), STEP, Commit(place, OWNER, 1, note, path))
     done = written(path, [OWNER], 1)[1]
     assert done.fates == Fates(inserted=1)
     log = keyed(path, done, STEP)

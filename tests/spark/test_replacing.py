@@ -13,7 +13,7 @@ from spark_jobs import failpoint
 from spark_jobs.errors import TableContended
 from spark_jobs.sink import contention
 from spark_jobs.sink.keyed import driver
-from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.storage.delta import change_feed
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET
 from tests.harness.crash import Images, over

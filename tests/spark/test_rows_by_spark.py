@@ -8,8 +8,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.sink.commit import Commit, merge
-from spark_jobs.sink.keyed.chains import extend_in_spark
-from spark_jobs.sink.keyed.folds import fold_in_spark
+from spark_jobs.sink.keyed.driver import Load
+from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from tests.spark.test_keyed_parts import fed
 from tests.unit import test_fold as partial, test_versions as history
@@ -56,11 +56,10 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
         if of is history:
             one = history.put(here, history.rows(batch), number)
             given = pa.Table.from_pylist(history.rows(batch), history.CHANGES)
-            extend_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
         else:
             one = partial.merge(here, batch, number)
             given = pa.Table.from_pylist([each.row() for each in batch], partial.COLUMNS)
-            fold_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
+        merge_in_spark(spark.createDataFrame(given).cache(), Load(len(batch), 0), of.STEP, to)
         other = written(there, [OWNER], number)[number]
         assert one == other
         assert keyed(there, other, of.STEP) == keyed(here, one, of.STEP)

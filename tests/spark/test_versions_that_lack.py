@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from spark_jobs.steps.canonical.history import chained
+from spark_jobs.steps.keyed.buckets import rows_of_keys
 from spark_jobs.values.own_columns import DELETED
 from tests.unit.test_partial_versions import CHANGES, PAYLOAD, STEP, Change, put, table_at, versions
 
@@ -33,7 +33,8 @@ def test_spark_makes_what_arrow_makes(spark, tmp_path, change, mended):
     if mended:
         DeltaTable(str(path)).update({"note": "'mine'"}, predicate="lsn = 2")
     given = spark.createDataFrame(pa.Table.from_pylist([change.row()], CHANGES))
-    rows = chained(given, spark.read.format("delta").load(str(path)), STEP).collect()
+    known = spark.read.format("delta").load(str(path))
+    rows = rows_of_keys(given, known, STEP, 1).collect()
     put(path, [change], 1)
     found = {(r["id"], r["lsn"]): [r[name] for name in PAYLOAD] for r in rows if not r[DELETED]}
     assert found == versions(path)

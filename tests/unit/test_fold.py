@@ -12,7 +12,7 @@ from upath import UPath
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.keyed.folds import fold_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.values.own_columns import (
@@ -97,7 +97,7 @@ def table_at(path):
 def merge(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
     given = pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
-    fold_here(given, STEP, Commit(str(path), OWNER, number, note, path))
+    merge_here(given, STEP, Commit(str(path), OWNER, number, note, path))
     return written(path, [OWNER], number)[number]
 
 

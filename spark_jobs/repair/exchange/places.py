@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.repair.exchange.row_set import texts
-from spark_jobs.sink.keyed.setters import Flags, Numbers, ranks
-from spark_jobs.sink.keyed.versions import BEGINS, chain, known_of
+from spark_jobs.steps.keyed.merge import merged
+from spark_jobs.steps.keyed.places import known_of
+from spark_jobs.steps.keyed.ranks import Flags, Numbers, ranks
 from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
@@ -92,5 +93,4 @@ def _whole(stays: pa.Table, came: pa.Table, step: Following) -> pa.Table:
         every: Flags = np.ones(came.num_rows, dtype=np.bool_)
         return came.append_column(WHOLE, pa.array(every))
     known = stays.select(known_of(step, came.column_names))
-    known = known.append_column(BEGINS, stays[step.time])
-    return chain(known, came.drop_columns([*step.spans]), step).rows
+    return merged(known, came.drop_columns([*step.spans]), step).rows

@@ -1,41 +1,38 @@
-"""Here: a merge by delta-rs in the driver, into the very version that it was computed from."""
+"""Here: delta-rs merges a batch of changes in the driver."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake.exceptions import CommitFailedError
 
 from spark_jobs.errors import TableContended
-from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed.standing import key_broken
+from spark_jobs.spec.steps.history import CURRENT
+from spark_jobs.steps.keyed.merge import kept_anew, merged
+from spark_jobs.steps.keyed.places import known_of, misplaced
+from spark_jobs.steps.keyed.ranks import ranks
 from spark_jobs.storage import delta
+from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
-    from deltalake.table import TableMerger
+    from collections.abc import Iterable
 
     from spark_jobs.sink.commit import Commit
+    from spark_jobs.spec.steps.following import Following
 
 
-class Merge(NamedTuple):
-    """What a version of the table must get."""
-
-    rows: pa.Table
-    fates: Fates
-    same: str
-    """SQL: whether a row of the table, `old`, and one of these, `new`, are at one place."""
-    clauses: Callable[[TableMerger], TableMerger]
-
-
-def merged_here(commit: Commit, merge: Callable[[deltalake.DeltaTable], Merge]) -> None:
-    """Make the merge, and commit it. It is made anew where another writer was faster, such as
-    OPTIMIZE.
+def merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
+    """Merge the changes into the very version that they were held against, in one commit that tells
+    their fates. All is made anew where another writer was faster, such as OPTIMIZE. Raises
+    TableChanged if somebody has broken a key of theirs.
     """
     try:
-        _merged_here(commit, merge)
+        _merge_here(changes, step, commit)
     except CommitFailedError as error:
         raise TableContended.written_meanwhile(
             path=commit.path, conflict=type(error).__name__, error=str(error)[:300]
@@ -43,29 +40,82 @@ def merged_here(commit: Commit, merge: Callable[[deltalake.DeltaTable], Merge]) 
 
 
 @delta.patiently
-def _merged_here(commit: Commit, merge: Callable[[deltalake.DeltaTable], Merge]) -> None:
+def _merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
     table = delta.open_table(commit.table)
     done = table.transaction_version(commit.owner)
     if done is not None and done >= commit.batch_id:
         return  # by a commit whose answer was lost
     # Behind the read: what a later holder commits is then behind it, and refuses this one.
     commit.confirm()
-    found = merge(table)
-    note = {**commit.note, "fates": found.fates._asdict()}
+    columns = [name for name in changes.column_names if name not in step.spans]
+    changes = changes.select(columns)
+    known = rows_of(table, changes, step, known_of(step, columns))
+    if (broken := misplaced(known, step)) is not None:
+        raise key_broken(str(commit.table), broken)
+    made = merged(known, changes, step)
+    note = {**commit.note, "fates": made.fates._asdict()}
     said = deltalake.CommitProperties(
         custom_metadata={"userMetadata": json.dumps(note)},
         max_commit_retries=0,
         app_transactions=[deltalake.Transaction(commit.owner, commit.batch_id)],
     )
-    if not found.rows.num_rows:  # a merge of nothing commits nothing
+    put(made.rows, step, table, said, newest_only=made.newest_only)
+
+
+def put(
+    rows: pa.Table,
+    step: Following,
+    table: deltalake.DeltaTable,
+    said: deltalake.CommitProperties,
+    *,
+    newest_only: bool = False,
+) -> None:
+    """Commit what places get: the rows where WHOLE is true; where it is false `kept_anew` alone;
+    where it is null the row there goes.
+    """
+    if not rows.num_rows:  # a merge of nothing commits nothing
         parts = table.metadata().partition_columns
         table.create_write_transaction([], "append", table.schema(), parts, commit_properties=said)
         return
-    merger = table.merge(
-        found.rows,
-        found.same,
-        source_alias="new",
-        target_alias="old",
-        commit_properties=said,
+    same = " AND ".join(f'old."{name}" = new."{name}"' for name in step.row_key)
+    if newest_only:  # so no file of what has ended is written anew
+        same += f' AND (old."{CURRENT}" OR old."{DELETED}")'
+    merger = table.merge(rows, same, source_alias="new", target_alias="old", commit_properties=said)
+    if rows[WHOLE].null_count:
+        merger = merger.when_matched_delete(f'new."{WHOLE}" IS NULL')
+    columns = [name for name in rows.column_names if name != WHOLE]
+    anew, all_ = (
+        {f'"{name}"': f'new."{name}"' for name in names}
+        for names in (kept_anew(step, columns), columns)
     )
-    found.clauses(merger).execute()
+    merger = merger.when_matched_update(anew, f'NOT new."{WHOLE}"')
+    merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
+    merger.when_not_matched_insert(all_, f'new."{WHOLE}"').execute()
+
+
+def rows_of(
+    table: deltalake.DeltaTable, wanted: pa.Table, step: Following, columns: Iterable[str]
+) -> pa.Table:
+    """All that the table has of the keys of these rows: a person may have changed any of it."""
+    # A filter by keys would be held against the statistics of the files too, which delta-rs may
+    # give as another type of text than the columns.
+    scanned = delta.dataset(table).scanner(columns=[*columns])
+    found = [batch.filter(_may_be(batch, wanted, step)) for batch in scanned.to_batches()]
+    rows = pa.Table.from_batches(found, scanned.projected_schema)
+    if len(step.keys) == 1:
+        return rows
+    # Of a key of several columns there are others, which are made of their values.
+    keys = wanted.select(step.keys)
+    both = pa.concat_tables([rows.select(step.keys).cast(keys.schema), keys])
+    of = ranks(both, step.keys)
+    asked = pa.array(of[rows.num_rows :])
+    return rows.filter(pc.is_in(pa.array(of[: rows.num_rows]), value_set=asked))
+
+
+def _may_be(batch: pa.RecordBatch, wanted: pa.Table, step: Following) -> pa.Array:
+    """boolean: whether each column of the key has a value of one of these rows."""
+    few: pa.Array = pa.array([True] * batch.num_rows)
+    for key in step.keys:
+        values = pc.unique(wanted[key]).cast(batch[key].type)
+        few = pc.and_(few, pc.is_in(batch[key], value_set=values))
+    return few
