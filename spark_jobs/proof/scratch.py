@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COUNTS: Final = tuple(name for name in Expected.model_fields if name not in {"rows", "fails"})
 UNCHECKED: Final = {
     "close_after": None,
-    "publish_at": "run",
+    "publish_at": None,
     "output_checks": (),
     "state_checks": (),
     "state_checks_off": tuple(StateMetrics.model_fields),
