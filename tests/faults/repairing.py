@@ -12,10 +12,10 @@ from typing import NamedTuple
 from spark_jobs import failpoint
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.swap import swap
 from spark_jobs.sink import history, table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.log_entries import entries
