@@ -32,15 +32,15 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.silence import silent_topics
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import history
 from spark_jobs.source.ends import ends_of
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.topic import PARTITIONS
-from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table import history
+from spark_jobs.table.delta.delta_log import Log
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
 """Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all

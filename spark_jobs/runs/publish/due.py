@@ -12,7 +12,7 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.table import identifier
 from spark_jobs.source.ends import ends_of
-from spark_jobs.storage.delta import is_table
+from spark_jobs.table.delta.door import is_table
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
