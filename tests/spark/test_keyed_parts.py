@@ -14,7 +14,6 @@ from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.sink import few_rows
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
@@ -22,7 +21,8 @@ from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
 from spark_jobs.steps.keyed.fates import Fates
-from spark_jobs.storage.delta import change_feed
+from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.door import change_feed
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 
@@ -95,6 +95,7 @@ def fed(path, version):
     return sorted(map(str, feed.select(names).to_pylist()))
 
 
+@pytest.mark.usefixtures("settings_of_a_run")
 @pytest.mark.parametrize("parts", [(), ("lsn",)])
 def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
     spark, tmp_path, parts

@@ -17,8 +17,6 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.history import Note
 from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
@@ -26,6 +24,8 @@ from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import Merged, merged
 from spark_jobs.steps.keyed.places import misplaced
+from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.port import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
 
 STEP = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")

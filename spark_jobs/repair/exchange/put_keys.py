@@ -12,9 +12,9 @@ from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.repair.exchange.staging import arrow_schema
-from spark_jobs.sink import history
 from spark_jobs.sink.keyed.here import put, rows_of
 from spark_jobs.spans.span import EVER
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     import deltalake

@@ -10,18 +10,18 @@ from spark_jobs.sink.keyed.driver import held, load, takes_changes, takes_table
 from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.keyed.standing import size
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_jobs.sink.commit import Commit
     from spark_jobs.spec.steps.following import Following
+    from spark_jobs.table.delta.commit import Commit
 
 
 def follow(rows: DataFrame, step: Following, commit: Commit) -> None:
     """Give the table what the batch says, in one commit that tells the fates of its changes."""
-    table = delta.open_table(commit.table)
+    table = door.open_table(commit.table)
     small = takes_table(table, size(table, commit.table))
     with held(rows.drop(*step.spans)) as changes:
         of = load(changes)

@@ -16,14 +16,14 @@ from spark_jobs.spec.steps.history import CURRENT
 from spark_jobs.steps.keyed.merge import kept_anew, merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
 from spark_jobs.steps.keyed.ranks import ranks
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.sink.commit import Commit
     from spark_jobs.spec.steps.following import Following
+    from spark_jobs.table.delta.commit import Commit
 
 
 def merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
@@ -39,9 +39,9 @@ def merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
         ) from None
 
 
-@delta.patiently
+@door.patiently
 def _merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
-    table = delta.open_table(commit.table)
+    table = door.open_table(commit.table)
     done = table.transaction_version(commit.owner)
     if done is not None and done >= commit.batch_id:
         return  # by a commit whose answer was lost
@@ -99,7 +99,7 @@ def rows_of(
     """All that the table has of the keys of these rows: a person may have changed any of it."""
     # A filter by keys would be held against the statistics of the files too, which delta-rs may
     # give as another type of text than the columns.
-    scanned = delta.dataset(table).scanner(columns=[*columns])
+    scanned = door.dataset(table).scanner(columns=[*columns])
     found = [batch.filter(_may_be(batch, wanted, step)) for batch in scanned.to_batches()]
     rows = pa.Table.from_batches(found, scanned.projected_schema)
     if len(step.keys) == 1:

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql import Observation, functions as F
 from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
-from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.driver import held
 from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken
@@ -17,6 +16,7 @@ from spark_jobs.steps.keyed.buckets import buckets_of, in_buckets
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import kept_anew, merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
+from spark_jobs.table.delta.contention import again
 from spark_jobs.values.own_columns import WHOLE, own
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.sink.commit import Commit
-    from spark_jobs.sink.history import Note
     from spark_jobs.sink.keyed.driver import Load
     from spark_jobs.spec.steps.following import Following
+    from spark_jobs.table.delta.commit import Commit
+    from spark_jobs.table.port import Note
 
 
 _BROKEN: Final = own("broken")

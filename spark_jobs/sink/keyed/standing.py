@@ -11,9 +11,9 @@ from deltalake.exceptions import DeltaError
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.root.path_forms import sql_table
-from spark_jobs.storage import delta
-from spark_jobs.storage.delta_log import Action, Log
-from spark_jobs.storage.features import untried
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.delta_log import Action, Log
+from spark_jobs.table.delta.features import untried
 from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _name_in_log(metadata: Action) -> str:
 
 def size_at(path: UPath, version: int) -> Size | None:
     """Likewise of a version; None if the log no longer has it."""
-    table = delta.open_table(path)
+    table = door.open_table(path)
     try:
         if table.version() != version:
             table.load_as_version(version)
