@@ -94,10 +94,13 @@ def table_at(path):
     return UPath(path)
 
 
+def table_of(batch):
+    return pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
+
+
 def merge(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    given = pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
-    merge_here(given, STEP, Commit(str(path), OWNER, number, note, path))
+    merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path))
     return written(path, [OWNER], number)[number]
 
 

@@ -79,10 +79,13 @@ def table_at(path):
     return UPath(path)
 
 
+def table_of(batch):
+    return pa.Table.from_pylist([change.row() for change in batch], CHANGES)
+
+
 def put(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    rows = pa.Table.from_pylist([change.row() for change in batch], CHANGES)
-    merge_here(rows, STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
+    merge_here(table_of(batch), STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
     done = written(path, [OWNER], number)[number]
     log = keyed(path, done, STEP)
     assert done.fates.all == len(batch)

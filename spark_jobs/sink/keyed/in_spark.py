@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import Observation, functions as F
@@ -43,12 +42,16 @@ def merge_in_spark(changes: DataFrame, of: Load, step: Following, commit: Commit
         replacing = Replacing(changes.sparkSession, commit)
         if replacing.done:
             return
-        told = Observation()
-        made = _made(changes, replacing.rows, step, of).observe(told, *_told_of(step))
-        # What an empty table gets is read once.
-        with held(made) if replacing.has_rows else nullcontext(made) as found:
-            rows = found.where(F.col(WHOLE).isNotNull()).drop(*Fates._fields)
-            replacing.put(rows, step.row_key, anew, lambda: noted(told, commit))
+        made, sums = _made(changes, replacing.rows, step, of), _told_of(step)
+        if of.rows and not replacing.has_rows:  # some rows come, which are read once
+            told = Observation()
+            rows = _rows(made.observe(told, *sums))
+            replacing.put(rows, step.row_key, anew, lambda: noted(told.get, commit))
+            return
+        with held(made) as found:
+            (one,) = found.agg(*sums).collect()
+            note = noted(one.asDict(), commit)
+            replacing.put(_rows(found), step.row_key, anew, lambda: note)
 
     again(merge_once, commit.path)
 
@@ -99,13 +102,16 @@ def _told_of(step: Following) -> list[Column]:
     return [F.max(keys).alias(_BROKEN), *(F.sum(name).alias(name) for name in Fates._fields)]
 
 
-def noted(told: Observation, commit: Commit) -> Note:
+def noted(told: dict[str, Any], commit: Commit) -> Note:
     """What the commit says of itself. Raises TableChanged if a person has broken a key."""
-    found = told.get
-    if (broken := found.pop(_BROKEN)) is not None:
+    broken = told.pop(_BROKEN)
+    if broken is not None:
         raise key_broken(str(commit.table), broken.asDict())
-    fates = {name: count or 0 for name, count in found.items()}
-    return {**commit.note, "fates": fates}
+    return {**commit.note, "fates": {name: count or 0 for name, count in told.items()}}
+
+
+def _rows(made: DataFrame) -> DataFrame:
+    return made.where(F.col(WHOLE).isNotNull()).drop(*Fates._fields)
 
 
 def _quoted(names: Iterable[str]) -> list[Column]:

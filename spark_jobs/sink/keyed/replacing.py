@@ -77,9 +77,9 @@ class Replacing:
         anew: Sequence[str],
         note: Callable[[], Note],
     ) -> None:
-        """Commit these rows, which are cached where the table has rows: the columns of `rows`, and
-        WHOLE. FILE of each is that of the row with its key; null where there is none. Where WHOLE
-        is false, that row stays but for the columns `anew`. `note` is asked when they were read.
+        """Commit these rows: the columns of `rows`, and WHOLE. FILE of each is that of the row with
+        its key; null where there is none. Where WHOLE is false, that row stays but for the columns
+        `anew`. They are cached; those of an empty table are read once, and `note` is asked then.
         """
         old = self._old(new) if self.has_rows else []
         had = F.col(FILE).isNotNull()

@@ -102,7 +102,7 @@ def _made(known: pa.Table, changes: pa.Table, step: Following) -> tuple[Places, 
     other = fields.new | _differ(known, of.there, spans)
     anew = {name: of.rows[name].take(pa.array(stands)) for name in step.row_key}
     anew |= {name: of.rows[name].take(pa.array(of.kept)) for name in PLACE}
-    anew |= {name: spans[name] for name in step.spans} | fields.columns
+    anew |= {**fields.columns, **{name: spans[name] for name in step.spans}}
     fates = _fates(of, decides, copied, step)._replace(moved=int(moved.sum()))
     if step.spans:
         fates = fates._replace(ended=int((other & ~decides & ~moved).sum()))
