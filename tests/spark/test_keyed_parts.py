@@ -19,7 +19,6 @@ from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
-from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.delta import few_rows
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
@@ -147,35 +146,6 @@ def test_a_table_whose_change_feed_was_switched_off_gets_none(spark, tmp_path):
         assert keyed(path, done, STEP).written == done.fates.written
     assert not (path / "_change_data").exists()
     assert rows(path)["a"]["status"] == "paid"
-
-
-def test_the_fates_are_those_of_the_version_that_was_replaced_in(spark, tmp_path):
-    """A person deletes the row while Spark reads: its change has inserted, and not updated."""
-    path = table_at(tmp_path / "orders")
-    merge(path, [Change("a", 1, "x", "placed", 0)], 0)
-    place, seen = str(path), str(tmp_path / "read")
-    UPath(seen).mkdir()
-
-    def disturbed(batches):
-        import os  # noqa: PLC0415 - in a worker of Spark
-
-        for batch in batches:
-            times = len(os.listdir(seen))  # noqa: PTH208 - as above
-            open(f"{seen}/{times}", "w").close()  # noqa: PTH123 - as above
-            if times == 1:  # the version is open
-                from deltalake import DeltaTable  # noqa: PLC0415 - as above
-
-                DeltaTable(place).delete("id = 'a'")
-            yield batch
-
-    changes = spark.createDataFrame(table_of([Change("a", 2, "x", "paid", 5)]))
-    changes = changes.coalesce(1).mapInArrow(disturbed, changes.schema)
-    note = {"sluice": OWNER, "batch": 1, "run": "run"}
-    merge_in_spark(changes, Load(1, 0), STEP, Commit(place, OWNER, 1, note, path))
-    done = written(path, [OWNER], 1)[1]
-    assert done.fates == Fates(inserted=1)
-    log = keyed(path, done, STEP)
-    assert (log.written, log.gained) == (1, 1)
 
 
 MAPPED = pa.schema([*COLUMNS, pa.field("tags", pa.map_(pa.string(), pa.string()))])
