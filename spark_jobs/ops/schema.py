@@ -317,6 +317,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "null likewise",
         ),
         Column("spec_digest", _STRING, "digest of the spec by which the rows were computed"),
+        Column(
+            "inputs",
+            _STRING,
+            "the tables beside the stream: name -> id and version with which the rows were "
+            "computed, as JSON; null without such tables",
+        ),
         Column("table_version_before", _LONG, "the table's version before it"),
         Column("table_version", _LONG, "the version that the swap committed; null without one"),
         Column("staged_at", _TIME, "when the rows were computed"),
