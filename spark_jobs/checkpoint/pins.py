@@ -42,11 +42,11 @@ def inputs_of(
         return {}
     found = _noted(batch, checkpoint)
     inputs, folder = found.inputs if found else {}, checkpoint.folder / INPUTS
-    of = {"pipeline": spec.name, "batch": batch}
     if unnoted := [side.name for side in spec.sides if side.name not in inputs]:
-        raise SideGone.unnoted(**of, side=unnoted[0], folder=folder)
+        raise SideGone.unnoted(pipeline=spec.name, batch=batch, side=unnoted[0], folder=folder)
     if lost := gone(spec, settings, inputs):
-        raise SideGone.of_batch(**of, side=lost, version=inputs[lost].version)
+        version = inputs[lost].version
+        raise SideGone.of_batch(pipeline=spec.name, batch=batch, side=lost, version=version)
     return inputs
 
 

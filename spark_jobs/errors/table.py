@@ -102,10 +102,10 @@ class RowRefused(SluiceError):
 
 
 class SideGone(SluiceError):
-    """A table beside the stream cannot give the version that a batch, or a repair, has read."""
+    """A table beside the stream lacks the version that a batch or a repair reads."""
 
     code, exit_status = "SIDE_GONE", 64
-    usual_remedy = "Put the version back, with the table that had it."
+    usual_remedy = "Put that version back."
 
     of_batch = reason(
         "Batch {batch} of {pipeline} reads version {version} of {side}. It is there no more: the "

@@ -320,8 +320,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column(
             "inputs",
             _STRING,
-            "the tables beside the stream: name -> id and version with which the rows were "
-            "computed, as JSON; null without such tables",
+            "table beside the stream -> id and version that it read, as JSON; null without one",
         ),
         Column("table_version_before", _LONG, "the table's version before it"),
         Column("table_version", _LONG, "the version that the swap committed; null without one"),
