@@ -27,7 +27,7 @@ from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unrange
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.side.port import as_json
-from spark_jobs.sink import history
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
