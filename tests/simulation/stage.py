@@ -67,7 +67,7 @@ def planned(
 def stage(
     plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: Topic
 ) -> Swap | Found:
-    """What it does to the table. Raises as stage (repair/compute/stage.py) does."""
+    """What it does to the table. Raises as stage (repair/stage.py) does."""
     settle(paths, f"stage of {plan.repair}")
     refuse_done(paths, plan.repair)
     known = read_identity(paths)

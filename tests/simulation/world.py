@@ -29,8 +29,8 @@ from spark_jobs.rebuild.older import read_to
 from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch, switch_back
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.root.live_place import live_version
 from spark_jobs.root.paths import Paths, checkpoints
 from spark_jobs.runs.publish.due import Announced

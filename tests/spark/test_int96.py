@@ -15,9 +15,9 @@ from upath import UPath
 from local.broker import create_topic
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.messages.request import Request
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.spec import Field, Latest, Pipeline, Topic
 from spark_jobs.table.delta import compaction, rewrite
 from spark_jobs.table.delta.delta_log import Log

@@ -18,7 +18,7 @@ from spark_jobs.decode.jvm.choice import NO_JAR
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
-from spark_jobs.repair.compute import stage as staging
+from spark_jobs.repair import stage as staging
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import (
     Aggregate,

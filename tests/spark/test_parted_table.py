@@ -12,10 +12,10 @@ from spark_jobs.errors import TableChanged
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table

@@ -14,9 +14,9 @@ from spark_jobs.errors import CheckpointBroken, RepairUnknown
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange.exchange import Exchange
-from spark_jobs.repair.exchange.swap import SWAP
-from spark_jobs.repair.exchange.undo import UNDONE
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.swap import SWAP
+from spark_jobs.repair.undo import UNDONE
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
 
