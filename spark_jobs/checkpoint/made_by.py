@@ -13,7 +13,7 @@ from spark_jobs.fingerprint.fields import Declared, fingerprint
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.door import is_table, open_table
 
 
 class MadeBy(BaseModel):
