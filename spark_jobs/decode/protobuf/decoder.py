@@ -59,7 +59,7 @@ class SchemaReader:
     def __init__(self, schema: Schema, message: str, objects: Objects) -> None:
         self._message = message
         self._tops = objects.tops
-        self._nothing = [nothing] * len(self._tops)
+        self._nothing: list[Get] = [nothing] * len(self._tops)
         self._read: dict[str, tuple[Message, list[Get]]] = {}
         self._times = frozenset[str]()
         self._why = ""
@@ -113,7 +113,7 @@ class SchemaReader:
             while len(column) < len(found):
                 try:
                     for message, getters in rest:
-                        column.append(getters[place](message))  # noqa: PERF401 - as for Avro
+                        column.append(getters[place](message))
                 except ValueError as error:  # `rest` is behind the bad one
                     wrong.setdefault(len(column), f"`$.{top}` {error}"[:180])
                     column.append(None)
