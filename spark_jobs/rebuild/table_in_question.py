@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     began: str
     """When the rebuild began."""
     following: str
-    """The digest of NEXT."""
+    """The digest of NEXT: all on which its rows, and whether they pass, depend."""
     replaced: str
     """The generation of the live checkpoint. Drains keep it; a rewind, a reset, a switch and its
     way back do not.
@@ -43,39 +43,29 @@ def shown(live: Paths, following: Pipeline) -> Shown:
     """The facts of now. `live` are the paths of the version that drains."""
     side, begun, known = beside_paths(live, following), read_begun(live), read_identity(live)
     computed, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
+    judged = following.model_dump(mode="json", include=JUDGED)
+    made = json.dumps([logic_of(following), judged], sort_keys=True, default=str)
     return Shown(
         began=begun.began.isoformat() if begun else "",
-        following=digest(following),
+        following=hashlib.sha256(made.encode()).hexdigest()[:16],
         replaced=known.generation if known else "",
         computed=computed.generation if computed and committed else "",
         batch=committed[-1] if committed else -1,
     )
 
 
-def digest(following: Pipeline) -> str:
-    """Of all in NEXT on which its rows, and whether they pass, depend."""
-    made = json.dumps(
-        [logic_of(following), following.model_dump(mode="json", include=JUDGED)],
-        sort_keys=True,
-        default=str,
-    )
-    return hashlib.sha256(made.encode()).hexdigest()[:16]
-
-
 def refuse_changed(name: str, was: Shown, now: Shown) -> None:
     """Raise RebuildRefused if the answer was about something else. NEXT may have read on: the
     switch lets it catch up with the live pipeline.
     """
+    rewound = was.computed not in ("", now.computed) or was.batch > now.batch
     differing = [
         word
         for word, differs in (
             ("another rebuild is there", was.began != now.began),
             ("NEXT has changed", was.following != now.following),
             ("the live table was rewound, reset or switched", was.replaced != now.replaced),
-            (
-                "the rebuild was rewound or reset",
-                was.computed not in ("", now.computed) or was.batch > now.batch,
-            ),
+            ("the rebuild was rewound or reset", rewound),
         )
         if differs
     ]
