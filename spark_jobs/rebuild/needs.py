@@ -16,8 +16,8 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, located
 from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.spans.span import EPOCH
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import is_table, open_table
 
 if TYPE_CHECKING:
     from upath import UPath

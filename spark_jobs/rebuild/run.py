@@ -35,11 +35,11 @@ from spark_jobs.rebuild.needs import NOTE
 from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.find.late import late_fates
 from spark_jobs.repair.find.plan import RepairPlan, offsets_in
-from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve, read_manifest
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 
