@@ -104,8 +104,8 @@ class RebuildRefused(SluiceError):
         "sluice accept {pipeline} --next.",
     )
     question_outdated = reason(
-        "{pipeline}: since the question was shown, {differences}. The answer is about what was "
-        "shown.",
+        "{pipeline}: since the question was shown, this has changed: {differing}. The answer is "
+        "about what was shown.",
         "Clear the task plan, with all behind it. It computes what is missing, and you are asked "
         "again.",
     )

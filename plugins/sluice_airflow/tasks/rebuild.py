@@ -82,7 +82,7 @@ def stage(
     return made | {"waits": waits}
 
 
-def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, dict[str, Any]]:
+def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, Shown]:
     """The question, in Markdown: what a switch would change now, by day. And what it is about,
     which the swap compares (rebuild/table_in_question.py). `waits`: what the stage said of late
     records.
@@ -112,7 +112,7 @@ def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, dict[s
             "--execute` removes it.",
         )
     )
-    return body, about._asdict()
+    return body, about
 
 
 def swap(
@@ -125,13 +125,13 @@ def swap(
     """
     from spark_jobs.checkpoint.identity import read_identity  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.run import switched  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.table_in_question import refuse_changed, shown  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.table_in_question import COMPUTED, refuse_changed, shown  # noqa: PLC0415 - as above
 
     answered = _approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
     settle(Paths(settings.root, live), run)
     known = read_identity(Paths(settings.root, live))
-    if known and answered.computed in known.generations:
+    if known and answered.get(COMPUTED) in known.generations:
         LOG.info("%s: state version %s drains already", pipeline, live.state.version)
         return {"state_version": live.state.version}
     it = _rebuilding(pipeline, run, settings, request, submit)
@@ -144,16 +144,12 @@ def swap(
 
 
 def _approved(context: Context, pipeline: str) -> Shown:
-    """What a person has approved in this DAG run. Raises RebuildRefused if nobody has; nor has
-    anybody what another version of Sluice asked.
-    """
-    from spark_jobs.rebuild.table_in_question import Shown  # noqa: PLC0415 - as above
-
+    """What a person has approved in this DAG run. Raises RebuildRefused if nobody has."""
     answer = context["ti"].xcom_pull(task_ids=APPROVE) or {}
-    about = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN) or {}
-    if answer.get("chosen_options") != ["Approve"] or set(about) != set(Shown._fields):
+    about: Shown | None = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN)
+    if answer.get("chosen_options") != ["Approve"] or not about:
         raise RebuildRefused.not_approved(pipeline=pipeline)
-    return Shown(**about)
+    return about
 
 
 def _rebuilding(
