@@ -23,6 +23,8 @@ VERBS: Final[dict[str, Callable[[str], bool]]] = {
     "kill": lambda of: of not in failpoint.POINTS,
 }
 """The verb of an act -> whether what is written behind it is wrong."""
+READING: Final = ("drain", "kill")
+"""The verbs that read the next batch."""
 WRITTEN: Final = ("drain", "kill AT", "repair", "undo", "rewind BATCH")
 NAMES: Final = ("tests.yaml", "tests.yml", "tests.json")
 """The first of them that a pipeline's folder has is read."""
@@ -108,7 +110,7 @@ class Act(_Part):
     @property
     def takes(self) -> bool:
         """Whether it reads the next batch."""
-        return self.verb in {"drain", "kill"}
+        return self.verb in READING
 
 
 class Case(_Part):
