@@ -12,7 +12,7 @@ from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.repair.exchange.staging import arrow_schema
-from spark_jobs.sink.keyed.here import put, rows_of
+from spark_jobs.sink.keyed.delta_rs import put, rows_of
 from spark_jobs.spans.span import EVER
 from spark_jobs.table import history
 
