@@ -1,4 +1,4 @@
-"""Delta-rs: what the driver reads and writes of the keys of some rows, by a library without a JVM."""
+"""Delta-rs: what the driver reads of the keys of some rows, and writes at their places."""
 
 from __future__ import annotations
 
