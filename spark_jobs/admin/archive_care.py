@@ -8,11 +8,12 @@ in between leaves an archive that has more than it says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.admin.intent import Step
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
@@ -37,8 +38,8 @@ class _Old(NamedTuple):
     records: int
 
 
-def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[Held], object]]]:
-    """A line and a function, if the archive has records with a Kafka timestamp before this time
+def kept_steps(paths: Paths, before: datetime) -> Iterator[Step]:
+    """A step, if the archive has records with a Kafka timestamp before this time
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
     nobody knows.
     """
@@ -47,7 +48,7 @@ def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[
     if old := _old(door.open_table(paths.table), before):
         records = sum(each.records for each in old)
         what = f"remove {records:,} records of {paths.table} from before {before:%F %H:%M}"
-        yield what, partial(_remove, paths, old)
+        yield Step(what, partial(_remove, paths, old))
 
 
 def _old(table: deltalake.DeltaTable, before: datetime) -> list[_Old]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spark_jobs.admin.intent import Step
 from spark_jobs.admin.table_care import in_words
 from spark_jobs.spans.span_sql import microseconds
 from spark_jobs.table.delta import door
@@ -20,16 +21,14 @@ if TYPE_CHECKING:
     from spark_jobs.storage.lease_view import Held
 
 
-def forgotten_steps(
-    paths: Paths, before: datetime
-) -> Iterator[tuple[str, Callable[[Held], object]]]:
-    """A line and a function, if the table remembers deletes of batches planned before this time."""
+def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:
+    """A step, if the table remembers deletes of batches planned before this time."""
     if not door.is_table(paths.table) or untried(table := door.open_table(paths.table)):
         return  # its drains forget them (sink/keyed/forgetting.py)
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
     [row] = answer(f"SELECT count(*) AS n FROM t WHERE {where}", {"t": table}).to_pylist()
     if row["n"]:
-        yield (
+        yield Step(
             f"forget {row['n']:,} deletes of {paths.table} from before {before:%F %H:%M}",
             partial(_forget, paths, where),
         )
