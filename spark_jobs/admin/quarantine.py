@@ -27,8 +27,8 @@ from spark_jobs.checkpoint.notes.failing import (
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.runner import leased
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -133,7 +133,7 @@ def _refuse_unaccounted(paths: Paths, spec: Pipeline, found: tuple[FailingRecord
         raise DecisionRefused.nothing_read(pipeline=name)
     checkpoint = Checkpoint(paths.checkpoint)
     committed = max(checkpoint.committed(), default=-1)
-    made = max(committed, newest_batch(paths.table, known.owner(name)))
+    made = max(committed, table_of(paths).newest_batch(known.owner(name)))
     for number in range(read_cursor(paths.cursor).audited + 1, made + 1):
         batch = checkpoint.batch(number)
         for each in found:

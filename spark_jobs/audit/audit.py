@@ -136,7 +136,7 @@ class Audit:
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
         step = self._spec.keyed
-        by_key = keyed(self.run.target.table, written, step) if step else None
+        by_key = keyed(self.run.target.table.path, written, step) if step else None
         account = balance(self._spec, batch, progress, records, rows_out, by_key)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)

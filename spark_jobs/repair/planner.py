@@ -38,12 +38,11 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.side.sides import newest
-from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import Span, joined
 from spark_jobs.storage.object_store import require_writable
-from spark_jobs.table.delta.door import is_table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request
@@ -71,6 +70,8 @@ def plan_repair(
     Raises RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable, and all
     errors of the preflight.
     """
+    if request.facts.swaps:
+        table_of(Paths(settings.root, spec)).require("replace", f"a {request.kind}")
     if spec.keyed:
         return plan_keys(spec, settings, request)
     if request.keys:
@@ -88,7 +89,7 @@ def _plan_ranges(
     settle(paths, "plan of a repair")
     # Before the batches are looked at: rows of a batch that ends in between would be taken for
     # rows without a record.
-    compared = table.version(paths.table) if is_table(paths.table) else 0
+    compared = max(table_of(paths).version(), 0)
     closed = closed_by(way, paths, preflight(Present(spec), source, paths, settings))
     generations = closed.found.identity.generations
     found, waits, replays = FINDERS[request.facts.reads](

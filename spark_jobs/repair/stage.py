@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs import failpoint
 from spark_jobs.analysis.ranged import Ranged, computable
@@ -46,7 +46,6 @@ from spark_jobs.repair.exchange.sample import sample, sample_lines
 from spark_jobs.repair.find.late_spans import LateSpans
 from spark_jobs.repair.find.plan import RepairPlan, digest, read_plan
 from spark_jobs.repair.find.reachable import refuse_unreachable
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.spark_errors import translate_error
@@ -57,7 +56,7 @@ from spark_jobs.spans.span import Span
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.lease_view import Held
-from spark_jobs.table.delta.few_rows import few_rows
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from threading import Thread
@@ -293,15 +292,10 @@ def _compared_by_key(scene: _Scene, computed: Computed, step: Following) -> Comp
 
 def _live(scene: _Scene) -> DataFrame:
     way, spans, version = scene.way, scene.plan.spans, scene.plan.table_version
-    table, spark = scene.paths.table, scene.spark
-    if way.sessions:
-        within = sessions.beside(way, spans)
-    elif (rows := few_rows(spark, table, version, way.position, spans)) is not None:
-        return rows
-    else:
-        within = F.expr(way.position.sql(spans))
-    stored = spark.read.format("delta").option("versionAsOf", version)
-    return stored.load(spark_url(table)).where(within)
+    table = table_of(scene.paths)
+    if not way.sessions:
+        return table.within(scene.spark, version, way.position, spans)
+    return table.read(scene.spark, version).where(sessions.beside(way, spans))
 
 
 def _fates(scene: _Scene, computed: Computed) -> tuple[MergedRecord, ...]:

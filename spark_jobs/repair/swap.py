@@ -28,6 +28,7 @@ from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.root.paths import Paths
 from spark_jobs.side.port import as_json
 from spark_jobs.table import history
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -144,7 +145,7 @@ SWAP = Change(
 
 def since(paths: Paths, version: int | None) -> datetime:
     """Since when the table has the rows. Now, where no version was committed."""
-    committed = None if version is None else history.committed_at(paths.table, version)
+    committed = None if version is None else history.committed_at(table_of(paths), version)
     return committed or datetime.now(UTC)
 
 

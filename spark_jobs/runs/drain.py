@@ -43,7 +43,6 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.ends import ends_of
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
@@ -93,7 +92,7 @@ def _run(
         found = _looked(now, settings, paths, outcome, held)
         note.reads(found.topic, held)
         remove_orphan_checksums(found.checkpoint)
-        in_table = newest_batch(found.target.table, found.target.owner)
+        in_table = found.target.table.newest_batch(found.target.owner)
         inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
         outcome.lap("settle")
         stop.raise_if_asked()

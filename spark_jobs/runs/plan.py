@@ -40,7 +40,6 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.table import history
-from spark_jobs.table.delta.delta_log import Log
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
 """Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all
@@ -153,11 +152,11 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
 
 
 def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
-    judged, path = found.cursor.judged_table_version, found.target.table
-    newest = Log.of(path).newest
+    judged, table = found.cursor.judged_table_version, found.target.table
+    newest = table.version()
     if paths.is_archive or judged is None or newest <= judged:
         return ()
-    if not history.rows_changed(path, judged, newest):
+    if not history.rows_changed(table, judged, newest):
         return ()
     return (f"versions {judged + 1} to {newest} of the table have not passed the checks yet",)
 
@@ -187,7 +186,7 @@ def _lines(
     done: Offsets,
     new: Offsets,
 ) -> tuple[str, ...]:
-    name = found.target.table.name
+    name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
         f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation "

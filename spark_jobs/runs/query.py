@@ -40,7 +40,7 @@ from spark_jobs.runs.silence import silent_topics
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
 from spark_jobs.runs.watch.stillness import PULSE
-from spark_jobs.sink import table, writer
+from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
@@ -255,14 +255,14 @@ class Query:
         the spec that the table refuses can be taken back. A new checkpoint's identity is stored
         first: a table of a generation that no checkpoint has would lock the next run out.
         """
-        run = self._run
+        run, table = self._run, self._run.target.table
         made = read_identity(run.paths)
         if made is None:
             self._store(run.identity)
         newer = new_fields(made.fingerprint, run.identity.fingerprint) if made else ()
         made_for = run.spec, run.identity.generation
-        version = table.ensure(run.target.table, rows.schema, *made_for, newer, run.lease)
-        table_id = run.identity.table_id or table.identifier(run.target.table)
+        version = table.ensure(rows.schema, *made_for, newer, run.lease)
+        table_id = run.identity.table_id or table.identifier()
         identity = run.identity.model_copy(update={"table_id": table_id})
         if read_identity(run.paths) != identity:
             self._store(identity)

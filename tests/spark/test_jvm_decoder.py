@@ -30,7 +30,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
-from spark_jobs.table.delta.few_rows import few_rows
+from spark_jobs.table.delta import few_rows
 from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords
@@ -259,9 +259,9 @@ def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
     made.run("late")
     assert sorted(row["n"] for row in made.table()) == [40 + unsure, 60]
     del decoded[:]
-    read = list[Any]()
+    read, by_driver = list[Any](), few_rows.few_rows
     monkeypatch.setattr(
-        staging, "few_rows", lambda *given: read.append(few_rows(*given)) or read[-1]
+        few_rows, "few_rows", lambda *given: read.append(by_driver(*given)) or read[-1]
     )
     work, first = Repairs(made), datetime(2013, 1, 1, tzinfo=UTC)
     said = list[str]()

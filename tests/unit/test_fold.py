@@ -15,6 +15,7 @@ from spark_jobs.sink.keyed.folds import fold_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,
@@ -99,7 +100,7 @@ def merge(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
     given = pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
     fold_here(given, STEP, Commit(str(path), OWNER, number, note, path))
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def rows(path):

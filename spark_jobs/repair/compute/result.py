@@ -14,7 +14,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.side.port import as_json
-from spark_jobs.sink import table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Observation
@@ -120,7 +120,7 @@ def put_staged(
         position=way.position,
         spec_digest=plan.spec_digest,
         inputs=plan.inputs,
-        table_id=table.identifier(paths.table),
+        table_id=table_of(paths).identifier(),
         table_version=plan.table_version,
         added=found.added,
         removed=found.removed,

@@ -17,12 +17,12 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.records import Fetched
 from spark_jobs.repair.compute.rows import Computed, Judging, late_places
 from spark_jobs.repair.manifest import MergedRecord
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.source.union import id_of
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spec.sql.texts import SqlText
 from spark_jobs.steps.latest import marked
 from spark_jobs.steps.sql.tree import reason
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import (
     DELETED,
     DELETED_AT,
@@ -75,8 +75,7 @@ def live(
     spark: SparkSession, step: Following, paths: Paths, plan: RepairPlan, keys: DataFrame | None
 ) -> DataFrame:
     """The table's rows of these keys, or of the given ones, at the plan's version."""
-    stored = spark.read.format("delta").option("versionAsOf", plan.table_version)
-    rows = stored.load(spark_url(paths.table))
+    rows = table_of(paths).read(spark, plan.table_version)
     if keys is None:
         _refuse_unsafe(spark, rows, step, plan)
         return rows.where(plan.keys)

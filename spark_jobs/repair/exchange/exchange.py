@@ -44,6 +44,7 @@ from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import EVER, Span
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +76,7 @@ class Exchange(Facts):
 
     def version(self, paths: Paths) -> int | None:
         """The version that it has committed; None without one, or if a rewind took it back."""
-        return history.repair_version(paths.table, self.commit_id, self.compared_at)
+        return history.repair_version(table_of(paths), self.commit_id, self.compared_at)
 
 
 class Wanted(NamedTuple):

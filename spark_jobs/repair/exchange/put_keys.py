@@ -19,6 +19,7 @@ from spark_jobs.sink.keyed.versions_read import may_be
 from spark_jobs.spans.span import EVER
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import WHOLE
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ def left_out(table: UPath, since: int, step: Following) -> int:
     newer row. They are in no row, so nobody knows their keys.
     """
     found = 0
-    for entry in history.ours(table):
-        if int(entry["version"]) <= since:
+    for entry in history.ours(own_table(table)):
+        if entry.version <= since:
             return found
-        fates = history.said_by(entry).get("fates", {})
+        fates = entry.said.get("fates", {})
         older = fates.get("superseded", 0) + fates.get("duplicates", 0)
         found += int(fates.get("behind", older) if step.highest_decides else older)
     return max(found, 1)  # the log was cleaned up: nobody knows

@@ -1,7 +1,7 @@
 """Foreign: a table that another checkpoint wrote than the one that is to go on with it.
 
 A raised `state.version` does that, and a checkpoint that was deleted or moved. The drain that would
-have to come first is refused for it (sink/table.py), but behind a JVM.
+have to come first is refused for it (table/port.py), but behind a JVM.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import CheckpointForeign
 from spark_jobs.root.live_place import FOLDER
-from spark_jobs.sink import table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -24,7 +24,7 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
     """Raise CheckpointForeign if another generation wrote the table. `generation` is the
     checkpoint's, which has no batch; None if there is no checkpoint.
     """
-    wrote = table.generation(paths.table)
+    wrote = table_of(paths).generation()
     if wrote is None or wrote == generation:
         return
     mine, versions = spec.state.version, _versions(paths)

@@ -23,7 +23,6 @@ from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
 from spark_jobs.runs.failures.record_search import Failing, failing
 from spark_jobs.runs.failures.try_search import all_failing
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Topic
@@ -56,7 +55,7 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if error is None or planned[-1:] == committed[-1:]:
         raise failed
     batch = run.checkpoint.batch(planned[-1])
-    if batch.id <= newest_batch(run.target.table, run.target.owner):
+    if batch.id <= run.target.table.newest_batch(run.target.owner):
         raise _nobody(run, error, f"Batch {batch.id} is in the table with all of its records.")
     known = read_failing(run.target.failing)
     alone = list[FailingRecord]()

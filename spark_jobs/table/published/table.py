@@ -9,7 +9,7 @@ two processes, changes nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import ValidationError
 
 from spark_jobs import failpoint
-from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.published import data_folder
-from spark_jobs.published.commit import (
+from spark_jobs.table.delta.delta_log import Log, Replay, file_key, only_rearranges
+from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.published import data_folder
+from spark_jobs.table.published.commit import (
     CHECKPOINT_EVERY,
     OWNER,
     Content,
@@ -30,12 +31,10 @@ from spark_jobs.published.commit import (
     as_removed,
     no_file,
 )
-from spark_jobs.published.data_folder import located
-from spark_jobs.published.parts import Part, in_one, next_part
-from spark_jobs.published.seen import seen
-from spark_jobs.sink.table import identifier
-from spark_jobs.table.delta.delta_log import Log, Replay, file_key, only_rearranges
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.published.data_folder import located
+from spark_jobs.table.published.parts import Part, in_one, next_part
+from spark_jobs.table.published.seen import seen
+from spark_jobs.table.tables import own_table, table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -68,7 +67,7 @@ def target(paths: Paths, judged: int) -> Target:
     version = judged
     while version + 1 in log.commits and _rearranged(log, version + 1):
         version += 1
-    return Target(log, identifier(paths.table), version)
+    return Target(log, table_of(paths).identifier(), version)
 
 
 def _rearranged(log: Log, version: int) -> bool:
@@ -84,11 +83,14 @@ def behind(paths: Paths, judged: int) -> bool:
     return not _shows(_newest(Log.of(paths.published_table)), target(paths, judged))
 
 
-def move(paths: Paths, judged: int, *, at_once: bool = False) -> bool:
+def move(
+    paths: Paths, judged: int, lives: Callable[[Paths], None], *, at_once: bool = False
+) -> bool:
     """Show the rows of this version of the pipeline's table. False if it shows them already, or a
     later version's.
 
-    `at_once`: in one commit, because the versions before it are nobody's to read.
+    `lives` raises VersionNotLive where the place is dead. `at_once`: in one commit, because the
+    versions before it are nobody's to read.
 
     Raises PublishedTableRefused; VersionNotLive if a switch or a reset has come.
     """
@@ -99,7 +101,7 @@ def move(paths: Paths, judged: int, *, at_once: bool = False) -> bool:
         own = Log.of(paths.published_table)
         # In this order: whoever shows the table of another place has committed behind that place's
         # turn. So either it is seen here, or its commit is behind this log, and ours is refused.
-        refuse_dead(paths)
+        lives(paths)
         shown = _newest(own)
         if _shows(shown, wanted):
             return moved
@@ -131,7 +133,7 @@ def versions_shown(paths: Paths, since: datetime) -> set[int]:
     Of these no file may be removed: readers may be at them.
     """
     shown = list(_shown_since(paths, since))
-    now = identifier(paths.table) if shown else ""
+    now = table_of(paths).identifier() if shown else ""
     ours = (mark for mark in shown if mark.table_id == now)
     return {version for mark in ours for version in (mark.version, *mark.ahead)}
 
@@ -139,7 +141,7 @@ def versions_shown(paths: Paths, since: datetime) -> set[int]:
 def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
     """Whether it has shown rows of this table from `since` on."""
     shown = {mark.table_id for mark in _shown_since(paths, since)}
-    return bool(shown) and is_table(table) and identifier(table) in shown
+    return bool(shown) and is_table(table) and own_table(table).identifier() in shown
 
 
 def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from deltalake import CommitProperties
 
-from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.care import compaction
 from spark_jobs.table.delta.delta_log import Log
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Added rows: what a small run appended, read by the driver itself.
+"""Added rows: what a small run appended, or changed by key, read by the driver itself.
 
 Spark reads a table's changes by its log, a scan and a cache. In a fresh JVM that takes nearly two
 processor seconds, however few rows there are (bench/NOTES.md).
@@ -7,15 +7,17 @@ processor seconds, however few rows there are (bench/NOTES.md).
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_jobs.storage.parquet_files import parquet_file
+from spark_jobs.table.delta.answer import reader_of
 from spark_jobs.table.delta.delta_log import Log, Replay, changes_data
-from spark_jobs.table.delta.door import open_table
-from spark_jobs.table.delta.features import MAPPING
+from spark_jobs.table.delta.door import change_feed, open_table
+from spark_jobs.table.delta.features import MAPPING, untried
 from spark_jobs.table.delta.few_rows import (
     MOST_BYTES,
     MOST_FILES,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
 LOG = logging.getLogger(__name__)
+KIND: Final = "_change_type"
+VERSION: Final = "_commit_version"
 
 
 def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:
@@ -92,3 +96,47 @@ def _batches(path: UPath, made: Replay, wanted: pa.Schema) -> Iterator[pa.Record
         with parquet_file(path / unquote(file["path"])) as parquet:
             for rows in parquet.iter_batches(ROWS_AT_ONCE, columns=wanted.names):
                 yield rows.select(wanted.names).cast(wanted)
+
+
+def sum_of(table: UPath, version: int, column: str) -> int | None:
+    """The sum of a column over the rows that the version added.
+
+    None if its entry of the log or one of its files is gone (VACUUM, log clean-up).
+    """
+    total = 0
+    try:
+        for action in Log.of(table).commit(version):
+            if "add" in action:
+                with parquet_file(table / unquote(action["add"]["path"])) as file:
+                    read = file.read(columns=[column])
+                total += pc.sum(read[column]).as_py() or 0
+    except FileNotFoundError:
+        return None
+    return total
+
+
+def changed_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:
+    """Delta's change feed of the versions after `since`, up to `version`: the table's columns, KIND
+    and VERSION.
+
+    None if Spark must tell: there is much, or something cannot be read.
+    """
+    from pyspark.sql.types import LongType, StringType, StructField, StructType  # noqa: PLC0415 - a process that only plans has no Spark
+
+    try:
+        table = open_table(path)
+        if since >= version or untried(table):
+            return None
+        table.load_as_version(version)
+        schema = columns(table)
+        if (feed := change_feed(path, since, version)) is None:
+            return None
+        reader = reader_of(feed)
+        if (found := few(reader)) is None:
+            return None
+        told = [StructField(KIND, StringType()), StructField(VERSION, LongType())]
+        rows = pa.Table.from_batches(found, reader.schema)
+        return to_spark(spark, rows, StructType([*schema.fields, *told]))
+    except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
+        LOG.debug("%s: Spark reads versions %d to %d: %s", path, since + 1, version, error)
+        return None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.published.seen import seen_columns
 from spark_jobs.table.delta.delta_log import Action
 from spark_jobs.table.delta.features import INVARIANTS
+from spark_jobs.table.published.seen import seen_columns
 
 CARRIED = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from spark_jobs.table import history
 from spark_jobs.table.delta.delta_log import Action, Replay, changes_data, file_key
+from spark_jobs.table.delta.log_entries import said
 
 Read = Callable[[int], list[Action]]
 """The actions of a commit of the pipeline's table, by its version."""
@@ -137,7 +138,7 @@ def _passed(actions: list[Action]) -> int:
 
 def _said(actions: list[Action]) -> Action:
     infos = (each["commitInfo"] for each in actions if "commitInfo" in each)
-    return history.said_by(next(infos, {}))
+    return said(next(infos, {}))
 
 
 def _sum(commits: Iterable[list[Action]]) -> Replay:

@@ -16,12 +16,12 @@ import deltalake
 
 from spark_jobs.root.store import is_remote
 from spark_jobs.table.delta import door
+from spark_jobs.table.port import RETENTION
 from spark_jobs.times import at_seconds
 
 if TYPE_CHECKING:
     from upath import UPath
 
-RETENTION = timedelta(days=7)
 """How long a file stays that the table no longer has: Delta's default. Readers may be at it."""
 LARGE = 100 * 1024 * 1024
 """Bytes of a file that is not joined with others: delta-rs's default."""

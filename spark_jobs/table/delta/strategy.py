@@ -8,16 +8,29 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.sink.table_layout import order, parts
-from spark_jobs.table.delta import commit
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.table.delta import commit, contention
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table_layout import order, parts
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.following import Following
     from spark_jobs.spec.steps.step import Step
+    from spark_jobs.storage.lease_view import Held
+    from spark_jobs.table.entry import OfBatch
 
 CommitStrategy = Callable[[DataFrame, Commit], None]
+
+
+def commit_batch(table: UPath, rows: DataFrame, spec: Pipeline, of: OfBatch, held: Held) -> None:
+    """As Table.commit."""
+    path = spark_url(table)
+    to = Commit(path, of.owner, of.batch, of.note, table, of.records, held.confirm)
+    with contention.in_words(path), commit.within(rows.sparkSession, held.told):
+        commit_strategy(spec)(rows, to)
 
 
 def commit_strategy(spec: Pipeline) -> CommitStrategy:
