@@ -149,9 +149,17 @@ def _files_with(pattern: re.Pattern[str], files: Iterable[File]) -> Figure:
 
 def reach(files: Iterable[File], start: str) -> list[File]:
     """The files that a module's imports lead to, also those within functions; itself too. Not what
-    is imported for types alone, nor the `__init__.py` of a package on the way.
+    is imported for types alone, nor the `__init__.py` of a package on the way. A name that a door
+    loads when it is asked for leads to its own module: the door imports it for types.
     """
     by_module = {file.module: file for file in files}
+    doors = {
+        (file.module, each.name): each.module
+        for file in by_module.values()
+        if file.path.name == "__init__.py"
+        for each in file.imports
+        if each.for_types
+    }
     found: dict[str, File] = {}
     waiting = [start]
     while waiting:
@@ -163,6 +171,7 @@ def reach(files: Iterable[File], start: str) -> list[File]:
             inner = f"{each.module}.{each.name}"
             if not each.for_types:
                 waiting.append(inner if inner in by_module else each.module)
+                waiting.append(doors.get((each.module, each.name), ""))
     return list(found.values())
 
 

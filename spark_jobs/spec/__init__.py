@@ -3,7 +3,8 @@
     from spark_jobs.spec import Aggregate, Deduplicate, Field, Pipeline, Topic, Tumbling
 
 What a user declares is read here, checked, and refused in words. The names of `__all__` come by
-this door, everywhere; others, which no spec needs, by their module.
+this door, everywhere; others, which no spec needs, by their module. A name's module is loaded when
+the name is first asked for: what a spec does not use, neither a run nor a DAG's parse loads.
 
 May import: errors, pinned, spans, values. Imported by: any room above.
 Never here: what needs Spark, a file, a broker or a setting.
@@ -11,62 +12,83 @@ Never here: what needs Spark, a file, a broker or a setting.
 
 from __future__ import annotations
 
-from spark_jobs.spec.archive import Archive
-from spark_jobs.spec.checks.check import Check, within
-from spark_jobs.spec.checks.timely import fresh, volume
-from spark_jobs.spec.fields.local_time import Local
-from spark_jobs.spec.formats.avro import Avro
-from spark_jobs.spec.formats.compressed import Compressed
-from spark_jobs.spec.formats.csv import Csv
-from spark_jobs.spec.formats.format import Format, Json, Text
-from spark_jobs.spec.formats.lines import Lines
-from spark_jobs.spec.formats.protobuf import Protobuf
-from spark_jobs.spec.json_schema.reading import from_json_schema
-from spark_jobs.spec.more_topics import MoreTopics
-from spark_jobs.spec.pipeline import Pipeline, Schedule, State, WhenData
-from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.steps.aggregate import Aggregate
-from spark_jobs.spec.steps.deduplicate import Deduplicate
-from spark_jobs.spec.steps.group_state import GroupState
-from spark_jobs.spec.steps.history import History
-from spark_jobs.spec.steps.latest import Latest
-from spark_jobs.spec.steps.transform import Transform
-from spark_jobs.spec.table.layout import Layout
-from spark_jobs.spec.topic import Field, Topic
-from spark_jobs.spec.windows import Session, Sliding, Tumbling
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-__all__ = [
-    "Aggregate",
-    "Archive",
-    "Avro",
-    "Check",
-    "Compressed",
-    "Csv",
-    "Deduplicate",
-    "Field",
-    "Format",
-    "GroupState",
-    "History",
-    "Json",
-    "Latest",
-    "Layout",
-    "Lines",
-    "Local",
-    "MoreTopics",
-    "Pipeline",
-    "Protobuf",
-    "Ranges",
-    "Schedule",
-    "Session",
-    "Sliding",
-    "State",
-    "Text",
-    "Topic",
-    "Transform",
-    "Tumbling",
-    "WhenData",
-    "fresh",
-    "from_json_schema",
-    "volume",
-    "within",
-]
+_MODULES: Final = {
+    "Aggregate": "steps.aggregate",
+    "Archive": "archive",
+    "Avro": "formats.avro",
+    "Check": "checks.check",
+    "Compressed": "formats.compressed",
+    "Csv": "formats.csv",
+    "Deduplicate": "steps.deduplicate",
+    "Field": "fields.field",
+    "Format": "formats.format",
+    "GroupState": "steps.group_state",
+    "History": "steps.history",
+    "Json": "formats.format",
+    "Latest": "steps.latest",
+    "Layout": "table.layout",
+    "Lines": "formats.lines",
+    "Local": "fields.local_time",
+    "MoreTopics": "more_topics",
+    "Pipeline": "pipeline",
+    "Protobuf": "formats.protobuf",
+    "Ranges": "ranges",
+    "Schedule": "pipeline",
+    "Session": "windows",
+    "Sliding": "windows",
+    "State": "pipeline",
+    "Text": "formats.format",
+    "Topic": "topic",
+    "Transform": "steps.transform",
+    "Tumbling": "windows",
+    "WhenData": "pipeline",
+    "fresh": "checks.timely",
+    "from_json_schema": "json_schema.reading",
+    "volume": "checks.timely",
+    "within": "checks.check",
+}
+"""A name -> its module below this one; a test holds them against the imports below."""
+
+__all__ = list(_MODULES)
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.archive import Archive as Archive
+    from spark_jobs.spec.checks.check import Check as Check, within as within
+    from spark_jobs.spec.checks.timely import fresh as fresh, volume as volume
+    from spark_jobs.spec.fields.field import Field as Field
+    from spark_jobs.spec.fields.local_time import Local as Local
+    from spark_jobs.spec.formats.avro import Avro as Avro
+    from spark_jobs.spec.formats.compressed import Compressed as Compressed
+    from spark_jobs.spec.formats.csv import Csv as Csv
+    from spark_jobs.spec.formats.format import Format as Format, Json as Json, Text as Text
+    from spark_jobs.spec.formats.lines import Lines as Lines
+    from spark_jobs.spec.formats.protobuf import Protobuf as Protobuf
+    from spark_jobs.spec.json_schema.reading import from_json_schema as from_json_schema
+    from spark_jobs.spec.more_topics import MoreTopics as MoreTopics
+    from spark_jobs.spec.pipeline import (
+        Pipeline as Pipeline,
+        Schedule as Schedule,
+        State as State,
+        WhenData as WhenData,
+    )
+    from spark_jobs.spec.ranges import Ranges as Ranges
+    from spark_jobs.spec.steps.aggregate import Aggregate as Aggregate
+    from spark_jobs.spec.steps.deduplicate import Deduplicate as Deduplicate
+    from spark_jobs.spec.steps.group_state import GroupState as GroupState
+    from spark_jobs.spec.steps.history import History as History
+    from spark_jobs.spec.steps.latest import Latest as Latest
+    from spark_jobs.spec.steps.transform import Transform as Transform
+    from spark_jobs.spec.table.layout import Layout as Layout
+    from spark_jobs.spec.topic import Topic as Topic
+    from spark_jobs.spec.windows import Session as Session, Sliding as Sliding, Tumbling as Tumbling
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = found
+        return found

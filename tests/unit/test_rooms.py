@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -128,12 +129,37 @@ def test_a_rooms_text_says_what_it_imports_who_imports_it_and_what_never_belongs
 def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings():
     """In a process of its own: this one has long loaded pyspark."""
     code = (
-        "import sys, spark_jobs.spec;"
+        "import sys; from spark_jobs.spec import *;"
         f"print([name for name in ({', '.join(map(repr, HEAVY))}) if name in sys.modules]);"
         "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('spark_jobs.')}))"
     )
     heavy, rooms = map(ast.literal_eval, python(code).stdout.splitlines())
     assert (heavy, rooms) == ([], ["errors", "pinned", "spans", "spec", "times", "values"])
+
+
+def test_the_door_of_a_spec_loads_no_step_that_the_spec_does_not_use():
+    code = (
+        "import sys; from spark_jobs.spec import Aggregate, Pipeline, Topic;"
+        "print(sorted(name for name in sys.modules if name.startswith('spark_jobs.spec.')))"
+    )
+    loaded = {name.split(".", 2)[2] for name in ast.literal_eval(python(code).stdout)}
+    unused = {"steps.history", "steps.group_state", "formats.avro", "json_schema", "checks.timely"}
+    assert "steps.aggregate" in loaded
+    assert loaded & unused == set()
+
+
+def test_the_door_of_a_spec_shows_a_checker_the_names_that_it_has():
+    tree = ast.parse(Path(spec.__file__).read_text())
+    shown = {
+        alias.name: node.module.removeprefix("spark_jobs.spec.")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spark_jobs.")
+        for alias in node.names
+    }
+    assert {name: getattr(spec, name) for name in spec.__all__} == {
+        name: getattr(import_module(f"spark_jobs.spec.{home}"), name)
+        for name, home in shown.items()
+    }
 
 
 def test_every_name_at_the_door_has_a_text_for_the_editor():
