@@ -68,7 +68,7 @@ class Ranged(NamedTuple):
         computation over all good records makes them: those that end in it. The rows that they
         replace are found by key, and may have ended before it.
         """
-        return _sessions(self.spec)
+        return sessions(self.spec)
 
     def replaced(self, spans: Iterable[Span]) -> tuple[Span, ...]:
         """The positions of the table's rows that the rows within `spans` may replace."""
@@ -140,7 +140,11 @@ def unranged(spec: Pipeline) -> str | None:
     return None if position_of(spec) and not spec.is_archive else _without_position(spec)
 
 
-def _sessions(spec: Pipeline) -> Step | None:
+def sessions(spec: Pipeline) -> Step | None:
+    """The last step, if it makes sessions. A range is then one of whole sessions, as one
+    computation over all good records makes them: those that end in it. The rows that they replace
+    are found by key, and may have ended before it.
+    """
     last = spec.steps[-1] if spec.steps else None
     return last if last and isinstance(last.grouping_window, Session) else None
 
@@ -149,7 +153,7 @@ def _unranged_sessions(spec: Pipeline) -> str | None:
     """Sessions are replaced by key, so the table must have them as they are."""
     if not any(isinstance(each.grouping_window, Session) for each in spec.steps):
         return None
-    if _sessions(spec) is None:
+    if sessions(spec) is None:
         return (
             "a step behind its sessions changes or hides some of them, and sessions are replaced "
             "by the keys and times that the table has of them"

@@ -35,6 +35,16 @@ class Claim(NamedTuple):
         return f"{made.pipeline}/{made.generation}/repair/{self.repair_id}"
 
 
+def refuse_moved_on(paths: Paths, claim: Claim) -> None:
+    """Raise what refuse_foreign does. Also StagingStale if a swap's generation has changed since:
+    an undo gives back rows that the table had before. And RepairOverlapped.
+    """
+    known, manifest = refuse_foreign(paths, claim), claim.manifest
+    if not claim.repair_id.endswith(UNDO) and manifest.generation != known.generation:
+        raise _stale(claim, f"{manifest.pipeline} was rewound since")
+    _refuse_overlapped(paths, known, claim)
+
+
 def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
     """Raise StagingStale if table or checkpoint are not those that the repair was computed for;
     TableReplaced if the table was restored.
@@ -53,14 +63,6 @@ def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
     return known
 
 
-def refuse_rewound(known: Identity, claim: Claim) -> None:
-    """Raise StagingStale if the generation changed since the rows were computed. An undo gives back
-    rows that the table had before.
-    """
-    if not claim.repair_id.endswith(UNDO) and claim.manifest.generation != known.generation:
-        raise _stale(claim, f"{claim.manifest.pipeline} was rewound since")
-
-
 def refuse_withdrawn(paths: Paths, claim: Claim) -> None:
     """Raise SwapRefused if a person has declined the repair since its rows were read, StagingStale
     if it was staged again, RepairUnknown while it is.
@@ -72,7 +74,7 @@ def refuse_withdrawn(paths: Paths, claim: Claim) -> None:
         raise StagingStale.staged_again(repair=claim.repair_id)
 
 
-def refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:
+def _refuse_overlapped(paths: Paths, known: Identity, claim: Claim) -> None:
     """Raise RepairOverlapped if a repair that was swapped in after the comparison had a span in
     common with this one, and was not undone.
     """

@@ -1,20 +1,15 @@
-"""Unready: what keeps a staged repair out of the table, in words: nobody has approved it, it has
-ended, its spec has lost its ranges, or is another one now.
-"""
+"""Unready: what keeps a staged repair out of the table: nobody has approved it, or it has ended."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.analysis.ranged import unranged
-from spark_jobs.errors import ApprovalMissing, StagingStale, SwapRefused
+from spark_jobs.errors import ApprovalMissing, SwapRefused
 from spark_jobs.messages.kind import KINDS
-from spark_jobs.repair.find.plan import digest
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.repair.manifest import Manifest
-    from spark_jobs.spec import Pipeline
 
 ENDED = frozenset({"rejected", "undone", "failed"})
 """States after which a repair is not swapped in."""
@@ -65,25 +60,3 @@ def _no(manifest: Manifest) -> str:
     if manifest.rejected_by is None or manifest.rejected_at is None:
         return "a person declined it"
     return f"{manifest.rejected_by} declined it at {manifest.rejected_at:%F %H:%M:%S} UTC"
-
-
-def refuse_unranged(spec: Pipeline, manifest: Manifest) -> None:
-    """Raise SwapRefused where today's spec says that no range can be computed by itself: it takes
-    back what the rows were computed by.
-    """
-    if not spec.keyed and (why := unranged(spec)):
-        raise SwapRefused.ranges_unsupported_now(
-            repair=manifest.repair_id,
-            pipeline=manifest.pipeline,
-            why=why,
-        )
-
-
-def refuse_other_spec(spec: Pipeline, manifest: Manifest) -> None:
-    """Raise StagingStale where spec or code are not those by which the rows were computed: drains
-    write others by now.
-    """
-    if manifest.spec_digest and manifest.spec_digest != digest(spec):
-        raise StagingStale.spec_changed_since_stage(
-            pipeline=manifest.pipeline, repair=manifest.repair_id
-        )
