@@ -5,13 +5,13 @@ docs/repairs.md has the table of what can be ranged, and why the rest cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
+from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.spans.span_sql import SpanSql, Times, microseconds
 from spark_jobs.spec import Pipeline, Session
 from spark_jobs.spec.output_mode import mode_facts
@@ -62,24 +62,11 @@ class Ranged(NamedTuple):
                 span = cut(span)
         return span
 
-    @property
-    def sessions(self) -> Step | None:
-        """The last step, if it makes sessions. A range is then one of whole sessions, as one
-        computation over all good records makes them: those that end in it. The rows that they
-        replace are found by key, and may have ended before it.
-        """
-        return sessions(self.spec)
-
-    def replaced(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """The positions of the table's rows that the rows within `spans` may replace."""
-        before = self.spec.ranges.context if self.sessions else None
-        return joined(span.widened(before or timedelta(), timedelta()) for span in spans)
-
     def rows_of(self, touched: Times) -> Times:
         """`touched`, from its first row on: a window's row is at the window's last instant, and the
         span begins with the window.
         """
-        if self.sessions:
+        if sessions(self.spec):
             return touched
         for step in reversed(self.spec.steps):
             if self.position.edge == "end" and step.grouping_window:
@@ -112,13 +99,6 @@ def ranged(spec: Pipeline) -> Ranged:
     if spec.is_archive:
         raise RangeUnsupported.of_an_archive(pipeline=spec.name, why=why)
     raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
-
-
-def computable(spec: Pipeline) -> Ranged:
-    """A pipeline of whose output some can be computed: ranges, or keys, for which its only range is
-    the whole table. Raises RangeUnsupported.
-    """
-    return ranged(spec) if spec.keyed is None else Ranged(spec, BY_KEY)
 
 
 def unranged(spec: Pipeline) -> str | None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spark_jobs.analysis.ranged import ranged
-from spark_jobs.repair.compute.fates import fates
 from spark_jobs.repair.find.late import LateRecord
+from spark_jobs.repair.unit.range_rows import fates
 from spark_jobs.spans.span import MICROSECOND, Span
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.topics.flights import FLIGHTS

@@ -8,10 +8,10 @@ rebuild has them from the topic's archive.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation, functions as F
+from pyspark.sql import Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.audit.rejected_record import RejectedRecord
@@ -24,41 +24,29 @@ from spark_jobs.source.micro_batch import Batch
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.repair.compute.judging import Judging
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.spec import Topic
 
 
-class Bad(NamedTuple):
-    """What a computation has found."""
-
-    records: DataFrame
-    """With a column for each field of RejectedRecord."""
-    counted: int
-    """Of them, as they were counted when the rows were computed."""
-    clock_ms: int
-    """By which they were judged, in milliseconds since the epoch."""
-
-
-def write_bad(bad: Bad, topic: Topic, plan: RepairPlan, run_id: str, folder: UPath) -> None:
+def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> None:
     """The Delta table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
 
-    Raises StagingStale if they are others by now: retention has removed records.
+    Raises StagingStale if they are not as many as were `counted` when the rows were computed:
+    retention has removed records.
     """
-    as_row = _Rows(topic, plan, run_id, bad.clock_ms)
-    seen = Observation()
+    plan, seen = judging.plan, Observation()
+    as_row = _Rows(judging.spec.topic, plan, run_id, judging.clock_ms)
     (
-        bad.records.mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
+        judging.bad()
+        .mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
         .observe(seen, F.count(F.lit(1)).alias("records"))
         .write.format("delta")
         .mode("overwrite")
         .save(spark_url(folder / BAD))
     )
-    if (found := seen.get["records"]) != bad.counted:
-        raise StagingStale.bad_records_gone(
-            pipeline=plan.pipeline,
-            counted=bad.counted,
-            found=found,
-        )
+    if (found := seen.get["records"]) != counted:
+        raise StagingStale.bad_records_gone(pipeline=plan.pipeline, counted=counted, found=found)
 
 
 class _Rows:
