@@ -26,7 +26,7 @@ from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import history
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

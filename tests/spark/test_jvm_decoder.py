@@ -21,7 +21,6 @@ from spark_jobs.messages.report import Report
 from spark_jobs.repair.compute import judging
 from spark_jobs.repair.unit import range_rows
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spec import (
     Aggregate,
     Csv,
@@ -32,6 +31,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
+from spark_jobs.table.delta.few_rows import few_rows
 from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords

@@ -20,8 +20,8 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
 from spark_jobs.spec import Aggregate, Layout, Pipeline, Ranges, State, Transform
-from spark_jobs.storage.delta_log import Log
-from spark_jobs.storage.z_order import put_in_order
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.z_order import put_in_order
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form

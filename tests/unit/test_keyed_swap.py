@@ -14,9 +14,9 @@ from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.spans.span import EVER
+from spark_jobs.table.delta.commit import Commit
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

@@ -22,8 +22,8 @@ from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
-from spark_jobs.sink import history
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.table import history
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import because, fails, has

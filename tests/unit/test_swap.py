@@ -34,9 +34,9 @@ from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink import history
 from spark_jobs.spans.span import Span
-from spark_jobs.storage.log_entries import entries
+from spark_jobs.table import history
+from spark_jobs.table.delta.log_entries import entries
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts

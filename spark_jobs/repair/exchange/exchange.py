@@ -23,9 +23,9 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.commit import Prepared, passed, replace
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.sink import history
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import EVER, Span
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

@@ -22,13 +22,13 @@ from spark_jobs.repair.exchange.base import Base, Rows
 from spark_jobs.repair.exchange.commit import Prepared, refuse_features
 from spark_jobs.repair.exchange.row_set import texts
 from spark_jobs.repair.exchange.staging import arrow_schema
-from spark_jobs.sink import history
 from spark_jobs.sink.keyed.lacked import from_others
 from spark_jobs.sink.keyed.setters import Flags, Numbers, ranks
 from spark_jobs.sink.keyed.versions import BEGINS, chain, known_of
 from spark_jobs.sink.keyed.versions_read import may_be
 from spark_jobs.spans.span import EVER
-from spark_jobs.storage import delta
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def merged(path: UPath, claim: Claim, going: Rows, coming: Rows, step: Following
     Raises StagingStale if the table has neither what was compared nor newer rows, SwapRefused if it
     has a place twice, or a feature with which a merge was not tried.
     """
-    table, since = delta.open_table(path), claim.compared_at
+    table, since = door.open_table(path), claim.compared_at
     # All rows of a version: any commit that changes one touches it.
     base = Base(path, table.version(), BY_KEY, EVER)
     if not claim.manifest.differing:
@@ -67,7 +67,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Following) -> pa.Ta
     """All that the table has of the keys of both sides."""
     columns = arrow_schema(table)
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
-    scanned = delta.dataset(table).scanner(columns=columns.names)
+    scanned = door.dataset(table).scanner(columns=columns.names)
     found = [batch.filter(may_be(batch, wanted, step)) for batch in scanned.to_batches()]
     rows = pa.Table.from_batches(found, scanned.projected_schema).cast(columns)
     # Of a key of several columns there are others, which are made of their values.

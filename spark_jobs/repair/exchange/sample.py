@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.errors.visible import visible
 from spark_jobs.messages.withheld import SETTING
 from spark_jobs.settings.installation import record_bytes
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import is_table, open_table
 from spark_jobs.values.python_times import rows_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ from spark_jobs.repair.find.late import LateRecord
 from spark_jobs.repair.find.late_spans import LateSpans
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
-from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.source.union import id_of
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
@@ -34,6 +33,7 @@ from spark_jobs.steps.canonical.chain import (
     next_group_state,
     of_step,
 )
+from spark_jobs.table.delta.few_rows import few_rows
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan

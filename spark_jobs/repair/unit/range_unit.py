@@ -24,7 +24,7 @@ from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spans.span import Span, joined
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -203,7 +203,7 @@ def _replaced(paths: Paths, claim: Claim, coming: Rows, going: Rows | None = Non
     base = Base(paths.table, claim.compared_at, manifest.position, spans, going).compared()
     if not manifest.differing:
         return Prepared(base, None)
-    table = delta.open_table(paths.table)
+    table = door.open_table(paths.table)
     refuse_features(table)
     rows = coming(arrow_schema(table))
     return Prepared(base, overwriting(rows, condition(table, manifest, rows)))
