@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.repair.offsets.archived import archive_paths
-from spark_jobs.repair.offsets.beginning import NO_BATCH
+from spark_jobs.repair.offsets.archived import NO_BATCH, archive_paths
 from spark_jobs.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span
 from spark_jobs.spans.span_sql import floor_sql, microseconds
 from spark_jobs.table.delta.answer import answer

@@ -10,8 +10,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.starting import since
-from spark_jobs.repair.offsets.archived import archived_or_why
-from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.archived import archived_or_why, beginning
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity

@@ -24,8 +24,7 @@ from spark_jobs.rebuild.older import Older, begun_identity, older, put_in, read_
 from spark_jobs.rebuild.starting import since
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.repair.offsets.archived import archived_or_why, located
-from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.archived import archived_or_why, beginning, located
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Offsets

@@ -16,9 +16,8 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.repair.compute.account import change_of, counted, drained_of
-from spark_jobs.repair.compute.bad import write_bad
 from spark_jobs.repair.compute.result import Staged, put_staged
-from spark_jobs.repair.compute.staged import write_changes
+from spark_jobs.repair.compute.staged import write_bad, write_changes
 from spark_jobs.repair.exchange.sample import log_sample
 from spark_jobs.repair.unit.of_spec import unit_of
 

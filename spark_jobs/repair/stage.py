@@ -18,9 +18,9 @@ from spark_jobs.launch.few_records import for_records, release
 from spark_jobs.repair.comparison import Comparison
 from spark_jobs.repair.compute.failing import named
 from spark_jobs.repair.compute.judging import Judging
-from spark_jobs.repair.exchange.again import refuse_done, withdraw
+from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
+from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.repair.find.plan import digest, read_plan
-from spark_jobs.repair.find.reachable import refuse_unreachable
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.run_outcome import RunOutcome

@@ -21,7 +21,7 @@ from spark_jobs.repair.exchange.exchange import (
     once,
     stands,
 )
-from spark_jobs.repair.exchange.unready import refuse_unready
+from spark_jobs.repair.exchange.preconditions import refuse_unready
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.unit.of_spec import unit_of

@@ -19,7 +19,7 @@ from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.offsets.holes import Hole, holes
-from spark_jobs.repair.offsets.reading import reading
+from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.root.paths import Paths

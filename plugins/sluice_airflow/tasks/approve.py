@@ -68,8 +68,8 @@ class ConfirmOperator(ApprovalOperator):
             return super().execute(context)
         from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
         from spark_jobs.repair.exchange.exchange import is_going_in  # noqa: PLC0415 - as above
+        from spark_jobs.repair.exchange.preconditions import refuse_ended  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.sample import sample  # noqa: PLC0415 - as above
-        from spark_jobs.repair.exchange.unready import refuse_ended  # noqa: PLC0415 - as above
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
         from spark_jobs.repair.swap import SETTLED, refuse_other_spec  # noqa: PLC0415 - as above
 

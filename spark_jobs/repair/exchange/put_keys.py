@@ -20,8 +20,7 @@ from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.base import Base, Rows
 from spark_jobs.repair.exchange.commit import Prepared, refuse_features
-from spark_jobs.repair.exchange.row_set import texts
-from spark_jobs.repair.exchange.staging import arrow_schema
+from spark_jobs.repair.exchange.staging import arrow_schema, texts
 from spark_jobs.sink.keyed.lacked import from_others
 from spark_jobs.sink.keyed.setters import Flags, Numbers, ranks
 from spark_jobs.sink.keyed.versions import BEGINS, chain, known_of

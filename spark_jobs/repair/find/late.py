@@ -88,24 +88,17 @@ def count_within(
     """
     if not spans:
         return 0
-    own = ops_tables.of_checkpoint(paths.pipeline, generations)
-    [row] = ops_tables.query(
-        paths.root,
-        "late",
-        f"SELECT count(*) AS n FROM late WHERE {own} AND batch_id <= {batch} "
-        f"AND ({Position('event_time').sql(spans)})",
-    ).to_pylist()
-    found: int = row["n"]
-    return found
+    return count(paths, "late", generations, batch, Position("event_time").sql(spans))
 
 
-def count(paths: Paths, table: Source, generations: Sequence[str], batch: int) -> int:
-    """How many rows ops.late or ops.quarantine has of these generations, up to this batch."""
+def count(
+    paths: Paths, table: Source, generations: Sequence[str], batch: int, where: str = "true"
+) -> int:
+    """How many rows ops.late or ops.quarantine has of these generations, up to this batch, for
+    which the SQL condition holds.
+    """
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
-    [row] = ops_tables.query(
-        paths.root,
-        table,
-        f"SELECT count(*) AS n FROM {table} WHERE {own} AND batch_id <= {batch}",
-    ).to_pylist()
+    sql = f"SELECT count(*) AS n FROM {table} WHERE {own} AND batch_id <= {batch} AND ({where})"
+    [row] = ops_tables.query(paths.root, table, sql).to_pylist()
     found: int = row["n"]
     return found

@@ -20,8 +20,13 @@ from spark_jobs.repair.exchange.staging import SIDES, changed_rows
 from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.find.plan_text import key_lines
 from spark_jobs.repair.find.quarantine import used_within
-from spark_jobs.repair.offsets.archived import Where, archive_records, archived_or_why, located
-from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.archived import (
+    Where,
+    archive_records,
+    archived_or_why,
+    beginning,
+    located,
+)
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spans.span import EVER, Span
 from spark_jobs.spec.sql.types import names_in

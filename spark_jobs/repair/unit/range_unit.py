@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.find.replaying import Replaying
     from spark_jobs.repair.manifest import Manifest
-    from spark_jobs.repair.offsets.reading import Reading
+    from spark_jobs.repair.offsets.reach import Reading
     from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
 
