@@ -19,8 +19,7 @@ from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import coverage
-from spark_jobs.repair.find.late import LateRecord
-from spark_jobs.repair.find.late_spans import LateSpans, Tried
+from spark_jobs.repair.find.late import LateRecord, LateSpans, Tried
 from spark_jobs.repair.find.ranges_due import touched, untried
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span, floor, joined

@@ -24,7 +24,7 @@ from spark_jobs.errors import RepairUnknown, catalogue
 from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.find.late_spans import LateSpans, Tried
+from spark_jobs.repair.find.late import LateSpans, Tried
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.spans.span import Span
 

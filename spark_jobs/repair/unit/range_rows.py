@@ -19,8 +19,7 @@ from spark_jobs.repair.compute.judging import Compared, Computed, Judging, late_
 from spark_jobs.repair.compute.records import Fetched
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.repair.compute.staged import differing, hour, write_rows
-from spark_jobs.repair.find.late import LateRecord
-from spark_jobs.repair.find.late_spans import LateSpans
+from spark_jobs.repair.find.late import LateRecord, LateSpans
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.union import id_of

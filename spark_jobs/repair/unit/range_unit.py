@@ -15,8 +15,7 @@ from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.exchange.base import Base, Rows
 from spark_jobs.repair.exchange.commit import Prepared, condition, overwriting, refuse_features
 from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
-from spark_jobs.repair.find.late import count_within
-from spark_jobs.repair.find.late_spans import LateSpans, Touching
+from spark_jobs.repair.find.late import LateSpans, Touching, count_within
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
 from spark_jobs.repair.find.quarantine import used_within
