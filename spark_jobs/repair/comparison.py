@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.errors import SluiceError
     from spark_jobs.repair.compute.judging import Judging
-    from spark_jobs.repair.unit.unit import Rows
+    from spark_jobs.repair.unit.rows import Rows
     from spark_jobs.runs.run_outcome import Phase, RunOutcome
     from spark_jobs.stopping import StopRequest
     from spark_jobs.storage.lease_view import Held

@@ -42,7 +42,7 @@ MOST: Final = 200_000
 
 
 class KeyRows:
-    """As unit.py has it: the rows of the given keys, or of keys that replayed records touch."""
+    """As rows.py has it: the rows of the given keys, or of keys that replayed records touch."""
 
     def __init__(self, unit: Unit, judging: Judging) -> None:
         step = judging.spec.keyed

@@ -44,7 +44,7 @@ Places = set[tuple[int, int]]
 
 
 class RangeRows:
-    """As unit.py has it."""
+    """As rows.py has it."""
 
     def __init__(self, unit: Unit, judging: Judging) -> None:
         self.way, self.judging, self.plan = unit.way, judging, judging.plan
