@@ -130,7 +130,11 @@ def _explaining(late: DataFrame, spec: Pipeline, first: int) -> DataFrame | None
     # A group that passes a condition may not pass it with its late records alone.
     kept = (step for step in spec.steps[first:] if step.condition is None)
     spec = spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
-    until = next_group_state(spec, first)
+    # What takes inputs apart makes nothing of the late records of one of them alone.
+    steps = enumerate(spec.steps)
+    until = next(
+        (at for at, of in steps if at >= first and (of.by_code or of.takes)), len(spec.steps)
+    )
     rows = canonical_output(late, spec, first, until)
     if until == len(spec.steps):
         keys = output_key(spec)
