@@ -18,6 +18,7 @@ from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.repair.unit.sought import Brought, Sought
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
+from spark_jobs.side.sides import newest
 from spark_jobs.sink import table
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.object_store import require_writable
@@ -73,6 +74,7 @@ def plan_repair(
         until=closed.until,
         keys=request.keys,
         lost=found.where.nowhere,
+        inputs=newest(spec, settings),
         lines=(),
     )
     lines = found.lines(plan)

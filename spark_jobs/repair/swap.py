@@ -26,6 +26,7 @@ from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.root.paths import Paths
+from spark_jobs.side.port import as_json
 from spark_jobs.table import history
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ def record(facts: Exchange, scene: Scene) -> None:
         "table_version_before": manifest.table_version if version is None else version - 1,
         "swapped_at": before.get("swapped_at") or since(paths, version),
         "approved_by": manifest.approved_by,
+        "inputs": as_json(manifest.inputs),
     }
     # Before it: a repair that is told to be there has lost no record.
     if manifest.newly_bad:

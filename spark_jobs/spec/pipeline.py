@@ -20,12 +20,12 @@ from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
 from spark_jobs.spec.several import Several
+from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
 from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.spec.steps.transform import Transform
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
@@ -270,6 +270,15 @@ class Pipeline(Model):
                 undeleted=self.topic.tombstones == "dropped" and not self.topic.envelope,
             )
         several.refuse_taken(self.steps, self.inputs, self.more_topics)
+        for name in [
+            side.name for step in self.steps for side in step.sides if side not in self.sides
+        ]:
+            refuse(
+                "steps",
+                name,
+                "two tables beside the stream have this name",
+                "Declare one table once, or give each another name",
+            )
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
@@ -484,9 +493,14 @@ class Pipeline(Model):
         return len(self.before_state)
 
     @property
-    def before_state(self) -> tuple[Transform, ...]:
+    def before_state(self) -> tuple[Step, ...]:
         """The steps before that one. Each of their rows is still one record."""
-        return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
+        return tuple(takewhile(lambda step: not step.remembers, self.steps))
+
+    @property
+    def sides(self) -> tuple[SideTable, ...]:
+        """The tables beside the stream that its steps read; each once."""
+        return tuple({side.name: side for step in self.steps for side in step.sides}.values())
 
     @property
     def entry(self) -> Step | None:

@@ -96,10 +96,12 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed:
     spec, plan = judging.spec, judging.plan
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
 
-    def computed(rows: DataFrame) -> DataFrame:
-        return chain.row_part(chain.stateful_input(rows, spec).where(needed), spec, NEVER_LATE_MS)
-
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
+
+    def computed(rows: DataFrame) -> DataFrame:
+        entering = chain.stateful_input(rows, spec, flow.sides).where(needed)
+        return chain.row_part(entering, spec, flow.sides, NEVER_LATE_MS)
+
     good = good_records(flow.by_decoder, spec.topic).persist()
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]

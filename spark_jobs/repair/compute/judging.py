@@ -102,6 +102,7 @@ class Judging(NamedTuple):
             given,
             spec,
             settings,
+            plan.inputs,
             clock_ms=clock_ms,
             failing=failing,
             counts=counts,

@@ -40,6 +40,8 @@ from spark_jobs.steps.unholdable import held
 from spark_jobs.values.own_columns import KAFKA, own
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from upath import UPath
 
 
@@ -47,6 +49,7 @@ def replay(  # noqa: PLR0913 - the parts of one computation
     spark: SparkSession,
     spec: Pipeline,
     rows: DataFrame,
+    sides: Mapping[str, DataFrame],
     first: int,
     root: UPath,
     folder: UPath,
@@ -64,7 +67,7 @@ def replay(  # noqa: PLR0913 - the parts of one computation
 
     `folder` is emptied first: what an earlier try left, which was killed or failed, is never
     continued. The rows that are returned lie in it in part.
-    `counted`, `moved`: as canonical_output has them.
+    `sides`, `counted`, `moved`: as canonical_output has them.
 
     Raises SluiceError.
     """
@@ -75,10 +78,10 @@ def replay(  # noqa: PLR0913 - the parts of one computation
     attempt = folder / uuid.uuid4().hex[:12]
     index = first
     while index < len(spec.steps):
-        query = OneBatch(spark, spec, index, root, attempt / str(index))
+        query = OneBatch(spark, spec, index, sides, root, attempt / str(index))
         rows = query.output(rows, until)
         following = next_group_state(spec, index + 1)
-        rows = canonical_output(rows, spec, index + 1, following, counted, moved=moved)
+        rows = canonical_output(rows, spec, sides, index + 1, following, counted, moved=moved)
         index = following
     return rows
 
@@ -99,6 +102,7 @@ class OneBatch:
         spark: SparkSession,
         spec: Pipeline,
         index: int,
+        sides: Mapping[str, DataFrame],
         root: UPath,
         folder: UPath,
     ) -> None:
@@ -116,7 +120,9 @@ class OneBatch:
         self._event_time = event_time(spec, index)
         self._timers = Timers(spark)
         hidden = WATERMARK if step.needs_watermark else None
-        self._context = StepContext(spec, index, self._event_time, root, self._timers, hidden)
+        self._context = StepContext(
+            spec, index, self._event_time, sides, root, self._timers, hidden
+        )
 
     def output(self, rows: DataFrame, until: datetime) -> DataFrame:
         """The rows that the processor yields until the watermark is `until` and no timer is due."""

@@ -1,5 +1,5 @@
 """Lost: counts what a repair can read at offsets without a slice, and refuses what nobody has, or
-has any more.
+has any more, and a plan whose tables beside the stream have lost their versions.
 
 The index says how many records are at the others. Here the plan counts them where they are, and
 holds that against what the drain's account says: so the stage always has a number to compare with.
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.errors import RecordsUnreachable, StagingStale
+from spark_jobs.errors import RecordsUnreachable, SideGone, StagingStale
 from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.holes import EVER
 from spark_jobs.repair.offsets.slices import clipped
+from spark_jobs.side.sides import gone
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import same_topics
@@ -115,11 +116,14 @@ def _times(part: TouchedHole) -> str:
 
 
 def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
-    """Ask the broker, if the plan reads anything from it.
+    """Ask the tables beside the stream, and the broker if the plan reads anything from it.
 
-    Raises StagingStale for another topic of the name, RecordsUnreachable if it lacks offsets of the
-    plan, and all errors of the source.
+    Raises SideGone; StagingStale for another topic of the name, RecordsUnreachable if it lacks
+    offsets of the plan, and all errors of the source.
     """
+    if lost := gone(spec, settings, plan.inputs):
+        at = plan.inputs[lost].version
+        raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)
     if not plan.parts:
         return
     topic, name = source_of(spec, settings).state(), spec.topic.name

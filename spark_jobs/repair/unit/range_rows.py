@@ -4,7 +4,7 @@ late.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,22 +57,23 @@ class RangeRows:
         spec, plan = self.way.spec, self.plan
         fetched = Fetched.unread()
         read, entered, kept = Observation(), Observation(), Observation()
-        good = self.judging.flow(fetched, read).stateful_input
+        flow = self.judging.flow(fetched, read)
+        good, sides = flow.stateful_input, flow.sides
         needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
         count = F.count(F.lit(1)).alias("rows")
         used = good.observe(entered, count, F.count_if(needed).alias("used"), late_places())
         used = used.where(needed)
         first, copies = spec.first_stateful, Counted()
         if spec.entry and spec.entry.keeps_rows:
-            entering = Given(spec, first, spec.topic.event_time, copies, moved=False)
+            entering = Given(spec, first, spec.topic.event_time, sides, copies, moved=False)
             used = of_step(used, spec.entry, entering)
             first += 1
         used = used.observe(kept, count, late_places())
         # What was observed is complete then, and Kafka is read once.
         used = computed_once(used, plan.records_read)
-        explaining = _explaining(used.where("kafka.late"), spec, first)
+        explaining = _explaining(used.where("kafka.late"), spec, sides, first)
         copied = copies.get(spec.first_stateful)
-        rows = self._placed(self._output(used, first))
+        rows = self._placed(self._output(used, sides, first))
         return Computed(rows, explaining, fetched, read, entered, kept, copied)
 
     def compare(self, computed: Computed) -> Compared:
@@ -115,18 +116,21 @@ class RangeRows:
         """Of all computed rows those of the unit."""
         return rows.where(self._within)
 
-    def _output(self, rows: DataFrame, first: int) -> DataFrame:
+    def _output(self, rows: DataFrame, sides: Mapping[str, DataFrame], first: int) -> DataFrame:
         spark, spec, _, paths, plan, *_ = self.judging
         until = next_group_state(spec, first)
-        rows = canonical_output(rows, spec, first, until, moved=True)
+        rows = canonical_output(rows, spec, sides, first, until, moved=True)
         if until == len(spec.steps):
             return rows
         # Timers fire until nothing within the ranges can be open any more.
         end, folder = plan.spans[-1].end + spec.ranges.settle, paths.staging(plan.repair_id)
-        return replay(spark, spec, rows, until, paths.root, folder / "replay", end, moved=True)
+        folder /= "replay"
+        return replay(spark, spec, rows, sides, until, paths.root, folder, end, moved=True)
 
 
-def _explaining(late: DataFrame, spec: Pipeline, first: int) -> DataFrame | None:
+def _explaining(
+    late: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame], first: int
+) -> DataFrame | None:
     # A group that passes a condition may not pass it with its late records alone.
     kept = (step for step in spec.steps[first:] if step.condition is None)
     spec = spec.model_copy(update={"steps": (*spec.steps[:first], *kept)})
@@ -135,7 +139,7 @@ def _explaining(late: DataFrame, spec: Pipeline, first: int) -> DataFrame | None
     until = next(
         (at for at, of in steps if at >= first and (of.by_code or of.takes)), len(spec.steps)
     )
-    rows = canonical_output(late, spec, first, until)
+    rows = canonical_output(late, spec, sides, first, until)
     if until == len(spec.steps):
         keys = output_key(spec)
         return rows.select(*keys) if keys else rows
