@@ -21,8 +21,7 @@ from spark_jobs.classify.classifier import good_records
 from spark_jobs.decode.jvm.decoder import UNSURE
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.launch.few_records import release
-from spark_jobs.repair.compute.judging import Judging
-from spark_jobs.repair.compute.records import Fetched
+from spark_jobs.repair.compute.judging import Fetched, Judging
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import failing

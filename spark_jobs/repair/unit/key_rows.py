@@ -15,8 +15,7 @@ from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import Compared, Computed, Judging, late_places
-from spark_jobs.repair.compute.records import Fetched
+from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, Judging, late_places
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.union import id_of
 from spark_jobs.spans.any_of import any_of

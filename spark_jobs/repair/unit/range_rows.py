@@ -15,8 +15,7 @@ from spark_jobs.analysis.rounding import output_key
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import Compared, Computed, Judging, late_places
-from spark_jobs.repair.compute.records import Fetched
+from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, Judging, late_places
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.repair.compute.staged import differing, hour, write_rows
 from spark_jobs.repair.find.late import LateRecord, LateSpans
