@@ -67,9 +67,7 @@ def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> 
     if row is None or row["state"] != "swapped":
         state = "not recorded" if row is None else row["state"]
         raise SwapRefused.nothing_swapped_in(
-            repair=manifest.repair_id,
-            pipeline=paths.pipeline,
-            state=state,
+            repair=manifest.repair_id, pipeline=paths.pipeline, state=state
         )
     facts = Exchange(
         manifest=manifest,

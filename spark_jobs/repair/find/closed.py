@@ -64,19 +64,11 @@ def refuse_foreign(spec: Pipeline, paths: Paths, generation: str | None) -> None
     has = f"{spec.name}: state version {mine} has no batch, and {paths.table} was written by "
     if theirs is None:
         raise CheckpointForeign.other_generation(
-            has=has,
-            wrote=wrote,
-            folder=paths.above,
-            pipeline=spec.name,
+            has=has, wrote=wrote, folder=paths.above, pipeline=spec.name
         )
     # A version that has a folder was used before, and a rebuild refuses it.
     free = max(mine, *versions) + 1
-    raise CheckpointForeign.other_version(
-        has=has,
-        theirs=theirs,
-        free=free,
-        pipeline=spec.name,
-    )
+    raise CheckpointForeign.other_version(has=has, theirs=theirs, free=free, pipeline=spec.name)
 
 
 def _versions(paths: Paths) -> dict[int, tuple[str, ...]]:

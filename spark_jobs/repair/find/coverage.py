@@ -162,8 +162,7 @@ def coverage(
         left_out=left_out,
         gone=asked.gone if asked else (),
         balance=balance(
-            count(paths, "late", generations, audited),
-            *late_fates(paths, generations, audited),
+            count(paths, "late", generations, audited), *late_fates(paths, generations, audited)
         ),
         quarantine=quarantined,
     )
@@ -262,11 +261,7 @@ def _unanswered(paths: Paths, repair_id: str) -> bool:
 
 
 def _buckets(
-    way: Ranged,
-    times: Span | None,
-    touched: Sequence[Span],
-    length: timedelta,
-    bound: Span | None,
+    way: Ranged, times: Span | None, touched: Sequence[Span], length: timedelta, bound: Span | None
 ) -> tuple[list[Span], int]:
     # A record of the year 1 hides no day after it.
     most = (max(times.start, FIRST), min(times.end, LAST - MICROSECOND)) if times else ()

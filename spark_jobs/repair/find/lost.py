@@ -88,9 +88,7 @@ def refuse_holes(spec: Pipeline, counted: Counted) -> None:
     """Raise RecordsUnreachable if nobody has records whose times no slice says."""
     if counted.lost:
         raise RecordsUnreachable.lost_undated(
-            pipeline=spec.name,
-            count=counted.lost,
-            where="; ".join(told(counted, spec.topic)),
+            pipeline=spec.name, count=counted.lost, where="; ".join(told(counted, spec.topic))
         )
 
 
@@ -129,10 +127,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
     topic, name = source_of(spec, settings).state(), spec.topic.name
     if not same_topics(plan.topic_id, topic.id):
         raise StagingStale.topic_remade(
-            pipeline=spec.name,
-            name=name,
-            found=topic.id,
-            planned=plan.topic_id,
+            pipeline=spec.name, name=name, found=topic.id, planned=plan.topic_id
         )
     if lacking := _lacking(plan.parts, topic):
         raise RecordsUnreachable.gone_since_plan(

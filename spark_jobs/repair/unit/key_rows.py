@@ -22,14 +22,7 @@ from spark_jobs.spans.any_of import any_of
 from spark_jobs.spec.sql.texts import SqlText
 from spark_jobs.steps.latest import marked
 from spark_jobs.steps.sql.tree import reason
-from spark_jobs.values.own_columns import (
-    DELETED,
-    DELETED_AT,
-    OF_A_KEY,
-    OFFSET,
-    PARTITION,
-    SET,
-)
+from spark_jobs.values.own_columns import DELETED, DELETED_AT, OF_A_KEY, OFFSET, PARTITION, SET
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan

@@ -124,11 +124,7 @@ def explained(paired: DataFrame, joined: DataFrame) -> DataFrame:
 
 
 def _marked(
-    live: DataFrame,
-    computed: DataFrame,
-    within: Column,
-    spans: Sequence[Span],
-    keys: Sequence[str],
+    live: DataFrame, computed: DataFrame, within: Column, spans: Sequence[Span], keys: Sequence[str]
 ) -> DataFrame:
     """The table's rows with _GOES boolean, null for one that must not be parted, and _ENDS, the end
     of the last session that it overlaps, or its own.
@@ -173,11 +169,7 @@ def _refuse_wider(name: str, spans: Sequence[Span], rows: DataFrame) -> None:
     whole = next(each for each in joined([*spans, *needed]) if each.overlaps(needed[0]))
     start, end = (at.isoformat().replace("+00:00", "Z") for at in whole)
     raise RangeUnsupported.session_wider(
-        pipeline=name,
-        rows=sum(row["n"] for row in found),
-        needed=needed[0],
-        start=start,
-        end=end,
+        pipeline=name, rows=sum(row["n"] for row in found), needed=needed[0], start=start, end=end
     )
 
 
