@@ -269,7 +269,6 @@ class Pipeline(Model):
                 several=self.is_several,
                 undeleted=self.topic.tombstones == "dropped" and not self.topic.envelope,
             )
-        several.refuse_taken(self.steps, self.inputs, self.more_topics)
         for name in [
             side.name for step in self.steps for side in step.sides if side not in self.sides
         ]:
@@ -279,6 +278,7 @@ class Pipeline(Model):
                 "two tables beside the stream have this name",
                 "Declare one table once, or give each another name",
             )
+        several.refuse_taken(self.steps, self.inputs, self.more_topics)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)

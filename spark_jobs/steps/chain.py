@@ -65,7 +65,8 @@ def stateful_output(
         each = [rows.withWatermark(event_time, delay) for rows in each]
     rows = reduce(DataFrame.unionAll, each)
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        applied, context = operator(step), StepContext(spec, index, event_time, sides, root, timers)
+        applied = operator(step)
+        context = StepContext(spec, index, event_time, sides, root, timers)
         if step.takes:
             taken = {of.name: own(frame, of) for of, frame in zip(spec.inputs, each, strict=True)}
             rows = cast("TakingOperator", applied).apply(taken, context)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-from spark_jobs.repair.find.reachable import refuse_unreachable
 from upath import UPath
 
 from spark_jobs.admin.rewind import rewind
@@ -16,6 +15,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.pins import inputs_of, pin
 from spark_jobs.errors import LeaseLost, SideGone, SpecInvalid
 from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.side.port import Pin, as_json
 from tests.harness.refused import fails
 from tests.harness.roots import repair_plan
