@@ -29,6 +29,7 @@ from spark_jobs.side.sides import rows_of
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.several import COLUMN
 from spark_jobs.steps import chain
+from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
-    topics, given = spec.topic.each, records
+    topics, given = spec.inputs, records
     if isinstance(given, DataFrame):
         topics, given = (spec.topic,), (given,)
     sides = rows_of(given[0].sparkSession, spec, settings, inputs)
@@ -139,17 +140,17 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
 
     def classified_of(topic: Topic, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
-        fields = wanted or topic.each[0].columns
-        prepared = [prepare(each, settings.root, settings, fields) for each in topic.each]
+        prepared = [prepare(each, settings.root, settings, wanted) for each in topic.each]
+        own = [limit for limit in limits if limit.field in topic.columns]
         decoded = decode(
-            given, prepared, kept, failing, notes, limits, headers=spec.reads_headers, in_jvm=in_jvm
+            given, prepared, kept, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
         )
         if topic is not spec.topic:
             decoded = _as_one_of(spec.topic, topic, decoded)
         if spec.is_archive:
             return (all_good(decoded),) * 2
         by_decoder = classify(decoded, topic, clock)
-        held = refuse_unheld(decoded, topic, limits)
+        held = refuse_unheld(decoded, topic, own)
         return by_decoder if held is decoded else classify(held, topic, clock), by_decoder
 
     def way(number: int, topic: Topic, given: DataFrame) -> Way:
@@ -168,8 +169,10 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
 
 
 def _as_one_of(all_: Topic, topic: Topic, decoded: DataFrame) -> DataFrame:
-    """Its fields in the order of all, and the column with its name."""
-    named = decoded.withColumn(COLUMN, F.lit(topic.name))
+    """Its fields in the order of all, null where it has none, and the column with its name."""
+    types = {each.name: spark_type(each.type) for each in all_.fields}
+    lacking = {name: F.lit(None).cast(types[name]) for name in {*types} - {*topic.columns}}
+    named = decoded.withColumns(lacking | {COLUMN: F.lit(topic.name)})
     return named.select(*all_.columns, KAFKA, MALFORMED)
 
 

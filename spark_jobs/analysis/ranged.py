@@ -99,8 +99,9 @@ class Ranged(NamedTuple):
             return datetime.max.replace(tzinfo=UTC)
         if watermark is None:
             return None
-        if any(step.by_code for step in self.spec.steps):
-            return watermark - self.spec.ranges.settle
+        after = (step.settled_after(self.spec.ranges) for step in self.spec.steps)
+        if waits := [each for each in after if each is not None]:
+            return watermark - max(waits)
         # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
         return watermark if self.position.edge == "end" else watermark + MICROSECOND
 

@@ -45,6 +45,8 @@ OPERATORS = {
     "merge rows into them",
     "SessionWindowStateStoreSave": "stores the sessions that changed and writes those that have "
     "ended",
+    "StreamingSymmetricHashJoin": "keeps the rows of both inputs by key, passes on those that "
+    "match, and drops late rows of either",
     "TransformWithStateInPySpark": "passes each key's rows and due timers to the processor in a "
     "Python worker",
     "FlatMapGroupsInPandasWithState": "calls the function for each key that has rows, then for "

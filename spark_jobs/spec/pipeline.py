@@ -236,7 +236,8 @@ class Pipeline(Model):
         topics = several.refuse_none(given["topics"])
         if topic is not None and not isinstance(topic, Several):
             refuse("topic", topic.name, "topics is there too", "Set one of the two")
-        return given | {"topics": topics, "topic": Several.of(topics)}
+        apart = several.apart(given.get("steps"))
+        return given | {"topics": topics, "topic": Several.of(topics, apart=apart)}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -277,6 +278,7 @@ class Pipeline(Model):
                 "two tables beside the stream have this name",
                 "Declare one table once, or give each another name",
             )
+        several.refuse_taken(self.steps, self.inputs, self.more_topics)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
@@ -356,9 +358,14 @@ class Pipeline(Model):
             )
 
     @property
+    def inputs(self) -> tuple[Topic, ...]:
+        """What it reads, by their numbers: one topic, for most."""
+        return self.topic.each
+
+    @property
     def is_several(self) -> bool:
         """Whether it reads several topics, or may."""
-        return len(self.topic.each) > 1 or self.more_topics is not None
+        return len(self.inputs) > 1 or self.more_topics is not None
 
     def with_topics(self, names: Iterable[str]) -> Self:
         """The same with these topics, and behind them what it lists besides: each as it is listed,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import Column, DataFrame, functions as F
 
@@ -22,6 +22,8 @@ from spark_jobs.steps.unholdable import held
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.spec import Topic
+    from spark_jobs.steps.operator import TakingOperator
     from spark_jobs.steps.timers import Timers
 
 
@@ -64,8 +66,12 @@ def stateful_output(
     rows = reduce(DataFrame.unionAll, each)
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         applied = operator(step)
-        rows = held(rows, spec, index, event_time)
-        rows = applied.apply(rows, StepContext(spec, index, event_time, sides, root, timers))
+        context = StepContext(spec, index, event_time, sides, root, timers)
+        if step.takes:
+            taken = {of.name: own(frame, of) for of, frame in zip(spec.inputs, each, strict=True)}
+            rows = cast("TakingOperator", applied).apply(taken, context)
+        else:
+            rows = applied.apply(held(rows, spec, index, event_time), context)
         counts = [F.count(F.lit(1)).alias("rows"), *applied.counts()]
         event_time = step.time_after(event_time) or ""  # else a column of that name is no time
         if step.stateful and event_time in rows.columns:
@@ -74,6 +80,11 @@ def stateful_output(
             counts.append(F.unix_micros(F.max(event_time)).alias("newest_us"))
         rows = rows.observe(observation_name(index), *counts)
     return rows
+
+
+def own(rows: DataFrame, of: Topic) -> DataFrame:
+    """Rows of one input with the columns that it has itself."""
+    return rows.select(*of.columns)
 
 
 def row_part(

@@ -6,6 +6,7 @@ this here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -93,3 +94,14 @@ class StatefulOperator(Operator, Protocol):
 
     def eviction(self, spec: Pipeline, /) -> str:
         """Description of when its state is evicted, for output modes that evict state."""
+
+
+class TakingOperator(Protocol):
+    """How a step that takes inputs apart is applied. The rest is a StatefulOperator's: the rows
+    there have the columns of all inputs, and `topic` with the input's name.
+    """
+
+    def apply(self, inputs: Mapping[str, DataFrame], context: StepContext, /) -> DataFrame:
+        """The output rows for the rows of each input, by its name: with the input's own columns. In
+        a stream each has a watermark of its own.
+        """

@@ -165,7 +165,11 @@ def _explaining(
     late: DataFrame, way: Ranged, sides: Mapping[str, DataFrame], first: int
 ) -> DataFrame | None:
     spec = _unfiltered(way.spec, first)
-    until = next_group_state(spec, first)
+    # What takes inputs apart makes nothing of the late records of one of them alone.
+    steps = enumerate(spec.steps)
+    until = next(
+        (at for at, of in steps if at >= first and (of.by_code or of.takes)), len(spec.steps)
+    )
     rows = canonical_output(late, spec, sides, first, until)
     if until == len(spec.steps):
         keys = output_key(spec)

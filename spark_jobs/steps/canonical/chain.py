@@ -9,8 +9,9 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from pyspark.sql import Observation
+from pyspark.sql import Observation, functions as F
 
+from spark_jobs.spec.several import COLUMN
 from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.steps.step import Step
 
 Counted = dict[int, Observation]
@@ -44,7 +45,13 @@ class Given(NamedTuple):
 def of_step(rows: DataFrame, step: Step, given: Given) -> DataFrame:
     """One step's canonical rows; with the column kafka if it keeps the rows that enter it."""
     assert step.canonical, f"a {step.kind} is no batch query"
-    return cast("DataFrame", resolve_name(step.canonical)(rows, step, given))
+    taken = _by_input(rows, given.spec.inputs) if step.takes else rows
+    return cast("DataFrame", resolve_name(step.canonical)(taken, step, given))
+
+
+def _by_input(rows: DataFrame, inputs: tuple[Topic, ...]) -> dict[str, DataFrame]:
+    """The rows of each input, by its name, with its own columns."""
+    return {of.name: rows.where(F.col(COLUMN) == of.name).select(*of.columns) for of in inputs}
 
 
 def canonical_output(
