@@ -38,7 +38,9 @@ class Made:
         self.file.write_text(json.dumps((id_, first, last)))
 
     def pinned(self, in_table: int = -1, held: Alone | None = None) -> int:
-        return pin(self.checkpoint, lambda: in_table, self.spec, None, held or Alone())["customers"].version
+        return pin(self.checkpoint, lambda: in_table, self.spec, None, held or Alone())[
+            "customers"
+        ].version
 
     def of(self, batch: int) -> int:
         return inputs_of(batch, self.checkpoint, self.spec, None)["customers"].version
