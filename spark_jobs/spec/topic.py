@@ -13,7 +13,9 @@ from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.field import Field, Name
+from spark_jobs.spec.fields.form import Form
 from spark_jobs.spec.fields.place import (
+    FORMS,
     Envelope,
     Named,
     Place,
@@ -202,6 +204,11 @@ class Topic(Model):
         return int(shown) if shown.isdecimal() else None
 
     @property
+    def form(self) -> Form | None:
+        """Its envelope; None without one."""
+        return FORMS[self.envelope] if self.envelope else None
+
+    @property
     def value_places(self) -> tuple[Place, ...]:
         """Where its format finds fields."""
         return value_places(self.fields, self.envelope)
@@ -223,8 +230,8 @@ class Topic(Model):
 
     @property
     def attribute_names(self) -> tuple[Named, ...]:
-        """The fields that headers have of a CloudEvent in binary mode."""
-        return attribute_names(self.fields) if self.envelope == "cloudevents" else ()
+        """The fields of the envelope that headers may have."""
+        return attribute_names(self.fields, self.envelope)
 
     @property
     def types_of_headers(self) -> dict[str, str]:
