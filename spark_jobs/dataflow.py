@@ -25,7 +25,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, Topic
-from spark_jobs.spec.several import COLUMN
+from spark_jobs.spec.inputs import COLUMN, Inputs
 from spark_jobs.steps import chain
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
@@ -87,7 +87,7 @@ class Dataflow(NamedTuple):
         steps; for an archive, the records, with the topic's id.
         """
         if self.spec.is_archive:
-            return archive_rows(self.stateful_input, self.spec.topic.event_time, topic_id)
+            return archive_rows(self.stateful_input, self.spec.inputs.event_time, topic_id)
         inputs = [way.stateful_input for way in self.ways]
         return chain.stateful_output(inputs, self.spec, root, timers)
 
@@ -124,44 +124,47 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
     # An archive keeps every raw byte, and of the fields only the one that it has a column for.
-    wanted, kept = ([spec.topic.event_time], None) if spec.is_archive else (None, capture)
+    wanted, kept = ([spec.inputs.event_time], None) if spec.is_archive else (None, capture)
 
-    def classified_of(topic: Topic, given: DataFrame) -> tuple[DataFrame, DataFrame]:
+    def classified_of(inputs: Inputs, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
-        prepared = [prepare(each, settings.root, settings, wanted) for each in topic.each]
-        own = [limit for limit in limits if limit.field in topic.columns]
+        prepared = [prepare(each, settings.root, settings, wanted) for each in inputs]
+        own = [limit for limit in limits if limit.field in inputs.columns]
         decoded = decode(
             given, prepared, kept, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
         )
-        if topic is not spec.topic:
-            decoded = _as_one_of(spec.topic, topic, decoded)
+        if spec.inputs.named and not inputs.several:
+            decoded = _as_one_of(spec.inputs, inputs[0], decoded)
         if spec.is_archive:
             return (all_good(decoded),) * 2
-        by_decoder = classify(decoded, topic, clock)
-        held = refuse_unheld(decoded, topic, own)
-        return by_decoder if held is decoded else classify(held, topic, clock), by_decoder
+        by_decoder = classify(decoded, inputs, clock)
+        held = refuse_unheld(decoded, inputs, own)
+        return by_decoder if held is decoded else classify(held, inputs, clock), by_decoder
 
-    def way(number: int, topic: Topic, given: DataFrame) -> Way:
-        classified, by_decoder = classified_of(topic, given)
+    def way(number: int, inputs: Inputs, given: DataFrame) -> Way:
+        classified, by_decoder = classified_of(inputs, given)
         if capture and observed:
             classified = observe_classified(classified, spec, number)
         if counts:
             classified = classified.observe(counts, *outcome_counts())
-        stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
+        stateful_input = chain.stateful_input(good_records(classified, spec.inputs), spec)
         if capture and observed:
             stateful_input = observe_stateful_input(stateful_input, spec, capture, number)
         return Way(classified, stateful_input, by_decoder)
 
     if isinstance(records, DataFrame):
-        return Dataflow(spec, (way(0, spec.topic, records),))
-    given = zip(spec.inputs, records, strict=True)
-    return Dataflow(spec, tuple(way(number, *each) for number, each in enumerate(given)))
+        return Dataflow(spec, (way(0, spec.inputs, records),))
+    given = enumerate(zip(spec.inputs, records, strict=True))
+    return Dataflow(spec, tuple(way(number, Inputs([of]), each) for number, (of, each) in given))
 
 
-def _as_one_of(all_: Topic, topic: Topic, decoded: DataFrame) -> DataFrame:
+def _as_one_of(all_: Inputs, topic: Topic, decoded: DataFrame) -> DataFrame:
     """Its fields in the order of all, null where it has none, and the column with its name."""
-    types = {each.name: spark_type(each.type) for each in all_.fields}
-    lacking = {name: F.lit(None).cast(types[name]) for name in {*types} - {*topic.columns}}
+    lacking = {
+        name: F.lit(None).cast(spark_type(kind))
+        for name, kind in all_.types.items()
+        if name not in topic.columns
+    }
     named = decoded.withColumns(lacking | {COLUMN: F.lit(topic.name)})
     return named.select(*all_.columns, KAFKA, MALFORMED)
 

@@ -20,7 +20,8 @@ from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Inputs
 
 
 class Back(NamedTuple):
@@ -34,12 +35,12 @@ class Back(NamedTuple):
     """
     archived: int
     """How many of the lost ones the topic's archive has, which drains do not read."""
-    topic: Topic
+    inputs: Inputs
 
     @property
     def lines(self) -> tuple[str, ...]:
         told = f"  its next drain reads {self.again:,} offsets again that were drained since"
-        told_lost = format_data_loss(self.lost, self.topic.shown)
+        told_lost = format_data_loss(self.lost, self.inputs.shown)
         if not self.lost:
             return (f"{told}; Kafka has every one that it needs",)
         return (
@@ -64,7 +65,7 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     paths, known, audited = ready_back(ours, former)
     topic = source_of(former, settings).state()
     if not same_topics(known.topic_id, topic.id):
-        raise TopicRemade.remade_since_switch(topic=former.topic.name, pipeline=former.name)
+        raise TopicRemade.remade_since_switch(topic=former.inputs.name, pipeline=former.name)
     end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
     again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())
     lost = {
@@ -72,9 +73,9 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
         for p, first in sorted(topic.earliest.items())
         if first > end.get(p, 0)
     }
-    has, _ = archived_or_why(paths.root, former.topic, topic.id)
+    has, _ = archived_or_why(paths.root, former.inputs, topic.id)
     wanted: Parts = {p: ((first, last + 1),) for p, (first, last) in lost.items()}
-    return Back(again, lost, offsets_in(located(wanted, has, {}).archive), former.topic)
+    return Back(again, lost, offsets_in(located(wanted, has, {}).archive), former.inputs)
 
 
 def refuse_lost(former: Pipeline, plan: Back) -> None:

@@ -31,12 +31,12 @@ def unusable(spec: Pipeline, following: Pipeline) -> str | None:
     """Why a rebuild of `spec`, which drains, can take nothing from the archive; None if it can."""
     if why := unranged(following):
         return why
-    if len(following.topic.each) > 1:
+    if following.inputs.several:
         return "it takes nothing from the archives of several topics"
-    if _clock(spec.topic) != _clock(following.topic):
+    if _clock(spec.inputs[0]) != _clock(following.inputs[0]):
         return (
-            f"its event times are those of {spec.topic.event_time!r} as SPEC has it, and NEXT goes "
-            f"by {following.topic.event_time!r}, so nobody knows which rows they touch"
+            f"its event times are those of {spec.inputs.event_time!r} as SPEC has it, and NEXT "
+            f"goes by {following.inputs.event_time!r}, so nobody knows which rows they touch"
         )
     return None
 
@@ -58,7 +58,7 @@ def older(
     known = read_identity(live)
     if known is None or not known.topic_id or unusable(spec, following) is not None:
         return {}
-    has, _ = archived_or_why(live.root, following.topic, known.topic_id)
+    has, _ = archived_or_why(live.root, following.inputs, known.topic_id)
     if not has:
         return {}
     begins, read = _begins(side) or earliest, read_to(live)

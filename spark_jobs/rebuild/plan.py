@@ -93,7 +93,7 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
         raise RebuildRefused.older_rebuild(folder=older_root(paths), pipeline=spec.name)
     topic = source_of(spec, settings).state()
     if not same_topics(known.topic_id, topic.id):
-        raise TopicRemade.remade_since_table(topic=spec.topic.name, pipeline=spec.name)
+        raise TopicRemade.remade_since_table(topic=spec.inputs.name, pipeline=spec.name)
     topic = _starting(topic, spec, following, settings)
     begun = read_begun(paths)
     if begun:
@@ -122,13 +122,13 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
 def _starting(
     topic: SourceState, spec: Pipeline, following: Pipeline, settings: Settings
 ) -> SourceState:
-    if [each.starting for each in spec.topic.each] == [t.starting for t in following.topic.each]:
+    if [each.starting for each in spec.inputs] == [t.starting for t in following.inputs]:
         return topic
     return topic._replace(starting=source_of(following, settings).state().starting)
 
 
 def _left_out(paths: Paths, known: Identity, topic: SourceState, following: Pipeline) -> Offsets:
-    of, several = following.topic, len(following.topic.each) > 1
+    of, several = following.inputs[0], following.inputs.several
     found = {} if several or not of.starting else since(paths.root, of, known.topic_id)
     exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
     return {**found, **exact}
@@ -169,7 +169,7 @@ def _lines(
     left: int,
 ) -> list[str]:
     (spec, following), (known, lost, archived) = specs, live
-    shown = following.topic.shown
+    shown = following.inputs.shown
     name = following.name
     side = beside_paths(paths, following)
     committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
@@ -177,7 +177,7 @@ def _lines(
     found = [
         f"{name}: rebuild of state version {following.state.version} beside the live table, "
         f"which goes on with version {spec.state.version}",
-        f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: "
+        f"  reads {left:,} of {whole:,} offsets of topic {following.inputs.name}: "
         + ", ".join(f"partition {shown(p)} from {done.get(p, 0)}" for p in sorted(topic.latest)),
         f"  into a table of its own, {side.table}",
     ]
@@ -216,7 +216,7 @@ def _done(side: Paths, topic: SourceState) -> Offsets:
 def _in_archive(
     paths: Paths, spec: Pipeline, following: Pipeline, topic: SourceState, lost: Lost
 ) -> list[str]:
-    has, broken = archived_or_why(paths.root, spec.topic, topic.id)
+    has, broken = archived_or_why(paths.root, spec.inputs, topic.id)
     if broken:
         return [f"  the topic's archive is not read: {broken.what} {broken.remedy}"]
     count = sum(offsets_in(located({p: ((a, b + 1),)}, has, {}).archive) for p, a, b in lost)

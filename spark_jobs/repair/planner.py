@@ -104,14 +104,14 @@ def _plan_ranges(
     topic = closed.found.topic
     try:
         refuse_lost(spec, where, reach.slices.newest_at(where.lost))
-        archive = archive_records(paths.root, spec.topic, topic.id)
+        archive = archive_records(paths.root, spec.inputs, topic.id)
         counted = count_holes(source, archive, where)
         if not request.without_lost:
             refuse_holes(spec, counted)
     except RecordsUnreachable as error:
         raise _behind_archive(error, reach.broken) if reach.broken else error from None
     late = count_within(paths, generations, closed.batch, needed)
-    used = used_within(paths, spec.topic, generations, closed.batch, needed)
+    used = used_within(paths, spec.inputs, generations, closed.batch, needed)
     replayed = tuple(sorted(replays.records)) if replays else ()
     # No record has a time there, or no window ends there.
     if not (where.parts or late or used or replayed):
@@ -144,7 +144,7 @@ def _plan_ranges(
     )
     covered = sum(stop - first for first, stop in reach.slices.within.values())
     touching = sum(each.records for each in found if each.span not in left)
-    lines = plan_lines(plan, closed, spec.topic, covered, touching, waits, counted)
+    lines = plan_lines(plan, closed, spec.inputs, covered, touching, waits, counted)
     if rounding := rounding_line(spec):
         lines = (*lines, f"  rounding        {rounding}")
     lines = (*lines, *left_lines(left, sum(each.records for each in found) - touching))

@@ -138,7 +138,7 @@ def _run(
         outcome.lap("start")
         stop.raise_if_asked()
         try:
-            [topic, *more] = spec.topic.each
+            [topic, *more] = spec.inputs
             in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
             scene = _Scene(computable(spec), settings, paths, plan, spark, held, in_jvm)
             with for_records(spark, plan.records_read):
@@ -231,7 +231,7 @@ def _compute_and_judge(
         write_rows(paired, way.position, parts, folder, compared.carried)
     if outcome.change.newly_bad and KINDS[plan.kind].swaps:
         found = Bad(computed.bad(), outcome.change.newly_bad, computed.clock_ms)
-        write_bad(found, way.spec.topic, plan, outcome.run_id, folder)
+        write_bad(found, way.spec.inputs, plan, outcome.run_id, folder)
     failpoint.at("staged")
     outcome.lap("compare")
     stop.raise_if_asked()

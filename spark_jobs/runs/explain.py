@@ -79,7 +79,7 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     table_layout.refuse_other_parts(paths.table, spec)
     if door.is_table(paths.table):
         known = read_identity(paths)
-        newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
+        newer = new_fields(known.fingerprint, record_form(spec.inputs)) if known else ()
         found = door.open_table(paths.table)
         table.refuse_changed(found, rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)

@@ -13,6 +13,7 @@ from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.inputs import Inputs
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
@@ -250,9 +251,8 @@ class Pipeline(Model):
         self._refuse_silence()
         self._refuse_close_after()
         positive("stall_timeout", self.stall_timeout)
-        columns: Columns = self.topic.columns
-        types = {field.name: field.type for field in self.topic.fields}
-        time: str | None = self.topic.event_time
+        columns: Columns = self.inputs.columns
+        types, time = self.inputs.types, cast("str | None", self.inputs.event_time)
         for index, step in enumerate(self.steps):
             if step.stateful and time is None:
                 self._refuse_without_time(index)
@@ -349,9 +349,9 @@ class Pipeline(Model):
             )
 
     @property
-    def inputs(self) -> tuple[Topic, ...]:
+    def inputs(self) -> Inputs:
         """What it reads, by their numbers: one topic, for most."""
-        return self.topic.each
+        return Inputs(self.topic.each, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -464,7 +464,7 @@ class Pipeline(Model):
     @property
     def reads_headers(self) -> bool:
         """Whether Kafka's headers are read, and kept of rejected records."""
-        return self.topic.reads_headers
+        return self.inputs.reads_headers
 
     @property
     def keeps_state(self) -> bool:

@@ -1,17 +1,16 @@
 """Several: topics that one pipeline reads as one: a union with the topic's name as a column.
 
-A topic's number is its place in `topics`. A partition of all of them has one number too: the
-topic's number times PARTITIONS and Kafka's own. So with one topic all numbers are Kafka's.
+A topic's number is its place in `topics` (spec/inputs.py).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from spark_jobs.spec.fields.field import Field
+from spark_jobs.spec.inputs import BETWEEN, COLUMN, Inputs
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.topic import PARTITIONS, Topic
+from spark_jobs.spec.topic import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,12 +18,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec.more_topics import MoreTopics
     from spark_jobs.spec.steps.step import Step
 
-COLUMN: Final = "topic"
-"""The column with a record's topic."""
 MOST: Final = 1_000
 """Topics of one pipeline: their partitions' numbers fit 32 bits."""
-BETWEEN: Final = ", "
-"""What is between their names, which no name has."""
 
 
 _NAMES: Final = "a pipeline reads declarations, and no name or pattern is one"
@@ -56,24 +51,12 @@ class Several(Topic):
         for other in () if apart else topics[1:]:
             _refuse_lacking(first, other)
         _refuse_other_types(topics)
-        found: defaultdict[str, list[Field]] = defaultdict(list)
-        for field in (field for topic in topics for field in topic.fields):
-            found[field.name].append(field)
-        fields = (
-            Field(
-                name=name,
-                type=of[0].type,
-                required=len(of) == len(topics) and all(field.required for field in of),
-                about=of[0].about,
-            )
-            for name, of in found.items()
-        )
         return cls(
             name=BETWEEN.join(topic.name for topic in topics),
             cluster=first.cluster,
             members=topics,
             event_time=first.event_time,
-            fields=(*fields, Field(name=COLUMN, type="string", about="the record's topic")),
+            fields=Inputs(topics, named=True).fields,
             max_ahead=max(topic.max_ahead for topic in topics),
             tombstones=_tombstones(topics),
         )
@@ -81,26 +64,6 @@ class Several(Topic):
     @property
     def each(self) -> tuple[Topic, ...]:
         return self.members
-
-    @property
-    def reads_headers(self) -> bool:
-        return any(topic.reads_headers for topic in self.members)
-
-    def of_partition(self, partition: int) -> Topic:
-        number = partition // PARTITIONS
-        # An ops table may have records of a topic that was there before a reset.
-        return self.members[number if number < len(self.members) else 0]
-
-    def shown(self, partition: int) -> str:
-        number, own = divmod(partition, PARTITIONS)
-        name = self.members[number].name if number < len(self.members) else f"topic {number + 1}"
-        return f"{name}/{own}"
-
-    def number_of(self, shown: str) -> int | None:
-        name, _, own = shown.rpartition("/")
-        numbers = {each.name: number for number, each in enumerate(self.members)}
-        known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
-        return numbers[name] * PARTITIONS + int(own) if known else None
 
     def with_members(self, members: Iterable[Topic]) -> Self:
         """The same with other declarations of the same topics."""

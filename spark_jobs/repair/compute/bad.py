@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.repair.find.plan import RepairPlan
-    from spark_jobs.spec import Topic
+    from spark_jobs.spec.inputs import Inputs
 
 
 class Bad(NamedTuple):
@@ -39,12 +39,12 @@ class Bad(NamedTuple):
     """By which they were judged, in milliseconds since the epoch."""
 
 
-def write_bad(bad: Bad, topic: Topic, plan: RepairPlan, run_id: str, folder: UPath) -> None:
+def write_bad(bad: Bad, inputs: Inputs, plan: RepairPlan, run_id: str, folder: UPath) -> None:
     """The Delta table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
 
     Raises StagingStale if they are others by now: retention has removed records.
     """
-    as_row = _Rows(topic, plan, run_id, bad.clock_ms)
+    as_row = _Rows(inputs, plan, run_id, bad.clock_ms)
     seen = Observation()
     (
         bad.records.mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
@@ -64,8 +64,8 @@ def write_bad(bad: Bad, topic: Topic, plan: RepairPlan, run_id: str, folder: UPa
 class _Rows:
     """Rejected records as rows of ops.quarantine. Goes to the executors, so it has plain values."""
 
-    def __init__(self, topic: Topic, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
-        self._topic = topic
+    def __init__(self, inputs: Inputs, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
+        self._inputs = inputs
         self._batch = Batch(plan.batch, {}, {}, 0, 0, clock_ms)
         self._where: Row = {
             "pipeline": plan.pipeline,
@@ -77,5 +77,5 @@ class _Rows:
     def __call__(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in given:
             records = map(RejectedRecord.of_row, part.to_pylist())
-            rows = [self._where | each.quarantined(self._topic, self._batch) for each in records]
+            rows = [self._where | each.quarantined(self._inputs, self._batch) for each in records]
             yield pa.RecordBatch.from_pylist(rows, SCHEMAS["quarantine"])

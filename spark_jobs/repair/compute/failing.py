@@ -50,7 +50,7 @@ def expression_failed(
     """The error of a staging that ended with it: with the places of the first NAMED records that
     fail by themselves.
     """
-    spec, needed = way.spec, F.expr(Position(way.spec.topic.event_time).sql(plan.needed))
+    spec, needed = way.spec, F.expr(Position(way.spec.inputs.event_time).sql(plan.needed))
 
     def computed(rows: DataFrame) -> DataFrame:
         return chain.row_part(chain.stateful_input(rows, spec).where(needed), spec, NEVER_LATE_MS)
@@ -59,14 +59,14 @@ def expression_failed(
     given = records(spark, spec, settings, paths, plan, unseen)
     clock_ms = int(datetime.now(UTC).timestamp() * 1000)
     flow = dataflow(given, spec, settings, clock_ms=clock_ms, failing=known_failing(paths, plan))
-    good = good_records(flow.by_decoder, spec.topic).persist()
+    good = good_records(flow.by_decoder, spec.inputs).persist()
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]
         if len(found) > NAMED:
-            found = all_failing(good, computed, LISTED, spec.topic) or found
+            found = all_failing(good, computed, LISTED, spec.inputs) or found
     finally:
         good.unpersist()
-    of = [(spec.topic.shown(each.partition), each.offset) for each in found[:LISTED]]
+    of = [(spec.inputs.shown(each.partition), each.offset) for each in found[:LISTED]]
     places = [f"partition {partition} offset {offset}" for partition, offset in of[:NAMED]]
     named = [f"{partition}:{offset}" for partition, offset in of] or ["PARTITION:OFFSET"]
     if not places:
@@ -77,7 +77,7 @@ def expression_failed(
     else:
         error = found[0].error
         more = ", and others" if len(found) > NAMED else ""
-        why = f"It fails on records of topic {spec.topic.name}: {', '.join(places)}{more}."
+        why = f"It fails on records of topic {spec.inputs.name}: {', '.join(places)}{more}."
     aside = " ".join(f"--record {place}" for place in named)
     first = f"Put them into quarantine: sluice quarantine {spec.name} {aside} --reason WHY. Or: "
     return error.failed(spec.name, error.where(spec), why, THEN, first)

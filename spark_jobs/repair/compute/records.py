@@ -59,7 +59,7 @@ def records(
     accept the record, and its bytes are from ops.late or ops.quarantine.
     """
     found, has = [], kept.write(paths, plan)
-    archive = archive_records(paths.root, spec.topic, plan.topic_id)
+    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
     reads = [
         source.read(spark, parts)
         for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))

@@ -109,7 +109,7 @@ class Judging(NamedTuple):
         """See Computed. By Python, which alone says the reasons."""
         unseen = Fetched.unread()
         found = self._replace(in_jvm=False).flow(unseen).classified.where(has_outcome(QUARANTINED))
-        return found.select(*rejected_columns(self.spec.topic))
+        return found.select(*rejected_columns(self.spec.inputs))
 
 
 def compute(way: Ranged, judging: Judging) -> Computed:
@@ -122,13 +122,13 @@ def compute(way: Ranged, judging: Judging) -> Computed:
     fetched = Fetched.unread()
     read, entered, kept = Observation(), Observation(), Observation()
     good = judging.flow(fetched, read).stateful_input
-    needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
+    needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
     used = good.observe(
         entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), late_places()
     ).where(needed)
     first, copies = spec.first_stateful, Counted()
     if spec.entry and spec.entry.keeps_rows:
-        entering = Given(spec, first, spec.topic.event_time, copies, moved=False)
+        entering = Given(spec, first, spec.inputs.event_time, copies, moved=False)
         used = of_step(used, spec.entry, entering)
         first += 1
     used = used.observe(kept, F.count(F.lit(1)).alias("rows"), late_places())

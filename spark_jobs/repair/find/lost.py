@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.repair.offsets.reading import Part, Reading
     from spark_jobs.source.port import Records
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Inputs
 
 
 class Counted(NamedTuple):
@@ -69,7 +70,7 @@ def refuse_lost(spec: Pipeline, found: Reading, newest: datetime | None) -> None
         pipeline=spec.name,
         count=offsets_in(found.lost),
         needed=found.needed,
-        places=places(found.lost, spec.topic.shown),
+        places=places(found.lost, spec.inputs.shown),
         later=later,
     )
 
@@ -80,15 +81,15 @@ def refuse_holes(spec: Pipeline, counted: Counted) -> None:
         raise RecordsUnreachable.lost_undated(
             pipeline=spec.name,
             count=counted.lost,
-            where="; ".join(told(counted, spec.topic)),
+            where="; ".join(told(counted, spec.inputs)),
         )
 
 
-def told(counted: Counted, topic: Topic) -> tuple[str, ...]:
+def told(counted: Counted, inputs: Inputs) -> tuple[str, ...]:
     """The lost ones in words, a hole each."""
     return tuple(
         f"{number:,} of {_batch(part)} "
-        f"({places(part.where.nowhere or part.hole.parts, topic.shown)}), with event times "
+        f"({places(part.where.nowhere or part.hole.parts, inputs.shown)}), with event times "
         f"{_times(part)}"
         for part, number in counted.lacking
     )

@@ -140,7 +140,7 @@ def _refuse_folded(spec: Pipeline, request: Request) -> None:
 
 def _refuse_other_columns(spec: Pipeline, keys: str) -> None:
     assert spec.keyed is not None
-    columns = {name.lower() for name in spec.topic.columns}
+    columns = {name.lower() for name in spec.inputs.columns}
     others = columns - {name.lower() for name in spec.keyed.keys}
     if odd := sorted(names_in(keys) & others):
         raise RangeInvalid.keys_of_others(
@@ -165,7 +165,7 @@ def _as_given(of: _Sought) -> _Found:
     generations = known.identity.generations
     begin = beginning(of.paths, generations)
     every: Parts = {p: ((begin.get(p, 0), end),) for p, end in of.closed.horizon.items()}
-    has, broken = archived_or_why(of.paths.root, spec.topic, known.topic.id)
+    has, broken = archived_or_why(of.paths.root, spec.inputs, known.topic.id)
     where = located(every, has, known.topic.earliest)
     if (offsets := offsets_in(where.source) + offsets_in(where.archive)) > of.request.most_records:
         raise RangeInvalid.too_many_records(
@@ -177,13 +177,13 @@ def _as_given(of: _Sought) -> _Found:
         raise RecordsUnreachable.keys_gone(
             pipeline=spec.name,
             count=offsets_in(where.nowhere),
-            places=places(where.nowhere, spec.topic.shown),
+            places=places(where.nowhere, spec.inputs.shown),
         )
     records = _accounted(of.paths, generations, offsets_in(every))
     if records is None or where.nowhere:
-        archive = archive_records(of.paths.root, spec.topic, known.topic.id)
+        archive = archive_records(of.paths.root, spec.inputs, known.topic.id)
         records = of.source.count(where.source) + archive.count(where.archive)
-    used = used_within(of.paths, spec.topic, generations, of.closed.batch, EVER)
+    used = used_within(of.paths, spec.inputs, generations, of.closed.batch, EVER)
     return _Found(where, records, frozenset(used))
 
 

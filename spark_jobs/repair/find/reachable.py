@@ -30,7 +30,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
     """
     if not plan.parts:
         return
-    topic, name = source_of(spec, settings).state(), spec.topic.name
+    topic, name = source_of(spec, settings).state(), spec.inputs.name
     if not same_topics(plan.topic_id, topic.id):
         raise StagingStale.topic_remade(
             pipeline=spec.name,
@@ -43,7 +43,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
             pipeline=spec.name,
             count=offsets_in(lacking),
             needed=offsets_in(plan.parts),
-            places=places(lacking, spec.topic.shown),
+            places=places(lacking, spec.inputs.shown),
         )
 
 
