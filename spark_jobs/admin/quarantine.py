@@ -33,7 +33,7 @@ from spark_jobs.storage.object_store import require_writable
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.inputs import Inputs
+    from spark_jobs.spec.inputs import Topics
 
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""
@@ -102,7 +102,7 @@ def _lines(spec: Pipeline, found: tuple[FailingRecord, ...]) -> Iterator[str]:
 
 
 def _named(
-    named: tuple[str, ...], inputs: Inputs, reason: str, by: str, most: int
+    named: tuple[str, ...], inputs: Topics, reason: str, by: str, most: int
 ) -> Iterator[FailingRecord]:
     if not reason.strip():
         raise DecisionRefused.quarantine_unexplained()

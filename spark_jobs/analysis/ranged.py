@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from spark_jobs.analysis.lateness import keeps_time
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
@@ -126,7 +127,7 @@ def unranged(spec: Pipeline) -> str | None:
     """Why no range of its output can be computed by itself; None if one can."""
     if spec.entry and mode_facts(spec.output_mode).replaces_table:
         return "in complete mode the next drain writes the whole result from its state"
-    if not all(step.where for step in spec.before_state):
+    if not keeps_time(spec):
         return (
             "a Transform with sql or a function before the first stateful step may change the "
             "event time, by which the index finds records"

@@ -19,7 +19,7 @@ from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.ops.views import NEWEST
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spans.span import EPOCH, MICROSECOND
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values.numbering import input_of
 
 Counts = Mapping[int, Mapping[str, int]]
@@ -52,7 +52,7 @@ def rejected_by_topic(records: Iterable[RejectedRecord]) -> Counts:
 
 
 def by_topic(
-    inputs: Inputs, batch: Batch, progress: Progress | None, records: Counts | None
+    inputs: Topics, batch: Batch, progress: Progress | None, records: Counts | None
 ) -> dict[str, TopicAccount]:
     """Name -> account; nothing where the pipeline has one topic. `records`: None if they were not
     counted, or if some of them are gone.

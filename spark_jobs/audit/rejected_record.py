@@ -20,7 +20,7 @@ from spark_jobs.decode.jvm.reasons import Refused, reasons
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Topic
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -72,7 +72,7 @@ class RejectedRecord(NamedTuple):
         told = {"outcome": Outcome(row["outcome"]), "event_time": moment(row["event_time"])}
         return cls(**{**row, **told})
 
-    def quarantined(self, inputs: Inputs, batch: Batch) -> Row:
+    def quarantined(self, inputs: Topics, batch: Batch) -> Row:
         """Its columns in ops.quarantine, without the batch's."""
         return self._raw(inputs) | {
             "kind": self.outcome.value,
@@ -81,7 +81,7 @@ class RejectedRecord(NamedTuple):
             "left_out": None,
         }
 
-    def late(self, inputs: Inputs, batch: Batch, step: str) -> Row:
+    def late(self, inputs: Topics, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without the batch's. What the record has besides comes from
         classify/capture.py and second_read.py; ops/schema.py declares the columns.
 
@@ -92,7 +92,7 @@ class RejectedRecord(NamedTuple):
             "step": step,
         }
 
-    def _raw(self, inputs: Inputs) -> Row:
+    def _raw(self, inputs: Topics) -> Row:
         return {
             "topic": inputs.of_partition(self.partition).name,
             "partition": self.partition,
@@ -136,7 +136,7 @@ def captured(
     )
 
 
-def with_reasons(records: Sequence[RejectedRecord], inputs: Inputs) -> list[RejectedRecord] | None:
+def with_reasons(records: Sequence[RejectedRecord], inputs: Topics) -> list[RejectedRecord] | None:
     """The same records, with words in place of PENDING; None where the decoders disagree."""
     pending = [each for each in records if each.malformed == PENDING]
     told = reasons([Refused(each.partition, each.offset, each.value) for each in pending], inputs)

@@ -16,6 +16,7 @@ from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.classify.classifier import (
     has_outcome,
     read_counts,
@@ -33,7 +34,7 @@ from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
@@ -114,12 +115,14 @@ def _outcomes(
     """
     records = source_of(spec, run.settings).read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
+    inputs = inputs_of(part.id, run.checkpoint, spec, run.settings)
 
     def classified(given: DataFrame) -> Dataflow:
         return dataflow(
             given,
             spec,
             run.settings,
+            inputs,
             capture,
             clock_ms=part.clock_ms or None,
             failing=failing,
@@ -136,7 +139,7 @@ def _outcomes(
     )
 
 
-def rejected_columns(inputs: Inputs) -> list[Column]:
+def rejected_columns(inputs: Topics) -> list[Column]:
     """Of classified records: one for each field of RejectedRecord."""
     return [
         F.col("kafka.partition"),

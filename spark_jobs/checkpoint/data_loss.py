@@ -7,7 +7,7 @@ from collections.abc import Callable
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values.numbering import input_of
 
 DataLoss = dict[int, tuple[int, int]]
@@ -16,7 +16,7 @@ read them.
 """
 
 
-def data_loss(paths: Paths, declared: Inputs, topic: SourceState) -> DataLoss:
+def data_loss(paths: Paths, declared: Topics, topic: SourceState) -> DataLoss:
     """The records that retention removed and no batch has read; empty if there are none, or no
     batch is planned yet.
     """

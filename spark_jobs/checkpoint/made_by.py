@@ -45,7 +45,7 @@ class Present:
     """All of a spec and its code that a checkpoint is held against."""
 
     def __init__(self, spec: Pipeline) -> None:
-        """Raises SpecInvalid if a module is missing that its logic.py imports."""
+        """Raises SpecInvalid if a module that its logic.py imports is not valid Python."""
         self.made_by = MadeBy(
             fingerprint=fingerprint(spec, version("pyspark")),
             environment=environment(spec),

@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.classify.outcome import CLASSIFIED, RESOLVED, Outcome
 from spark_jobs.classify.premature import is_premature
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.chain import is_late
 from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME
 
 
-def classify(decoded: DataFrame, inputs: Inputs, clock: Column) -> DataFrame:
+def classify(decoded: DataFrame, inputs: Topics, clock: Column) -> DataFrame:
     """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it."""
     outcome = F.when(F.col(MALFORMED).isNotNull(), _text(Outcome.MALFORMED))
     outcome = outcome.when(is_premature(inputs, clock), _text(Outcome.PREMATURE)).otherwise(
@@ -24,7 +24,7 @@ def classify(decoded: DataFrame, inputs: Inputs, clock: Column) -> DataFrame:
     return decoded.withColumn(OUTCOME, outcome)
 
 
-def good_records(classified: DataFrame, inputs: Inputs) -> DataFrame:
+def good_records(classified: DataFrame, inputs: Topics) -> DataFrame:
     """The good records, without tombstones that the topic drops. Columns: the decoded fields, and
     kafka.
     """
@@ -32,7 +32,7 @@ def good_records(classified: DataFrame, inputs: Inputs) -> DataFrame:
     return classified.where(good).drop(MALFORMED, OUTCOME)
 
 
-def _kept(inputs: Inputs) -> Column:
+def _kept(inputs: Topics) -> Column:
     """False for a tombstone that the topic drops: the one record that is good and has no event
     time. As any that enters no step it counts as filtered.
     """
@@ -109,7 +109,7 @@ def resolve_outcomes(
         _text(Outcome.ACCEPTED)
     )
     good = _is(Outcome.GOOD)
-    conditions = [step.where for step in spec.before_state]
+    conditions = [step.condition for step in spec.before_state]
     if all(conditions):
         reached = _kept(spec.inputs)
         for where in conditions:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from pyspark.sql import Column, functions as F
 
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values.numbering import BITS
 
 
-def is_premature(inputs: Inputs, clock: Column) -> Column:
+def is_premature(inputs: Topics, clock: Column) -> Column:
     """True if the event time is more than max_ahead after the record's Kafka timestamp, or after
     the batch's clock; null for malformed records.
 
@@ -24,7 +24,7 @@ def is_premature(inputs: Inputs, clock: Column) -> Column:
     return F.col(inputs.event_time) > F.least(F.col("kafka.timestamp"), clock) + _ahead(inputs)
 
 
-def _ahead(inputs: Inputs) -> Column:
+def _ahead(inputs: Topics) -> Column:
     """Of records of several topics, each topic's own."""
     number = F.shiftright("kafka.partition", BITS)
     first, *others = (F.expr(f"interval {interval(each.max_ahead)}") for each in inputs)

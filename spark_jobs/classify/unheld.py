@@ -9,13 +9,13 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.unholdable import within
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import MALFORMED
 
 
-def refuse_unheld(decoded: DataFrame, inputs: Inputs, limits: Sequence[Unheld]) -> DataFrame:
+def refuse_unheld(decoded: DataFrame, inputs: Topics, limits: Sequence[Unheld]) -> DataFrame:
     """The decoded records, malformed with the limit's reason where there is one. As any malformed
     record they have no event time then. `limits`: as analysis/unheld.py has them.
     """

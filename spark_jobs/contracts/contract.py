@@ -85,7 +85,7 @@ def side(name: str) -> Side:
 
 
 def contract(spec: Pipeline) -> Contract:
-    """Raises SpecInvalid if a module is missing that its logic.py imports."""
+    """Raises SpecInvalid if a module that its logic.py imports is not valid Python."""
     known = classification(spec)
     of = known.topics or (known,)
     return Contract(

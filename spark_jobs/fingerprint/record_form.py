@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spec.formats.format import JSON, TEXT
-from spark_jobs.spec.inputs import COLUMN, Inputs
+from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ABSENT: Final = "(absent)"
 """The value of a field that a fingerprint has not."""
 
 
-def record_form(inputs: Inputs) -> dict[str, object]:
+def record_form(inputs: Topics) -> dict[str, object]:
     """Dotted field -> value, as JSON types.
 
     Of several topics the first one's, and what is theirs alone of the others behind `topics[<n>].`:

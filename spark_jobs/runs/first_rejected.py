@@ -15,7 +15,7 @@ from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 
 MOST_REASONS: Final = 3
 MOST_READ: Final = 1_000
@@ -95,7 +95,7 @@ def first_rejected(
     )
 
 
-def _declared(inputs: Inputs, partition: int) -> dict[str, str]:
+def _declared(inputs: Topics, partition: int) -> dict[str, str]:
     return inputs.of_partition(partition).keys_of_a_value
 
 

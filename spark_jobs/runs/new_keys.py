@@ -11,7 +11,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.messages.new_keys import FEWEST, NewKey
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Field, Topic
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values import path as paths
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def tell(
     return tuple(room)
 
 
-def declarations(inputs: Inputs, paths_: Paths) -> tuple[str, ...]:
+def declarations(inputs: Topics, paths_: Paths) -> tuple[str, ...]:
     """A line for each of the keys that were told and that still no field names, with the line of
     the spec that would.
     """
@@ -108,7 +108,7 @@ def _may_be_told(key: NewKey) -> bool:
     return record_bytes() or key.is_a_name
 
 
-def _unnamed(inputs: Inputs, known: NewKeys) -> NewKeys:
+def _unnamed(inputs: Topics, known: NewKeys) -> NewKeys:
     names = names_of(inputs)
     kept = tuple(key for key in known.keys if not is_named(names, paths.parsed(key.path)))
     more = known.more and len(kept) == len(known.keys)
@@ -117,7 +117,7 @@ def _unnamed(inputs: Inputs, known: NewKeys) -> NewKeys:
     return known.model_copy(update={"keys": named, "more": more, "others": others})
 
 
-def _new_key(seen: Seen, inputs: Inputs) -> NewKey:
+def _new_key(seen: Seen, inputs: Topics) -> NewKey:
     return NewKey(
         path=paths.as_text(seen.path),
         kinds=tuple(sorted(seen.kinds)),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.inputs import Inputs
+    from spark_jobs.spec.inputs import Topics
 
 LOG = logging.getLogger(__name__)
 MOST_IDS: Final = 2_000
@@ -52,7 +52,7 @@ class Found(NamedTuple):
     offset: int
     """The first of them, of the first partition that has it."""
 
-    def told(self, inputs: Inputs) -> str:
+    def told(self, inputs: Topics) -> str:
         first = f"partition {inputs.shown(self.partition)}, offset {self.offset:,}"
         return f"{self.id} in {self.records:,} (first: {first})"
 

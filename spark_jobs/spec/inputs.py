@@ -17,7 +17,7 @@ BETWEEN: Final = ", "
 """What is between their names, which no name has."""
 
 
-class Inputs(tuple[Topic, ...]):
+class Topics(tuple[Topic, ...]):
     """The inputs of a pipeline: one, for most. Each has a source, a format and a watermark of its
     own, and its own account.
     """

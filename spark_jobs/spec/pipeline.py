@@ -13,7 +13,7 @@ from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
@@ -21,12 +21,12 @@ from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
 from spark_jobs.spec.several import Several
+from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
 from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.spec.steps.transform import Transform
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
@@ -269,6 +269,15 @@ class Pipeline(Model):
                 several=self.is_several,
                 undeleted=self.topic.tombstones == "dropped" and not self.topic.envelope,
             )
+        for name in [
+            side.name for step in self.steps for side in step.sides if side not in self.sides
+        ]:
+            refuse(
+                "steps",
+                name,
+                "two tables beside the stream have this name",
+                "Declare one table once, or give each another name",
+            )
         several.refuse_taken(self.steps, self.inputs, self.more_topics)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
@@ -349,9 +358,9 @@ class Pipeline(Model):
             )
 
     @property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> Topics:
         """What it reads, by their numbers: one topic, for most."""
-        return Inputs(self.topic.each, named=isinstance(self.topic, Several))
+        return Topics(self.topic.each, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -484,9 +493,14 @@ class Pipeline(Model):
         return len(self.before_state)
 
     @property
-    def before_state(self) -> tuple[Transform, ...]:
+    def before_state(self) -> tuple[Step, ...]:
         """The steps before that one. Each of their rows is still one record."""
-        return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
+        return tuple(takewhile(lambda step: not step.remembers, self.steps))
+
+    @property
+    def sides(self) -> tuple[SideTable, ...]:
+        """The tables beside the stream that its steps read; each once."""
+        return tuple({side.name: side for step in self.steps for side in step.sides}.values())
 
     @property
     def entry(self) -> Step | None:

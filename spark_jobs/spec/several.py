@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from spark_jobs.spec.fields.field import Field
-from spark_jobs.spec.inputs import BETWEEN, COLUMN, Inputs
+from spark_jobs.spec.inputs import BETWEEN, COLUMN, Topics
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.topic import Topic
 
@@ -56,7 +56,7 @@ class Several(Topic):
             cluster=first.cluster,
             members=topics,
             event_time=first.event_time,
-            fields=Inputs(topics, named=True).fields,
+            fields=Topics(topics, named=True).fields,
             max_ahead=max(topic.max_ahead for topic in topics),
             tombstones=_tombstones(topics),
         )

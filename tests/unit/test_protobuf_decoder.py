@@ -27,7 +27,7 @@ import "google/protobuf/wrappers.proto";
 import "google/protobuf/struct.proto";
 message Other { string x = 1; message Deep { string id = 1; google.protobuf.Timestamp at = 2; } }
 message Order {
-  enum Status { UNKNOWN = 0; PAID = 1; }
+  enum Status { option allow_alias = true; UNKNOWN = 0; PAID = 1; ALSO = 1; }
   message Line { string sku = 1; int32 n = 2; Line gift = 3; }
   string id = 1;
   google.protobuf.Timestamp at = 2;

@@ -151,6 +151,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "bucketed": NONE,
     "unfollowed": NONE,
     "placed": ((), (), (), ("id", "at"), ("id", "at"), ()),
+    "sides": ((), (), (), (), (), ()),
     "with_expressions": (
         {},
         {"measures": {"sales": "sum(amount)"}},

@@ -12,7 +12,7 @@ from spark_jobs.messages.new_keys import FEWEST, NewKey
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.new_keys import MOST as MOST_TOLD, MOST_LINES, _new_key, declarations, tell
 from spark_jobs.spec import Field, Pipeline, Topic
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values import path as paths
 from spark_jobs.values.names import snake
 from tests.harness.refused import fails
@@ -103,7 +103,7 @@ def test_the_proposed_lines_are_a_spec_that_reads_every_value_whatever_a_produce
     except UnicodeEncodeError:
         return
     base = topic(Field(name="inner", type="bigint", path="more.x-y-z", required=False))
-    found = [_new_key(each, base) for each in seen(values, base).values()]
+    found = [_new_key(each, Topics([base])) for each in seen(values, base).values()]
     lines, taken = list[str](), {*base.columns}
     for key in found:
         assert key.line.isprintable()
@@ -275,4 +275,4 @@ def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(tmp_path, cap
     assert lines[-1].startswith(f"{MOST_TOLD - MOST_LINES} other keys")
     wider = topic(Field(name="a", type="string", required=False))
     assert "'a'" in lines[0]
-    assert "'a'" not in declarations(Inputs([wider]), where)[0]
+    assert "'a'" not in declarations(Topics([wider]), where)[0]

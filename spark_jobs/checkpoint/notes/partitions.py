@@ -8,13 +8,13 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 
 
 class Partitions(NamedTuple):
     """Of one pipeline."""
 
-    inputs: Inputs | None
+    inputs: Topics | None
     """None if its spec is gone or wrong: what is stored is shown anyway, with its numbers."""
 
     @property
@@ -23,7 +23,7 @@ class Partitions(NamedTuple):
         return self.inputs is not None and self.inputs.several
 
     def shown(self, partition: int | str) -> str:
-        """As `Inputs.shown`."""
+        """As `Topics.shown`."""
         return str(partition) if self.inputs is None else self.inputs.shown(int(partition))
 
     def offsets(self, stored: str | None) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_jobs.spec import Topic
-    from spark_jobs.spec.inputs import Inputs
+    from spark_jobs.spec.inputs import Topics
 
 LOG = logging.getLogger(__name__)
 DIFFER = "the JVM's decoder refuses the record at partition %s offset %d, and Python's takes it"
@@ -26,7 +26,7 @@ class Refused(NamedTuple):
     value: bytes | None
 
 
-def reasons(records: Sequence[Refused], inputs: Inputs) -> list[str] | None:
+def reasons(records: Sequence[Refused], inputs: Topics) -> list[str] | None:
     """Of each record why it is malformed. None where Python's decoder takes one: a fault of Sluice,
     which the account shows when Python reads the batch again.
     """

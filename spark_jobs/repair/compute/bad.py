@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.repair.find.plan import RepairPlan
-    from spark_jobs.spec.inputs import Inputs
+    from spark_jobs.spec.inputs import Topics
 
 
 class Bad(NamedTuple):
@@ -39,7 +39,7 @@ class Bad(NamedTuple):
     """By which they were judged, in milliseconds since the epoch."""
 
 
-def write_bad(bad: Bad, inputs: Inputs, plan: RepairPlan, run_id: str, folder: UPath) -> None:
+def write_bad(bad: Bad, inputs: Topics, plan: RepairPlan, run_id: str, folder: UPath) -> None:
     """The Delta table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
 
     Raises StagingStale if they are others by now: retention has removed records.
@@ -64,7 +64,7 @@ def write_bad(bad: Bad, inputs: Inputs, plan: RepairPlan, run_id: str, folder: U
 class _Rows:
     """Rejected records as rows of ops.quarantine. Goes to the executors, so it has plain values."""
 
-    def __init__(self, inputs: Inputs, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
+    def __init__(self, inputs: Topics, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
         self._inputs = inputs
         self._batch = Batch(plan.batch, {}, {}, 0, 0, clock_ms)
         self._where: Row = {

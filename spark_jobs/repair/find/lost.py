@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.offsets.reading import Part, Reading
     from spark_jobs.source.port import Records
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.inputs import Inputs
+    from spark_jobs.spec.inputs import Topics
 
 
 class Counted(NamedTuple):
@@ -85,7 +85,7 @@ def refuse_holes(spec: Pipeline, counted: Counted) -> None:
         )
 
 
-def told(counted: Counted, inputs: Inputs) -> tuple[str, ...]:
+def told(counted: Counted, inputs: Topics) -> tuple[str, ...]:
     """The lost ones in words, a hole each."""
     return tuple(
         f"{number:,} of {_batch(part)} "

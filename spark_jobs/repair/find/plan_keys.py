@@ -27,6 +27,7 @@ from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.schema_look import ask_again
+from spark_jobs.side.sides import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import EVER
 from spark_jobs.spec.sql.types import names_in
@@ -108,6 +109,7 @@ def plan_keys(spec: Pipeline, settings: Settings, request: Request) -> RepairPla
         until=closed.until,
         keys=request.keys,
         lost=where.nowhere,
+        inputs=newest(spec, settings),
         lines=(),
     )
     lines = key_lines(plan, closed)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.inputs import Inputs
+    from spark_jobs.spec.inputs import Topics
     from spark_jobs.values.gap import Unheld
 
     Limits = Sequence[Unheld]
@@ -120,7 +120,7 @@ def _records(rows: Sequence[Row]) -> Records:
 
 
 def used_within(
-    paths: Paths, inputs: Inputs, generations: Sequence[str], batch: int, spans: Sequence[Span]
+    paths: Paths, inputs: Topics, generations: Sequence[str], batch: int, spans: Sequence[Span]
 ) -> set[Place]:
     """The quarantined records with an event time in the spans that replays have brought into the
     rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.

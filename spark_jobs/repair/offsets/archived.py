@@ -21,7 +21,7 @@ from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.union import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def archive_paths(root: UPath, topic: Topic) -> Paths:
     return Paths(str(root), archive_spec(topic, topic.archive or Archive()))
 
 
-def archive_records(root: UPath, inputs: Inputs, topic_id: str) -> Records:
+def archive_records(root: UPath, inputs: Topics, topic_id: str) -> Records:
     """What their archives have of each input."""
     ids = topic_id.split(BETWEEN)
     of = [
@@ -56,7 +56,7 @@ def archive_records(root: UPath, inputs: Inputs, topic_id: str) -> Records:
     return of[0] if len(of) == 1 else UnionRecords(tuple(of))
 
 
-def archived(root: UPath, inputs: Inputs, topic_id: str) -> Parts:
+def archived(root: UPath, inputs: Topics, topic_id: str) -> Parts:
     """The offsets of each input that its archive has; none without an archive.
 
     An archive that is no longer declared has its records still. Raises CheckpointBroken or
@@ -83,7 +83,7 @@ def _archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
 
 
 def archived_or_why(
-    root: UPath, inputs: Inputs, topic_id: str
+    root: UPath, inputs: Topics, topic_id: str
 ) -> tuple[Parts, CheckpointBroken | FormatNewer | None]:
     """The same; nothing, and the error, of an archive whose checkpoint is broken, or that a newer
     Sluice wrote: nobody knows its records, and Kafka may still have all that is needed.

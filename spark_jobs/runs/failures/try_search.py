@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import Computed, Failing, error_of
-from spark_jobs.spec.inputs import Inputs
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.sql.catalyst import Node, class_name, sequence
 from spark_jobs.values.own_columns import own
 
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 def all_failing(
-    good: DataFrame, computed: Computed, most: int, inputs: Inputs
+    good: DataFrame, computed: Computed, most: int, inputs: Topics
 ) -> list[Failing] | None:
     """The records of `good` that fail by themselves, in the order of partitions and offsets, up to
     one more than `most`, then without their errors; None if the plan has something else, or what
@@ -75,7 +75,7 @@ def _unsaid() -> DataError:
     return DataError("", "", "")
 
 
-def _as_at(error: DataError, first: Place, inputs: Inputs) -> DataError:
+def _as_at(error: DataError, first: Place, inputs: Topics) -> DataError:
     """The error of another record: its message may have the value of the record that it is of."""
     where = f"partition {inputs.shown(first.partition)} offset {first.offset}"
     return error._replace(message=f"as at {where}")

@@ -15,6 +15,7 @@ from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import Model
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
 from spark_jobs.spec.sql.types import Expression
 from spark_jobs.spec.steps.expires import Expires, Variable
@@ -157,6 +158,13 @@ class Step(Model):
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that the step runs, if any."""
         return None
+
+    @property
+    def sides(self) -> tuple[SideTable, ...]:
+        """The tables beside the stream that it reads. It is given their rows by their names, of the
+        version that is noted for the batch, or in the plan of a repair.
+        """
+        return ()
 
     @property
     def called_with(self) -> tuple[str, ...] | None:

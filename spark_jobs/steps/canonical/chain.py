@@ -15,6 +15,8 @@ from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
 
     from spark_jobs.spec import Pipeline, Topic
@@ -34,6 +36,8 @@ class Given(NamedTuple):
     """The step's index in the spec."""
     event_time: str
     """The rows' column with it; empty if they have none."""
+    sides: Mapping[str, DataFrame]
+    """As At has them (steps/operator.py)."""
     counted: Counted | None
     moved: bool
 
@@ -53,6 +57,7 @@ def _by_input(rows: DataFrame, inputs: tuple[Topic, ...]) -> dict[str, DataFrame
 def canonical_output(
     rows: DataFrame,
     spec: Pipeline,
+    sides: Mapping[str, DataFrame],
     first: int | None = None,
     until: int | None = None,
     counted: Counted | None = None,
@@ -71,7 +76,7 @@ def canonical_output(
     until = len(spec.steps) if until is None else until
     time = event_time(spec, first)
     for index, step in enumerate(spec.steps[first:until], first):
-        rows = of_step(rows, step, Given(spec, index, time, counted, moved)).drop(KAFKA)
+        rows = of_step(rows, step, Given(spec, index, time, sides, counted, moved)).drop(KAFKA)
         time = step.time_after(time) or ""
     # Spark looks for observations in the plan as it was given, and there a Transform's SQL has the
     # name of a view: without another node on top, `Observation.get` would wait for ever.
