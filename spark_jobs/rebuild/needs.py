@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offset, Offsets, Parts
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec.inputs import Topics
 
 NOTE: Final = "rebuild: the records that only the archive has"
 """Of the repair that puts them in, by which it is found again."""
@@ -52,7 +53,7 @@ def needs(live: Paths, side: Paths, specs: tuple[Pipeline, Pipeline], topic: Sou
     assert known is not None
     # Before a rebuild has begun, its place is nobody's, and is not read as a live one.
     new = read_identity(side) if read_begun(side) else None
-    of = specs[1].topic
+    of = specs[1].inputs
     done, ends = read_to(side) if new else {}, read_to(live)
     # Once they are in, the archive may lose them.
     inside = new is not None and _put_in(side, new)
@@ -124,17 +125,17 @@ def _clock(topic: Topic) -> tuple[object, ...]:
     return (topic.event_time, *(each for each in topic.fields if each.name == topic.event_time))
 
 
-def _starts(root: UPath, of: Topic, topic: SourceState, topic_id: str) -> Offsets:
+def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Offsets:
     """Partition -> the first offset that is not before `Topic.starting`, by Kafka's timestamps:
     Kafka's answer, or of what it has no longer the archive's; nothing where neither has one.
     """
     exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
-    if not of.starting or len(of.each) > 1:
+    if of.several or not (begins := of[0].starting):
         return exact
-    path = archive_paths(root, of).table
+    path = archive_paths(root, of[0]).table
     if not is_table(path):
         return exact
-    starting = (of.starting - EPOCH) // MILLISECOND
+    starting = (begins - EPOCH) // MILLISECOND
     table = open_table(path)
     millis = "CAST(kafka_timestamp AS BIGINT) / 1000"
     if "kafka_millis" in {field.name for field in table.schema().fields}:
