@@ -4,7 +4,7 @@ read: Kafka has them no longer. What only the topic's archive has can be put in;
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.analysis.ranged import unranged
@@ -69,7 +69,7 @@ def needs(live: Paths, side: Paths, specs: tuple[Pipeline, Pipeline], topic: Sou
         end = ends.get(p, begin)  # what comes behind is in no live row either
         until = min(first.get(p, begin), end)
         # Where none of the archive's is as new as the beginning of NEXT, it has none that counts.
-        for start, stop in usable.get(p, ()) if p in starts or not of.starting else ():
+        for start, stop in usable.get(p, ()) if p in starts or not _begins_later(of) else ():
             if max(start, begin) < until <= stop:
                 archived[p] = ((max(start, begin), until),)
         earliest = topic.earliest.get(p, begin)
@@ -125,12 +125,18 @@ def _clock(topic: Topic) -> tuple[object, ...]:
     return (topic.event_time, *(each for each in topic.fields if each.name == topic.event_time))
 
 
+def _begins_later(of: Topics) -> datetime | None:
+    """`Topic.starting` of the one topic; None of several."""
+    return None if of.several else of[0].starting
+
+
 def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Offsets:
     """Partition -> the first offset that is not before `Topic.starting`, by Kafka's timestamps:
     Kafka's answer, or of what it has no longer the archive's; nothing where neither has one.
     """
     exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
-    if of.several or not (begins := of[0].starting):
+    begins = _begins_later(of)
+    if begins is None:
         return exact
     path = archive_paths(root, of[0]).table
     if not is_table(path):

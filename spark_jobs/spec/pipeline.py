@@ -15,12 +15,11 @@ from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
-from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
-from spark_jobs.spec.several import Several
+from spark_jobs.spec.several import MoreTopics, Several
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in

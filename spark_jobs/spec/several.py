@@ -5,17 +5,19 @@ A topic's number is its place in `topics` (spec/inputs.py).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
+
+from pydantic import model_validator
 
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.inputs import BETWEEN, COLUMN, Topics
-from spark_jobs.spec.model import refuse
+from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.topic import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.spec.more_topics import MoreTopics
     from spark_jobs.spec.steps.step import Step
 
 MOST: Final = 1_000
@@ -69,6 +71,37 @@ class Several(Topic):
         """The same with other declarations of the same topics."""
         apart = any({*each.columns, COLUMN} != {*self.columns} for each in self.members)
         return type(self).of(tuple(members), apart=apart)
+
+
+class MoreTopics(Model):
+    """Topics that are read as they come, by their names.
+
+    New ones stand behind those that a checkpoint has, sorted, and stay where they came. Which ones
+    it has, its identity says: so what is gone is missed, and whatever is computed again reads the
+    same.
+    """
+
+    pattern: str
+    """a regular expression of names"""
+    like: Topic
+    """what each gets, without an archive"""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            refuse("pattern", self.pattern, f"it is no regular expression: {error}", "Correct it")
+        if re.fullmatch(self.pattern, "__consumer_offsets"):
+            refuse("pattern", self.pattern, "Kafka's own topics are of it", "Make it narrower")
+        return self
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Those of the pattern, sorted."""
+        return sorted(name for name in names if re.fullmatch(self.pattern, name))
+
+    def topic(self, name: str) -> Topic:
+        return self.like.model_copy(update={"name": name, "archive": None})
 
 
 def refuse_taken(steps: Sequence[Step], inputs: tuple[Topic, ...], more: MoreTopics | None) -> None:
