@@ -58,6 +58,10 @@ class Scratch(NamedTuple):
         changes: dict[str, Any] = {"topic": topic, **UNCHECKED}
         return cls(spec.model_copy(update=changes), topic, own)
 
+    def over(self, root: Path) -> Scratch:
+        """The same, with another root."""
+        return self._replace(settings=self.settings._replace(root=str(root)))
+
     @property
     def paths(self) -> Paths:
         """Of its root."""

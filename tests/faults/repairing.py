@@ -12,6 +12,7 @@ from typing import NamedTuple
 from spark_jobs import failpoint
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
+from spark_jobs.proof.image import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
@@ -24,7 +25,6 @@ from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since
 from tests.faults.whole import Whole, bag, less, staged
-from tests.harness.crash import files
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from spark_jobs import failpoint
 from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.proof.image import files
 from spark_jobs.repair import stage as staging
 from tests.harness import oracle
 from tests.harness.compare import assert_same
-from tests.harness.crash import files
 from tests.harness.refused import because, has
 from tests.spark import operators, truth
 from tests.spark.test_archive import empty

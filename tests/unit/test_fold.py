@@ -24,6 +24,7 @@ from spark_jobs.values.own_columns import (
     SET,
     SET_CONTENTS,
 )
+from tests.harness.long_form import examples
 from tests.unit.test_latest import LATEST, spec
 
 STEP = Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'", missing="keep")
@@ -129,7 +130,7 @@ def batches(draw):
 
 
 @given(given_batches=batches())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(
     given_batches, tmp_path_factory
 ):

@@ -27,6 +27,7 @@ from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
 from spark_jobs.table import history
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 
 STEP = Latest(keys=("id",), order_by=("lsn", "seq"), deletes="op = 'd'")
@@ -146,7 +147,7 @@ def batches(draw):
 
 
 @given(given_batches=batches(), parts=st.sampled_from([(), ("lsn",)]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_table_and_each_account_are_those_of_plain_python(
     given_batches, parts, tmp_path_factory
 ):

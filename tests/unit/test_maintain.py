@@ -27,13 +27,13 @@ from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.proof.image import files
 from spark_jobs.published.table import move
 from spark_jobs.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.table.delta import compaction
 from tests.harness import roots
 from tests.harness.aged import age
-from tests.harness.crash import files
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin
 from tests.unit.specs import pipeline

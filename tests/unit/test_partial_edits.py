@@ -13,6 +13,7 @@ from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.table import ensure
 from spark_jobs.table.history import GENERATION
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
+from tests.harness.long_form import examples
 from tests.unit.test_fold import COLUMNS, PAYLOAD, STEP, Change, batches, merge, rows, table_at
 from tests.unit.test_latest import LATEST, spec
 
@@ -60,7 +61,7 @@ class Kept:
 
 
 @given(given_batches=batches(), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_behind_persons_edits_the_rows_are_those_of_plain_python(
     given_batches, data, tmp_path_factory
 ):

@@ -17,6 +17,7 @@ from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
+from tests.harness.long_form import examples
 from tests.unit import test_fold as partial
 from tests.unit.test_fold import GONE, OWNER
 
@@ -117,7 +118,7 @@ def batches(draw):
 
 
 @given(given_batches=batches())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_each_version_is_that_of_plain_python_in_any_order_and_batches(
     given_batches, tmp_path_factory
 ):

@@ -10,6 +10,7 @@ from typing import Any
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, RangeOpen, RepairOverlapped, StagingStale
 from spark_jobs.messages.request import Request
+from spark_jobs.proof.image import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
@@ -18,7 +19,6 @@ from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from tests.harness.compare import assert_same
-from tests.harness.crash import files
 from tests.harness.moments import MICROSECOND, at, us
 from tests.spark.properties.aggregation import LONGEST
 from tests.spark.properties.case import Drain
