@@ -160,7 +160,7 @@ def position_of(spec: Pipeline) -> Position | None:
     """Where an output row is on the axis of event time; None if nothing says so."""
     if spec.ranges.by is not None:
         return Position(spec.ranges.by, "end" if spec.ranges.by == "window_end" else "instant")
-    found: Position | None = Position(spec.topic.event_time)
+    found: Position | None = Position(spec.inputs.event_time)
     for step in spec.steps[: spec.first_stateful]:
         found = step.position_after(found, spec.ranges) or found  # it keeps the event time
     for step in spec.steps[spec.first_stateful :]:

@@ -55,7 +55,7 @@ def entry(paths: Paths, spec: Pipeline) -> Entry | None:
 
 def meanings(spec: Pipeline) -> dict[str, str]:
     """Output column -> what the spec says of it: a field's `about`, or a measure's SQL."""
-    known = {field.name: field.about for field in spec.topic.fields}
+    known = {field.name: field.about for field in spec.inputs.fields}
     for step in spec.steps:
         known = step.carried(known, str, lambda field: field.about)
     return {name: about for name, about in known.items() if about}

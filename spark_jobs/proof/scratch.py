@@ -52,7 +52,7 @@ class Scratch(NamedTuple):
     @classmethod
     def of(cls, spec: Pipeline, settings: Settings, place: Path, partitions: int) -> Scratch:
         """In the folder `place`, which is there."""
-        topic = topic_of(spec.topic, place / "records", partitions)
+        topic = topic_of(spec.inputs[0], place / "records", partitions)
         own = settings._replace(root=str(place / "root"), next="off", locks="one-host")
         changes: dict[str, Any] = {"topic": topic, **UNCHECKED}
         return cls(spec.model_copy(update=changes), topic, own)

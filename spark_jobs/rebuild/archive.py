@@ -57,7 +57,7 @@ def brought(side: Paths, following: Pipeline, parts: Parts, run_id: str) -> Foun
 
     Raises RangeOpen while drains of NEXT still write such rows; then nothing is noted.
     """
-    topic = following.topic
+    [topic] = following.inputs
     rows = _times(side, topic, parts)
     days = [
         Span(_time(row["first"]), _time(row["last"] + 1)) for row in rows if row["day"] is not None

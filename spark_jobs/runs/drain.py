@@ -138,7 +138,7 @@ def _looked(
         LOG.warning("%s: %s", spec.name, line)
     outcome.lost = found.lost
     outcome.held = {
-        p: waits.model_copy(update={"place": spec.topic.shown(p)})
+        p: waits.model_copy(update={"place": spec.inputs.shown(p)})
         for p, waits in found.topic.held.items()
     }
     held.confirm()  # without the lease, another run may write these files now
@@ -177,7 +177,7 @@ def _read_and_judge(
         stop.raise_if_asked()
     name = run.spec.name
     LOG.info(
-        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
+        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.inputs.name
     )
     if made_by(read_identity(run.paths)) != made_by(run.identity):
         forget_failing(run)

@@ -82,7 +82,7 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     table.refuse_layout(spec, rows.schema)
     if table.exists():
         known = read_identity(paths)
-        newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
+        newer = new_fields(known.fingerprint, record_form(spec.inputs)) if known else ()
         table.refuse_changed(rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"

@@ -98,10 +98,10 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     TableChanged.
     """
     refuse_unable(table_of(paths), now.spec)
-    topic, shown = source.state(), now.declared.topic.shown
+    topic, shown = source.state(), now.declared.inputs.shown
     held = standing(now, paths)
     identity = held.identity(topic)
-    gone = data_loss(paths, now.declared.topic, topic)
+    gone = data_loss(paths, now.declared.inputs, topic)
     target = Target.live(paths, identity.owner(paths.pipeline))
     cursor = read_cursor(paths.cursor)
     refuse_replaced(target.table, paths.pipeline, identity.table_id)

@@ -93,7 +93,7 @@ class Query:
 
     def _run_all(self) -> None:
         run = self._run
-        names = [topic.name for topic in run.spec.topic.each]
+        names = [topic.name for topic in run.spec.inputs]
         fit(run.checkpoint, names, self._topic.begins, run.lease, run.spec.name)
         if self._looked and (again := of_the_table(run)) and not self._limits.asked:
             self._consume(again)
@@ -204,7 +204,7 @@ class Query:
 
     def _unsure_of(self, error: Exception) -> tuple[str, str] | None:
         found = UNSURE.search(str(error)) if self._in_jvm else None
-        return found and (self._run.spec.topic.shown(int(found[1])), found[2])
+        return found and (self._run.spec.inputs.shown(int(found[1])), found[2])
 
     def _state_rows(self) -> StateRows | None:
         """None: Spark counts them. In local mode no task is counted twice."""
@@ -285,7 +285,7 @@ class Query:
         if planned[-1:] != committed[-1:]:  # that batch is run again, by the clock that it had
             clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
         spec = self._run.spec
-        readers = tasks(spec.reader_options, len(self._latest), len(spec.topic.each))
+        readers = tasks(spec.reader_options, len(self._latest), len(spec.inputs))
         return CapturePolicy.of(watermark_ms, readers, clock_ms)
 
     def _slice_policy(self, capture: CapturePolicy) -> SlicePolicy:

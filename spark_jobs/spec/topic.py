@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -30,9 +30,6 @@ from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
-
-PARTITIONS: Final = 2**16
-"""More partitions than a topic has (spec/several.py)."""
 
 
 def _topic_name(given: str) -> str:
@@ -190,18 +187,6 @@ class Topic(Model):
     def each(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
-
-    def of_partition(self, partition: int) -> Topic:  # noqa: ARG002 - of one topic all are its own
-        """The topic of a partition, by the partition's number."""
-        return self
-
-    def shown(self, partition: int) -> str:
-        """A partition as people know it: Kafka's number; of several topics `orders_us/3`."""
-        return str(partition)
-
-    def number_of(self, shown: str) -> int | None:
-        """The way back; None if it is no partition of these topics."""
-        return int(shown) if shown.isdecimal() else None
 
     @property
     def form(self) -> Form | None:

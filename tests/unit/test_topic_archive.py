@@ -53,6 +53,7 @@ from spark_jobs.source.micro_batch import Batch, Parts
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Archive, Field
 from spark_jobs.spec.archive import archive_name
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.port import RELEASED
 from tests.harness import roots
@@ -125,7 +126,7 @@ class Root(roots.Root):
 
     @property
     def has(self) -> Parts:
-        return archived(self.paths.root, TOPIC, "topic-1")
+        return archived(self.paths.root, Topics([TOPIC]), "topic-1")
 
     @property
     def offsets(self) -> list[tuple[str, int]]:
@@ -250,7 +251,7 @@ def numbers(parts: Parts) -> set[int]:
 
 
 def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
-    assert archived(Paths(str(tmp_path), SPEC).root, TOPIC, "topic-1") == {}
+    assert archived(Paths(str(tmp_path), SPEC).root, Topics([TOPIC]), "topic-1") == {}
     root = Root(tmp_path)
     root.batches([9, 5, 2, 1])
     assert root.has == {0: ((0, 4),)}
@@ -259,11 +260,11 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
         assert root.has == {0: ((0, 1), (3, 4))}
         note_removed(root.paths, {0: [(0, 1)]}, held)
     assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
-    assert archived(root.paths.root, TOPIC, "topic-2") == {}
+    assert archived(root.paths.root, Topics([TOPIC]), "topic-2") == {}
     root.paths.removed.write_text("{")
     with fails(CheckpointBroken, "removals_unreadable"):
-        archived(root.paths.root, TOPIC, "topic-1")
-    has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
+        archived(root.paths.root, Topics([TOPIC]), "topic-1")
+    has, why = archived_or_why(root.paths.root, Topics([TOPIC]), "topic-1")
     assert has == {}
     assert "sluice reset archive__sales" in str(why)
     with fails(CheckpointBroken, "removals_unreadable"):
@@ -274,7 +275,7 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
     with fails(CheckpointBroken, "removals_unreadable"):
         execute()  # the entry is set aside, and that is not all
     root.paths.removed.write_text('{"format_version": 99}')
-    has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
+    has, why = archived_or_why(root.paths.root, Topics([TOPIC]), "topic-1")
     assert (has, why.code if why else "") == ({}, "FORMAT_NEWER")
 
 

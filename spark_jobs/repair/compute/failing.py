@@ -93,7 +93,7 @@ def _refuse_overtaken(judging: Judging) -> None:
 def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed:
     """With the places of the first NAMED records that fail by themselves."""
     spec, plan = judging.spec, judging.plan
-    needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
+    needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
 
@@ -101,14 +101,14 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed:
         entering = chain.stateful_input(rows, spec, flow.sides).where(needed)
         return chain.row_part(entering, spec, flow.sides, NEVER_LATE_MS)
 
-    good = good_records(flow.by_decoder, spec.topic).persist()
+    good = good_records(flow.by_decoder, spec.inputs).persist()
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]
         if len(found) > NAMED:
-            found = all_failing(good, computed, LISTED, spec.topic) or found
+            found = all_failing(good, computed, LISTED, spec.inputs) or found
     finally:
         good.unpersist()
-    of = [(spec.topic.shown(each.partition), each.offset) for each in found[:LISTED]]
+    of = [(spec.inputs.shown(each.partition), each.offset) for each in found[:LISTED]]
     places = [f"partition {partition} offset {offset}" for partition, offset in of[:NAMED]]
     records = [f"{partition}:{offset}" for partition, offset in of] or ["PARTITION:OFFSET"]
     if not places:
@@ -119,7 +119,7 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed:
     else:
         error = found[0].error
         more = ", and others" if len(found) > NAMED else ""
-        why = f"It fails on records of topic {spec.topic.name}: {', '.join(places)}{more}."
+        why = f"It fails on records of topic {spec.inputs.name}: {', '.join(places)}{more}."
     aside = " ".join(f"--record {place}" for place in records)
     first = f"Put them into quarantine: sluice quarantine {spec.name} {aside} --reason WHY. Or: "
     return error.failed(spec.name, error.where(spec), why, THEN, first)

@@ -119,7 +119,7 @@ class Judging(NamedTuple):
             for (partition, offset), why in read_failing(paths.failing).in_repairs.items()
             if offset not in plan.quarantined.get(partition, ())
         }
-        [topic, *more] = spec.topic.each
+        [topic, *more] = spec.inputs
         in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
         clock_ms = int(datetime.now(UTC).timestamp() * 1000)
         return cls(spark, spec, settings, paths, plan, clock_ms, failing, in_jvm)
@@ -147,7 +147,7 @@ class Judging(NamedTuple):
         """
         found = self._replace(in_jvm=False).flow(Fetched.unread())
         bad = found.classified.where(has_outcome(QUARANTINED))
-        return bad.select(*rejected_columns(self.spec.topic))
+        return bad.select(*rejected_columns(self.spec.inputs))
 
     def remove_kept(self) -> None:
         """If the store fails here, `sluice maintain` removes it later."""
@@ -173,7 +173,7 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     """
     spark, spec, settings, paths, plan, *_ = judging
     found, has = [], kept.write(paths, plan)
-    archive = archive_records(paths.root, spec.topic, plan.topic_id)
+    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
     reads = [
         source.read(spark, parts)
         for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.repair.compute.judging import Judging
     from spark_jobs.repair.find.plan import RepairPlan
-    from spark_jobs.spec import Topic
+    from spark_jobs.spec.inputs import Topics
 
 
 MOST_UNITS = 2_000
@@ -144,7 +144,7 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> Non
     retention has removed records.
     """
     plan, seen = judging.plan, Observation()
-    as_row = _Rows(judging.spec.topic, plan, run_id, judging.clock_ms)
+    as_row = _Rows(judging.spec.inputs, plan, run_id, judging.clock_ms)
     (
         judging.bad()
         .mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
@@ -160,8 +160,8 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> Non
 class _Rows:
     """Rejected records as rows of ops.quarantine. Goes to the executors, so it has plain values."""
 
-    def __init__(self, topic: Topic, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
-        self._topic = topic
+    def __init__(self, inputs: Topics, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
+        self._inputs = inputs
         self._batch = Batch(plan.batch, {}, {}, 0, 0, clock_ms)
         self._where: Row = {
             "pipeline": plan.pipeline,
@@ -173,5 +173,5 @@ class _Rows:
     def __call__(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in given:
             records = map(RejectedRecord.of_row, part.to_pylist())
-            rows = [self._where | each.quarantined(self._topic, self._batch) for each in records]
+            rows = [self._where | each.quarantined(self._inputs, self._batch) for each in records]
             yield pa.RecordBatch.from_pylist(rows, SCHEMAS["quarantine"])

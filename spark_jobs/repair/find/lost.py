@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.offsets.reach import Reading, TouchedHole
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import Records, SourceState
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
 
 
 class Counted(NamedTuple):
@@ -79,7 +80,7 @@ def refuse_lost(spec: Pipeline, found: Reading, newest: datetime | None) -> None
         pipeline=spec.name,
         count=offsets_in(found.lost),
         needed=found.needed,
-        places=places(found.lost, spec.topic.shown),
+        places=places(found.lost, spec.inputs.shown),
         later=later,
     )
 
@@ -88,15 +89,15 @@ def refuse_holes(spec: Pipeline, counted: Counted) -> None:
     """Raise RecordsUnreachable if nobody has records whose times no slice says."""
     if counted.lost:
         raise RecordsUnreachable.lost_undated(
-            pipeline=spec.name, count=counted.lost, where="; ".join(told(counted, spec.topic))
+            pipeline=spec.name, count=counted.lost, where="; ".join(told(counted, spec.inputs))
         )
 
 
-def told(counted: Counted, topic: Topic) -> tuple[str, ...]:
+def told(counted: Counted, inputs: Topics) -> tuple[str, ...]:
     """The lost ones in words, a hole each."""
     return tuple(
         f"{number:,} of {_batch(part)} "
-        f"({places(part.where.nowhere or part.hole.parts, topic.shown)}), with event times "
+        f"({places(part.where.nowhere or part.hole.parts, inputs.shown)}), with event times "
         f"{_times(part)}"
         for part, number in counted.lacking
     )
@@ -124,7 +125,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
         raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)
     if not plan.parts:
         return
-    topic, name = source_of(spec, settings).state(), spec.topic.name
+    topic, name = source_of(spec, settings).state(), spec.inputs.name
     if not same_topics(plan.topic_id, topic.id):
         raise StagingStale.topic_remade(
             pipeline=spec.name, name=name, found=topic.id, planned=plan.topic_id
@@ -134,7 +135,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
             pipeline=spec.name,
             count=offsets_in(lacking),
             needed=offsets_in(plan.parts),
-            places=places(lacking, spec.topic.shown),
+            places=places(lacking, spec.inputs.shown),
         )
 
 

@@ -21,8 +21,10 @@ from spark_jobs.repair.offsets.slices import without
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Offsets, Parts
-from spark_jobs.source.union import BETWEEN, UnionRecords, numbered
+from spark_jobs.source.union import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -76,17 +78,17 @@ def archive_paths(root: UPath, topic: Topic) -> Paths:
     return Paths(str(root), archive_spec(topic, topic.archive or Archive()))
 
 
-def archive_records(root: UPath, topic: Topic, topic_id: str) -> Records:
+def archive_records(root: UPath, inputs: Topics, topic_id: str) -> Records:
     """What the archive has of a topic, or of each of several."""
     ids = topic_id.split(BETWEEN)
     of = [
         ArchiveRecords(archive_paths(root, each).table, id_)
-        for each, id_ in zip(topic.each, ids, strict=False)
+        for each, id_ in zip(inputs, ids, strict=False)
     ]
     return of[0] if len(of) == 1 else UnionRecords(tuple(of))
 
 
-def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
+def archived(root: UPath, inputs: Topics, topic_id: str) -> Parts:
     """The offsets of this topic that its archive has; none without an archive. Of several topics,
     each one's.
 
@@ -94,7 +96,7 @@ def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     FormatNewer.
     """
     ids = topic_id.split(BETWEEN)
-    each = (_archived(root, one, id_) for one, id_ in zip(topic.each, ids, strict=False))
+    each = (_archived(root, one, id_) for one, id_ in zip(inputs, ids, strict=False))
     return numbered(each)
 
 
@@ -114,13 +116,13 @@ def _archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
 
 
 def archived_or_why(
-    root: UPath, topic: Topic, topic_id: str
+    root: UPath, inputs: Topics, topic_id: str
 ) -> tuple[Parts, CheckpointBroken | FormatNewer | None]:
     """The same; nothing, and the error, of an archive whose checkpoint is broken, or that a newer
     Sluice wrote: nobody knows its records, and Kafka may still have all that is needed.
     """
     try:
-        return archived(root, topic, topic_id), None
+        return archived(root, inputs, topic_id), None
     except (CheckpointBroken, FormatNewer) as error:
         return {}, error
 

@@ -165,7 +165,7 @@ class Reach(NamedTuple):
         generations = known.generations
         begin = beginning(paths, generations)
         index = Index.read(paths, generations, begin, horizon)
-        has, broken = archived_or_why(paths.root, way.spec.topic, known.topic_id)
+        has, broken = archived_or_why(paths.root, way.spec.inputs, known.topic_id)
         found = holes(way.spec, paths, generations, index.lacking)
         return cls(way, index, found, (has, earliest), broken)
 
@@ -193,7 +193,7 @@ class Reach(NamedTuple):
             Gone(
                 batch=hole.batch,
                 partition=partition,
-                place=self.way.spec.topic.shown(partition),
+                place=self.way.spec.inputs.shown(partition),
                 first_offset=first,
                 last_offset=stop - 1,
                 records=hole.records,

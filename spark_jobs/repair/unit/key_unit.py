@@ -62,7 +62,7 @@ class KeyUnit:
         # The rows do not tell which of their fields only lost records have set.
         if request.without_lost and not step.highest_decides:
             raise RangeUnsupported.folded(pipeline=name)
-        columns = {each.lower() for each in self._spec.topic.columns}
+        columns = {each.lower() for each in self._spec.inputs.columns}
         others = columns - {each.lower() for each in step.keys}
         if odd := sorted(names_in(request.keys) & others):
             keys = ", ".join(step.keys)
@@ -96,19 +96,19 @@ def _as_given(of: Sought) -> Found:
     generations = known.identity.generations
     begin = beginning(of.paths, generations)
     every: Parts = {p: ((begin.get(p, 0), end),) for p, end in of.closed.horizon.items()}
-    has, broken = archived_or_why(of.paths.root, spec.topic, known.topic.id)
+    has, broken = archived_or_why(of.paths.root, spec.inputs, known.topic.id)
     where = located(every, has, known.topic.earliest)
     of.refuse_more(where)
     if where.nowhere and broken:
         raise broken
     if where.nowhere and not of.request.without_lost:
-        gone, shown = offsets_in(where.nowhere), places(where.nowhere, spec.topic.shown)
+        gone, shown = offsets_in(where.nowhere), places(where.nowhere, spec.inputs.shown)
         raise RecordsUnreachable.keys_gone(pipeline=spec.name, count=gone, places=shown)
     records = _accounted(of.paths, generations, offsets_in(every))
     if records is None or where.nowhere:
-        archive = archive_records(of.paths.root, spec.topic, known.topic.id)
+        archive = archive_records(of.paths.root, spec.inputs, known.topic.id)
         records = of.source.count(where.source) + archive.count(where.archive)
-    used = used_within(of.paths, spec.topic, generations, of.closed.batch, EVER)
+    used = used_within(of.paths, spec.inputs, generations, of.closed.batch, EVER)
     spans = EVER if used or any(where) else ()
     return Found(spans, EVER, where, records, partial(key_lines, of.closed), used=used)
 

@@ -58,13 +58,13 @@ class RangeRows:
         read, entered, kept = Observation(), Observation(), Observation()
         flow = self.judging.flow(fetched, read)
         good, sides = flow.stateful_input, flow.sides
-        needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
+        needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
         count = F.count(F.lit(1)).alias("rows")
         used = good.observe(entered, count, F.count_if(needed).alias("used"), late_places())
         used = used.where(needed)
         first, copies = spec.first_stateful, Counted()
         if spec.entry and spec.entry.keeps_rows:
-            entering = Given(spec, first, spec.topic.event_time, sides, copies, moved=False)
+            entering = Given(spec, first, spec.inputs.event_time, sides, copies, moved=False)
             used = of_step(used, spec.entry, entering)
             first += 1
         used = used.observe(kept, count, late_places())

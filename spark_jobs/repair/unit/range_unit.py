@@ -74,7 +74,7 @@ class RangeUnit:
         sought.refuse_more(reading.where)
         counted = _counted(sought, reach, reading)
         of = (known.identity.generations, closed.batch, needed)
-        late, used = count_within(paths, *of), used_within(paths, spec.topic, *of)
+        late, used = count_within(paths, *of), used_within(paths, spec.inputs, *of)
         # No record has a time there, or no window ends there.
         if not (reading.parts or late or used or (ranges.replays and ranges.replays.records)):
             spans = ()
@@ -157,7 +157,7 @@ def _counted(of: Sought, reach: Reach, reading: Reading) -> Counted:
     spec, topic_id = of.way.spec, of.closed.found.topic.id
     try:
         refuse_lost(spec, reading, reach.slices.newest_at(reading.lost))
-        archive = archive_records(of.paths.root, spec.topic, topic_id)
+        archive = archive_records(of.paths.root, spec.inputs, topic_id)
         counted = count_holes(of.source, archive, reading)
         if not of.request.without_lost:
             refuse_holes(spec, counted)
@@ -182,7 +182,7 @@ def _lines(
     spec = of.way.spec
     covered = sum(stop - first for first, stop in reach.slices.within.values())
     taken = sum(each.records for each in ranges.touching if each.span not in left)
-    lines = plan_lines(plan, of.closed, spec.topic, covered, taken, ranges.waits, counted)
+    lines = plan_lines(plan, of.closed, spec.inputs, covered, taken, ranges.waits, counted)
     if rounding := rounding_line(spec):
         lines = (*lines, f"  rounding        {rounding}")
     every = sum(each.records for each in ranges.touching)

@@ -25,7 +25,7 @@ from spark_jobs.runs.failures.record_search import Failing, failing
 from spark_jobs.runs.failures.try_search import all_failing
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import chain
 
 LOG = logging.getLogger(__name__)
@@ -83,16 +83,16 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
         run.spec.name,
         batch.id,
         len(found),
-        places(found, run.spec.topic),
+        places(found, run.spec.inputs),
     )
     return batch.id
 
 
-def places(found: Iterable[FailingRecord], topic: Topic) -> str:
+def places(found: Iterable[FailingRecord], inputs: Topics) -> str:
     """The first of them, for a reader."""
     first = islice(found, SHOWN)
     return ", ".join(
-        f"partition {topic.shown(each.partition)} offset {each.offset}" for each in first
+        f"partition {inputs.shown(each.partition)} offset {each.offset}" for each in first
     )
 
 
@@ -130,7 +130,7 @@ def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> Exp
         name,
         error.where(run.spec),
         f"It fails on {len(found):,} record(s) of batch {batch}: "
-        f"{places(found, run.spec.topic)}{more}.",
+        f"{places(found, run.spec.inputs)}{more}.",
         first=f"{'' if _is_beside(run) else by_hand}{by_itself} Or: ",
     )
 
@@ -150,7 +150,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
             clock_ms=part.clock_ms or None,
             failing=known.reasons,
         )
-        good = good_records(flow.by_decoder, spec.topic).persist()
+        good = good_records(flow.by_decoder, spec.inputs).persist()
 
         def computed(
             rows: DataFrame, flow: Dataflow = flow, late_before_ms: int = part.late_before_ms
@@ -162,7 +162,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
             search = failing(part, good, computed)
             each = [*islice(search, FEW + 1)]
             if len(each) > FEW:
-                every = all_failing(good, computed, MOST_ASIDE - len(found), spec.topic)
+                every = all_failing(good, computed, MOST_ASIDE - len(found), spec.inputs)
                 each = every or [*each, *islice(search, MOST - FEW)]
                 if every is None and len(each) > MOST:
                     raise _too_many(run, batch, each[0].error)
