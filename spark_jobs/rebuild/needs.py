@@ -13,8 +13,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, located
-from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, beginning, located
 from spark_jobs.spans.span import EPOCH
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import is_table, open_table

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 
 from spark_jobs import failpoint
@@ -93,7 +94,7 @@ def _run(
         found = _looked(now, settings, paths, outcome, held)
         note.reads(found.topic, held)
         remove_orphan_checksums(found.checkpoint)
-        in_table = newest_batch(found.target.table, found.target.owner)
+        in_table = partial(newest_batch, found.target.table, found.target.owner)
         inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
         outcome.lap("settle")
         stop.raise_if_asked()

@@ -12,8 +12,8 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.again import refuse_done, withdraw
-from spark_jobs.repair.find.reachable import refuse_unreachable
+from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
+from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table

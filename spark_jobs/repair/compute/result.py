@@ -36,6 +36,8 @@ class Staged(NamedTuple):
 
     differing: Sequence[Span]
     """The parts of the ranges in which rows differ."""
+    around: tuple[Span, ...]
+    """The positions of the table's rows that they replace; empty if they are the plan's."""
     merged: tuple[MergedRecord, ...]
     copies: Observation | None
     """As Computed has it."""
@@ -115,7 +117,7 @@ def put_staged(
         generation=plan.generation,
         kind=plan.kind,
         spans=plan.spans,
-        around=way.replaced(plan.spans) if way.sessions else (),
+        around=staged.around,
         differing=tuple(staged.differing),
         position=way.position,
         spec_digest=plan.spec_digest,

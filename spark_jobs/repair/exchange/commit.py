@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
 """Makes the commit."""
+
+
+class Prepared(NamedTuple):
+    """All that a commit needs, made before the lease."""
+
+    base: Base
+    """The rows that go, as they were compared."""
+    write: Write | None
+    """Makes it; None if nothing differs."""
+
+
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
 them took 1.3 s in a table of 1,000 files, and a list of their positions 0.2 s.

@@ -70,7 +70,7 @@ def plan_lines(
     )
 
 
-def key_lines(plan: RepairPlan, closed: Closed) -> tuple[str, ...]:
+def key_lines(closed: Closed, plan: RepairPlan) -> tuple[str, ...]:
     """Of a table that follows a key."""
     name, as_of = plan.pipeline, f"as of batch {closed.batch}; nothing is ever late for it"
     if plan.idle:

@@ -1,4 +1,4 @@
-"""Sessions: which rows of the table the computed sessions replace, by key.
+"""Session rows: whole sessions, and which rows of the table they replace, by key.
 
 A late record can lengthen a session and join it with others, which may have ended in another range.
 So a range is one of whole sessions, as they were computed: those that end in it. They replace all
@@ -19,6 +19,9 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Window, functions as F
 
 from spark_jobs.errors import RangeUnsupported
+from spark_jobs.repair.compute.change import change
+from spark_jobs.repair.compute.judging import Compared, Computed
+from spark_jobs.repair.unit.range_rows import RangeRows
 from spark_jobs.spans.span import MICROSECOND, Span, joined
 from spark_jobs.spec.duration import interval
 from spark_jobs.values.own_columns import own
@@ -50,14 +53,29 @@ class Replaced(NamedTuple):
     """Keys, window_start and window_end of the sessions that have a late record."""
 
 
+class SessionRows(RangeRows):
+    """Of all computed sessions those that end in the ranges come. What goes is found by its key."""
+
+    def compare(self, computed: Computed) -> Compared:
+        assert computed.explaining is not None
+        spans, way = self.plan.spans, self.way
+        live = self.judging.table().where(beside(way, spans))
+        found = replaced(way, spans, live, computed.rows, computed.explaining)
+        paired = change(way.spec, found.live, found.computed)
+        return Compared(explained(paired, found.joined), found.carried)
+
+    def _placed(self, rows: DataFrame) -> DataFrame:
+        return rows
+
+
 def beside(way: Ranged, spans: Iterable[Span]) -> Column:
-    """The table's rows at Ranged.replaced(spans), and all others that a session of the ranges may
-    overlap, wherever they end.
+    """The table's rows that the sessions of these ranges may replace by where they end, and all
+    others that one of these may overlap, wherever they end.
     """
     longest = way.spec.ranges.context
     assert longest is not None
-    overlapped = _overlap([span.widened(longest, timedelta()) for span in spans])
-    return F.expr(way.position.sql(way.replaced(spans))) | overlapped
+    wider = [span.widened(longest, timedelta()) for span in spans]
+    return F.expr(way.position.sql(joined(wider))) | _overlap(wider)
 
 
 def replaced(
@@ -70,10 +88,8 @@ def replaced(
     what was read is not enough. Also if a row of the table is wider than the session that it
     overlaps, and the ranges do not cover both. Spark runs the whole computation here.
     """
-    step, longest = way.sessions, way.spec.ranges.context
-    assert step is not None
+    keys, longest = way.spec.steps[-1].grouping_keys or (), way.spec.ranges.context
     assert longest is not None
-    keys = step.grouping_keys or ()
     within = F.expr(way.position.sql(spans))
     computed = computed.persist(StorageLevel.MEMORY_AND_DISK)
     _refuse_longer(way.spec.name, spans, live.where(within), computed, longest)
@@ -108,11 +124,7 @@ def explained(paired: DataFrame, joined: DataFrame) -> DataFrame:
 
 
 def _marked(
-    live: DataFrame,
-    computed: DataFrame,
-    within: Column,
-    spans: Sequence[Span],
-    keys: Sequence[str],
+    live: DataFrame, computed: DataFrame, within: Column, spans: Sequence[Span], keys: Sequence[str]
 ) -> DataFrame:
     """The table's rows with _GOES boolean, null for one that must not be parted, and _ENDS, the end
     of the last session that it overlaps, or its own.
@@ -157,11 +169,7 @@ def _refuse_wider(name: str, spans: Sequence[Span], rows: DataFrame) -> None:
     whole = next(each for each in joined([*spans, *needed]) if each.overlaps(needed[0]))
     start, end = (at.isoformat().replace("+00:00", "Z") for at in whole)
     raise RangeUnsupported.session_wider(
-        pipeline=name,
-        rows=sum(row["n"] for row in found),
-        needed=needed[0],
-        start=start,
-        end=end,
+        pipeline=name, rows=sum(row["n"] for row in found), needed=needed[0], start=start, end=end
     )
 
 
