@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
 from spark_jobs.decode.columns.rules import broken
-from spark_jobs.decode.envelopes.port import Enveloped, enveloped
+from spark_jobs.decode.envelopes.enveloped import Enveloped, enveloped
 from spark_jobs.decode.envelopes.rowless import Rowless
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields

@@ -23,4 +23,4 @@ class Form(NamedTuple):
     alone.
     """
     decoder: str = ""
-    """`module:name` of the value's decoder (decode/envelopes/port.py); empty for the format's."""
+    """`module:name` of the decoder (decode/envelopes/enveloped.py); empty for the format's own."""

@@ -1,4 +1,4 @@
-"""Port: what an envelope with a decoder of its own is asked for. Form.decoder names its class."""
+"""Enveloped: what an envelope with its own decoder is asked for. Form.decoder names its class."""
 
 from __future__ import annotations
 
