@@ -63,7 +63,7 @@ AVRO_JARS: Final = REPO / ".local" / "bench" / "jars"
 RIVALS: Final = {
     "json": ("from_json", 1.0),
     "nested": ("from_json", 1.2),
-    "avro": ("from_avro", 2.0),
+    "avro": ("from_avro", 2.5),
 }
 """Format -> Spark's function, and how many times its processor seconds Sluice may take."""
 ALL: Final = ("json", "nested", "avro", "protobuf", "csv")
@@ -127,7 +127,7 @@ def _measured(
         for name, (rival, most) in RIVALS.items()
     ]
     flat = costs["Sluice, json"]
-    targets = {"protobuf": 1.0, "csv": None}
+    targets = {"protobuf": 2.0, "csv": None}
     return found + [
         Measure.fraction(f"{work}: {name}", "Sluice's JSON", most, costs[f"Sluice, {name}"], flat)
         for name, most in targets.items()

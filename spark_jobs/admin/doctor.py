@@ -37,11 +37,10 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import set_aside
 from spark_jobs.storage.lease_view import Held
-from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -127,9 +126,10 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    if door.is_table(paths.table) and (old := rewrite.inexact(door.open_table(paths.table))):
-        which = f"{len(old):,} files of {paths.table} have INT96 times, which others misread"
-        lines.append(f"{which}: `sluice maintain {spec.name} --execute` writes them again")
+    lines += [
+        f"{fault}: `sluice maintain {spec.name} --execute` writes them again"
+        for fault in table_of(paths).faults()
+    ]
     cursor, mending = find_cursor(paths, known)
     files = [
         *_cursor_repair(paths, known, mending),
@@ -179,7 +179,7 @@ def _fixes_of_logs(
     damage = integrity.damage
     restorable = integrity.restorable_batches
     planned, committed = checkpoint.planned(), checkpoint.committed()
-    written = table.newest_batch(paths.table, known.owner(spec.name))
+    written = table_of(paths).newest_batch(known.owner(spec.name))
     last = max(committed, default=-1)
     newest = max([*planned, *committed, written], default=-1)
     entry, commit = (paths.checkpoint / log / str(newest) for log in ("offsets", "commits"))

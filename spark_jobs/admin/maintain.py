@@ -17,7 +17,7 @@ from spark_jobs.admin.dead_places import dead_checkpoints, dead_places, remove_p
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
 from spark_jobs.admin.keyed_care import forgotten_steps
-from spark_jobs.admin.table_care import in_words, table_steps
+from spark_jobs.admin.table_care import table_steps
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, slice_times
 from spark_jobs.registry.archive_spec import ArchiveSpec
@@ -28,7 +28,10 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
-from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta.care.steps import in_words
+from spark_jobs.table.port import RETENTION
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -86,7 +89,7 @@ def maintain_ops(settings: Settings) -> Intent:
             "ops tables:",
             *(
                 f"remove {count} files of ops.{path.name} that it has not had for "
-                f"{compaction.RETENTION.days} days"
+                f"{RETENTION.days} days"
                 for path, count in unused.items()
                 if count
             ),

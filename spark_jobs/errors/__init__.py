@@ -89,8 +89,10 @@ from spark_jobs.errors.table import (
     OpsUnreadable,
     PublishedTableRefused,
     RowRefused,
+    SideGone,
     TableChanged,
     TableContended,
+    TableLacks,
     TableReplaced,
 )
 from spark_jobs.errors.unexpected import unexpected
@@ -151,6 +153,7 @@ __all__ = [
     "RunStalled",
     "SampleUnusable",
     "SettingInvalid",
+    "SideGone",
     "SluiceError",
     "SparkFailed",
     "SpecInvalid",
@@ -162,6 +165,7 @@ __all__ = [
     "SwapRefused",
     "TableChanged",
     "TableContended",
+    "TableLacks",
     "TableReplaced",
     "TopicMissing",
     "TopicRemade",

@@ -86,6 +86,18 @@ class TableContended(SluiceError):
     )
 
 
+class TableLacks(SluiceError):
+    """The table's format cannot do what was asked."""
+
+    code, exit_status = "TABLE_LACKS", 98
+    usual_remedy = "Keep the table in Delta."
+
+    ability = reason(
+        "{what} needs a table that can {cannot}. {table} is kept by {kind}, which cannot.",
+        "Do without it. Or keep the table in Delta: a Layout of Sluice's own, and `sluice reset`.",
+    )
+
+
 class RowRefused(SluiceError):
     """The table has a constraint, CHECK or NOT NULL, which a row that the query writes breaks."""
 
@@ -98,6 +110,30 @@ class RowRefused(SluiceError):
         "Drop or correct the constraint (ALTER TABLE ... DROP CONSTRAINT). Or leave such rows "
         "out with a Transform.",
         quoted=("row",),
+    )
+
+
+class SideGone(SluiceError):
+    """A table beside the stream lacks the version that a batch or a repair reads."""
+
+    code, exit_status = "SIDE_GONE", 64
+    usual_remedy = "Put that version back."
+
+    of_batch = reason(
+        "Batch {batch} of {pipeline} reads version {version} of {side}. It is there no more: the "
+        "table was made anew, or its old files were removed. With another version the batch would "
+        "have other rows than when it ran.",
+        "Put that version back. Or go back behind a batch before: `sluice rewind {pipeline}`.",
+    )
+    unnoted = reason(
+        "{folder} has no version of {side} for batch {batch} of {pipeline}. Nobody knows which "
+        "rows the batch has read.",
+        "Restore the notes in it. Or go back behind a batch before: `sluice rewind {pipeline}`.",
+    )
+    of_repair = reason(
+        "Repair {repair} of {pipeline} was planned with version {version} of {side}. It is there "
+        "no more: the table was made anew, or its old files were removed.",
+        "Plan it again, with the newest version.",
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 
 from spark_jobs import failpoint
@@ -14,9 +15,9 @@ from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
+from spark_jobs.checkpoint.pins import pin
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.fields import in_force
@@ -91,7 +92,9 @@ def _run(
         now, paths = settled(spec, settings, held, outcome.run_id)
         found = _looked(now, settings, paths, outcome, held)
         note.reads(found.topic, held)
-        remove_orphan_checksums(Checkpoint(paths.checkpoint))
+        remove_orphan_checksums(found.checkpoint)
+        in_table = partial(found.target.table.newest_batch, found.target.owner)
+        inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
         outcome.lap("settle")
         stop.raise_if_asked()
         warming = expectations.warm_up()
@@ -111,6 +114,7 @@ def _run(
             run_id=outcome.run_id,
             spark=session,
             lease=held,
+            inputs=inputs,
         )
         outcome.lap("start")
         stop.raise_if_asked()
@@ -134,7 +138,7 @@ def _looked(
         LOG.warning("%s: %s", spec.name, line)
     outcome.lost = found.lost
     outcome.held = {
-        p: waits.model_copy(update={"place": spec.topic.shown(p)})
+        p: waits.model_copy(update={"place": spec.inputs.shown(p)})
         for p, waits in found.topic.held.items()
     }
     held.confirm()  # without the lease, another run may write these files now
@@ -173,7 +177,7 @@ def _read_and_judge(
         stop.raise_if_asked()
     name = run.spec.name
     LOG.info(
-        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
+        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.inputs.name
     )
     if made_by(read_identity(run.paths)) != made_by(run.identity):
         forget_failing(run)

@@ -1,26 +1,27 @@
 """Several: topics that one pipeline reads as one: a union with the topic's name as a column.
 
-A topic's number is its place in `topics`. A partition of all of them has one number too: the
-topic's number times PARTITIONS and Kafka's own. So with one topic all numbers are Kafka's.
+A topic's number is its place in `topics` (spec/inputs.py).
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
+from pydantic import model_validator
+
 from spark_jobs.spec.fields.field import Field
-from spark_jobs.spec.model import refuse
-from spark_jobs.spec.topic import PARTITIONS, Topic
+from spark_jobs.spec.inputs import BETWEEN, COLUMN, Topics
+from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.topic import Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-COLUMN: Final = "topic"
-"""The column with a record's topic."""
+    from spark_jobs.spec.steps.step import Step
+
 MOST: Final = 1_000
 """Topics of one pipeline: their partitions' numbers fit 32 bits."""
-BETWEEN: Final = ", "
-"""What is between their names, which no name has."""
 
 
 _NAMES: Final = "a pipeline reads declarations, and no name or pattern is one"
@@ -31,7 +32,10 @@ _LIST: Final = (
 
 
 class Several(Topic):
-    """What the topics have in common. A member has what is its own: name, format, places, rules."""
+    """The record of all: what the topics have in common; of topics that a step takes apart, the
+    fields of each, null in the records of the others. A member has what is its own: name, format,
+    places, rules.
+    """
 
     source: ClassVar[str] = "spark_jobs.source.sources:union"
     name: str
@@ -40,25 +44,21 @@ class Several(Topic):
     """the topics, by their numbers"""
 
     @classmethod
-    def of(cls, topics: tuple[Topic, ...]) -> Self:
-        """Raises SpecInvalid, which names the field in which two of them differ."""
+    def of(cls, topics: tuple[Topic, ...], *, apart: bool = False) -> Self:
+        """`apart`: a step takes them apart, so each may have fields of its own. Raises SpecInvalid,
+        which names the field in which two of them differ.
+        """
         _refuse_names(topics)
         first = topics[0]
-        for other in topics[1:]:
-            _refuse_other_fields(first, other)
-        required = {
-            name: all(_fields(topic)[name].required for topic in topics) for name in first.columns
-        }
-        fields = (
-            Field(name=each.name, type=each.type, required=required[each.name], about=each.about)
-            for each in first.fields
-        )
+        for other in () if apart else topics[1:]:
+            _refuse_lacking(first, other)
+        _refuse_other_types(topics)
         return cls(
             name=BETWEEN.join(topic.name for topic in topics),
             cluster=first.cluster,
             members=topics,
             event_time=first.event_time,
-            fields=(*fields, Field(name=COLUMN, type="string", about="the record's topic")),
+            fields=Topics(topics, named=True).fields,
             max_ahead=max(topic.max_ahead for topic in topics),
             tombstones=_tombstones(topics),
         )
@@ -67,29 +67,70 @@ class Several(Topic):
     def each(self) -> tuple[Topic, ...]:
         return self.members
 
-    @property
-    def reads_headers(self) -> bool:
-        return any(topic.reads_headers for topic in self.members)
-
-    def of_partition(self, partition: int) -> Topic:
-        number = partition // PARTITIONS
-        # An ops table may have records of a topic that was there before a reset.
-        return self.members[number if number < len(self.members) else 0]
-
-    def shown(self, partition: int) -> str:
-        number, own = divmod(partition, PARTITIONS)
-        name = self.members[number].name if number < len(self.members) else f"topic {number + 1}"
-        return f"{name}/{own}"
-
-    def number_of(self, shown: str) -> int | None:
-        name, _, own = shown.rpartition("/")
-        numbers = {each.name: number for number, each in enumerate(self.members)}
-        known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
-        return numbers[name] * PARTITIONS + int(own) if known else None
-
     def with_members(self, members: Iterable[Topic]) -> Self:
         """The same with other declarations of the same topics."""
-        return type(self).of(tuple(members))
+        apart = any({*each.columns, COLUMN} != {*self.columns} for each in self.members)
+        return type(self).of(tuple(members), apart=apart)
+
+
+class MoreTopics(Model):
+    """Topics that are read as they come, by their names.
+
+    New ones stand behind those that a checkpoint has, sorted, and stay where they came. Which ones
+    it has, its identity says: so what is gone is missed, and whatever is computed again reads the
+    same.
+    """
+
+    pattern: str
+    """a regular expression of names"""
+    like: Topic
+    """what each gets, without an archive"""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            refuse("pattern", self.pattern, f"it is no regular expression: {error}", "Correct it")
+        if re.fullmatch(self.pattern, "__consumer_offsets"):
+            refuse("pattern", self.pattern, "Kafka's own topics are of it", "Make it narrower")
+        return self
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Those of the pattern, sorted."""
+        return sorted(name for name in names if re.fullmatch(self.pattern, name))
+
+    def topic(self, name: str) -> Topic:
+        return self.like.model_copy(update={"name": name, "archive": None})
+
+
+def refuse_taken(steps: Sequence[Step], inputs: tuple[Topic, ...], more: MoreTopics | None) -> None:
+    """Refuse a step that takes inputs apart where it cannot: other inputs than the pipeline's,
+    topics that may come later, a step before it that has other columns than the topics have.
+    """
+    for at, step in enumerate(steps):
+        if not step.takes:
+            continue
+        names, before = tuple(topic.name for topic in inputs), steps[:at]
+        if more is not None or {*step.takes} != {*names}:
+            refuse(
+                f"{step.kind}.takes",
+                step.takes,
+                f"the pipeline's topics are {', '.join(names)}" + (" and more" if more else ""),
+                "List these topics, each with topics=(ONE, TWO), and no others",
+            )
+        if made := [each.kind for each in before if each.condition is None]:
+            refuse(
+                "steps",
+                made,
+                f"a {step.kind} takes the topics' records as they are",
+                f"Put the {step.kind} first, or behind conditions alone",
+            )
+
+
+def apart(steps: object) -> bool:
+    """Whether one of these steps takes the topics apart."""
+    return isinstance(steps, tuple | list) and any(getattr(each, "takes", ()) for each in steps)
 
 
 _CLUSTERS = "they are of several clusters, and a pipeline reads one"
@@ -134,8 +175,8 @@ def _fields(topic: Topic) -> dict[str, Field]:
     return {field.name: field for field in topic.fields}
 
 
-def _refuse_other_fields(first: Topic, other: Topic) -> None:
-    """Where, how and whether a field is in a record may differ; its name and its type may not."""
+def _refuse_lacking(first: Topic, other: Topic) -> None:
+    """Where, how and whether a field is in a record may differ; its name may not."""
     one, two = _fields(first), _fields(other)
     for having, lacking, names in (
         (first, other, [name for name in one if name not in two]),
@@ -148,19 +189,26 @@ def _refuse_other_fields(first: Topic, other: Topic) -> None:
                 f"it has no field {names[0]!r}, which {having.name} has",
                 "Declare it in both, with required=False where records lack it, or in none",
             )
-    for name in first.columns:
-        if one[name].type != two[name].type:
+
+
+def _refuse_other_types(topics: tuple[Topic, ...]) -> None:
+    """A name has one type in all of them, and one is the event time's."""
+    types: dict[str, tuple[str, str]] = {}
+    for topic in topics:
+        for field in topic.fields:
+            kind, of = types.setdefault(field.name, (field.type, topic.name))
+            if field.type != kind:
+                refuse(
+                    "topics",
+                    topic.name,
+                    f"its field {field.name!r} is {field.type}, and {kind} in {of}",
+                    "Give the field one type in both",
+                )
+        if topic.event_time != topics[0].event_time:
             refuse(
                 "topics",
-                other.name,
-                f"its field {name!r} is {two[name].type}, and {one[name].type} in {first.name}",
-                "Give the field one type in both",
+                topic.name,
+                f"its event time is the field {topic.event_time!r}, and "
+                f"{topics[0].event_time!r} in {topics[0].name}",
+                "Give the event time one name in both",
             )
-    if first.event_time != other.event_time:
-        refuse(
-            "topics",
-            other.name,
-            f"its event time is the field {other.event_time!r}, and {first.event_time!r} in "
-            f"{first.name}",
-            "Give the event time one name in both",
-        )

@@ -13,7 +13,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.spec.steps.following import COMPARABLE, Following
 from spark_jobs.steps.contents import contents
-from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,
@@ -48,8 +48,8 @@ class LatestOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
-    def row_part(self, rows: DataFrame, spec: Pipeline, index: int, _: str) -> DataFrame:
-        return marked(rows, self.step, spec, index)
+    def row_part(self, rows: DataFrame, at: At) -> DataFrame:
+        return marked(rows, self.step, at.spec, at.step_index)
 
 
 def marked(
@@ -69,7 +69,7 @@ def marked(
     deletes = F.expr(step.deletes) if step.deletes else F.lit(False)
     rows = _without_nulls(rows, step.placed, what)
     rows = rows.withColumn(DELETED, F.coalesce(deletes, F.lit(False)))
-    if spec.topic.envelope == "debezium":
+    if spec.inputs[0].envelope == "debezium":
         rows = _without_placeholders(rows, step, columns, what)
     at = (*step.keys, *step.order_by)
     has = {name: _quoted(name) if name in step.placed else _of_a_row(name) for name in columns}

@@ -19,8 +19,7 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.errors import ProcessorFailed, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.compute import one_batch
-from spark_jobs.repair.compute.replay import replay
+from spark_jobs.repair.compute.replay import SPARKS_OWN, replay
 from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, Tumbling
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from spark_jobs.topics.flights import FLIGHTS
@@ -46,8 +45,10 @@ pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 def replayed(spark, spec, rows, folder, until) -> DataFrame:
     """The whole chain over the stateful input."""
     first = next_group_state(spec, 0)
-    before = canonical_output(rows, spec, until=first)
-    return replay(spark, spec, before, first, UPath(folder / ROOT), UPath(folder / "replay"), until)
+    before = canonical_output(rows, spec, {}, until=first)
+    return replay(
+        spark, spec, before, {}, first, UPath(folder / ROOT), UPath(folder / "replay"), until
+    )
 
 
 def listed(rows: DataFrame) -> list[Row]:
@@ -130,9 +131,11 @@ def rotations(spark, ledger, folder, a, b) -> list[Row]:
     assert delay is not None
     first = next_group_state(ROTATIONS, 0)
     rows = stateful_input(spark, ROTATIONS, ledger)
-    rows = canonical_output(between(rows, a - CONTEXT - delay, b + delay), ROTATIONS, until=first)
+    rows = canonical_output(
+        between(rows, a - CONTEXT - delay, b + delay), ROTATIONS, {}, until=first
+    )
     rows = between(rows, a - CONTEXT, b)
-    found = replay(spark, ROTATIONS, rows, first, UPath(folder), UPath(folder / "replay"), b)
+    found = replay(spark, ROTATIONS, rows, {}, first, UPath(folder), UPath(folder / "replay"), b)
     return listed(between(found, a, b, "closed_at"))
 
 
@@ -193,7 +196,7 @@ def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(
     folder = UPath(tmp_path_factory.mktemp("range"))
     first = next_group_state(ROTATIONS, 0)
     found = replay(
-        spark, ROTATIONS, between(rows, a - CONTEXT, b), first, folder, folder / "replay", b
+        spark, ROTATIONS, between(rows, a - CONTEXT, b), {}, first, folder, folder / "replay", b
     )
     whole = oracle.aircraft_rotations(pa.Table.from_pylist(departures), FOR_EVER)
     assert_same(
@@ -224,7 +227,7 @@ def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(spark, ledger, tmp_pa
     found = listed(replayed(spark, operator.spec, rows, tmp_path, FOR_EVER))
     known = truth.canonical(operator, ledgers.read(ledger), FOR_EVER)
     assert_same(oracle.comparable(found), oracle.comparable(known), "after the kills")
-    assert spark.conf.get(one_batch.SPARKS_OWN, "true") == "true"
+    assert spark.conf.get(SPARKS_OWN, "true") == "true"
 
 
 def _killed(*_: object) -> int:
@@ -263,7 +266,7 @@ def test_a_timer_that_is_set_while_timers_fire_and_is_due_fires_too(spark, ledge
 def test_timers_without_end_are_the_processors_error_and_no_replay_without_end(
     spark, ledger, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(one_batch, "MOST_CLOSING", 3)
+    monkeypatch.setattr("spark_jobs.repair.compute.replay.MOST_CLOSING", 3)
     spec = relaying("Endless")
     rows = stateful_input(spark, spec, ledger).where("carrier = 'UA'")
     with fails(ProcessorFailed, "timers_endless"):

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
-from spark_jobs.decode.schemed.objects import Objects
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.spec import Topic
 
@@ -66,30 +65,3 @@ class Decoding:
         """One record's values, and why it is malformed."""
         columns, [reason] = self.columns([value])
         return tuple(column[0] for column in columns), reason
-
-
-def alike(reader: Any, objects: Objects, values: Sequence[bytes], start: int = 0) -> list[bool]:
-    """Of which records whole columns are sure: of these they say what is read one by one. With
-    those that both leave out.
-    """
-    columns, which = reader.at_once.columns(pa.array(values, pa.binary()), start)
-    others, reasons = objects.columns(reader.read(values, start), len(values))
-    assert [reasons[index] for index, sure in enumerate(which) if sure] == [None] * which.sum()
-    kept = pa.array(which)
-    for column, other in zip(columns, others, strict=True):
-        assert column.type == other.type
-        assert repr(column.filter(kept).to_pylist()) == repr(other.filter(kept).to_pylist())
-    return [bool(sure or reasons[index]) for index, sure in enumerate(which)]
-
-
-def changed_at_each_byte(good: bytes) -> list[bytes]:
-    """Each byte another, each byte left out, one put in anywhere, cut anywhere."""
-    some = (0, 1, 2, 3, 4, 6, 8, 10, 127, 128, 255)
-    return [
-        *(good[:at] + bytes([byte]) + good[at + 1 :] for at in range(len(good)) for byte in some),
-        *(good[:at] + bytes([byte]) + good[at:] for at in range(len(good)) for byte in some),
-        *(good[:at] + good[at + 1 :] for at in range(len(good))),
-        *(good[:at] for at in range(len(good))),
-        good + b"\0",
-        good,
-    ]

@@ -277,6 +277,34 @@ def test_a_short_value_with_billions_of_items_is_refused(items, value):
     assert refused(value, schema) == "$.a[...]: the value ends in it"
 
 
+def one(kind: Any) -> dict[str, Any]:
+    """A record of one field, `a`."""
+    return {"type": "record", "name": "O", "fields": [{"name": "a", "type": kind}]}
+
+
+STRICT: dict[str, tuple[Any, bytes, str]] = {
+    "a boolean of 2": ("boolean", b"\2", "a boolean is neither 0 nor 1"),
+    "an int of 33 bits": ("int", b"\x80\x80\x80\x80\x10", "a number does not fit 32 bits"),
+    "a long of 70 bits": ("long", b"\xff" * 9 + b"\x7f", "a number is longer than 64 bits"),
+    "a long of 11 bytes": ("long", b"\xff" * 10 + b"\1", "a number is longer than 64 bits"),
+    "a text of length -1": ("string", b"\1abc", "a length is negative"),
+    "a symbol of number -1": (enum("x", "y"), b"\1", "it has a symbol that its enum lacks"),
+    "a symbol behind the last": (enum("x", "y"), b"\4", "it has a symbol that its enum lacks"),
+    "a branch of number -1": (["null", "string"], b"\1\2a", "it has a type that its union lacks"),
+    "a branch behind the last": (["null", "int"], b"\4\2", "it has a type that its union lacks"),
+    "a block of a negative size": ({"type": "array", "items": "int"}, b"\1\1\2\0", "a block has a wrong size"),
+    "a fixed of 2**64 bytes": ({"type": "fixed", "name": "F", "size": 2**64}, b"abc", "the value ends in it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_a_value_that_its_type_has_not_is_refused_and_never_another_one(name):
+    """Most of them fastavro and Apache's avro read as another value."""
+    kind, value, why = STRICT[name]
+    where, _, said = refused(value, one(kind)).partition(": ")
+    assert (where[:3], said) == ("$.a", why)
+
+
 def test_bytes_behind_a_record_are_refused():
     assert refused(written(FLAT, ORDER) + b"\0", FLAT) == "$: 1 bytes follow the record"
 

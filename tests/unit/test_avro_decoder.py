@@ -154,6 +154,7 @@ NESTED = order(
     at_ms="long",
     text="string",
     word="string",
+    large="long",
     sent={"type": "long", "logicalType": "timestamp-micros"},
     price={"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
     extra={"type": "map", "values": "double"},
@@ -165,6 +166,7 @@ VALUES = {
     "tags": ["a", "b"],
     "day": date(2026, 11, 26),
     "at_ms": 1,
+    "large": 2**53 + 1,
     "word": "x",
     "sent": AT,
     "price": Decimal("12.50"),
@@ -177,6 +179,8 @@ KINDS: list[tuple[Field, Any]] = [
     (Field(name="x", type="string", path="tags[1]"), "b"),
     (Field(name="x", type="string", path="tags[5]", required=False), None),
     (Field(name="x", type="string", path=("nothing", "word")), "x"),
+    (Field(name="x", type="string", path="word.z", required=False), None),
+    (Field(name="x", type="string", path=("user.none", "tags[5]", "word")), "x"),
     (Field(name="x", type="date", path="day"), date(2026, 11, 26)),
     (
         Field(name="x", type="timestamp", path="at_ms", format="ms"),
@@ -213,6 +217,11 @@ WRONG = [
         "`$.price` is a number that decimal(3,2) has not",
     ),
     (Field(name="x", type="array<int>", path="tags"), "`$.tags` is text, not int"),
+    (Field(name="x", type="int", path="large"), "`$.large` is a number out of range of int"),
+    (
+        Field(name="x", type="double", path="large"),
+        "`$.large` is a number that double would round",
+    ),
     (Field(name="x", type="timestamp", path="at_ms"), "`$.at_ms` is a whole number, not timestamp"),
 ]
 
@@ -259,10 +268,11 @@ def test_an_envelope_of_changes_gives_the_row_after_or_before(tmp_path):
     )
     made = {"before": None, "after": ("shop.Order", ORDER), "op": "c"}
     gone = {"before": ("shop.Order", {**ORDER, "order_id": "o-0"}), "after": None, "op": "d"}
-    values = [framed(7, by_fastavro(CDC, each)) for each in (made, gone)]
+    none = {"before": None, "after": None, "op": "m"}
+    values = [framed(7, by_fastavro(CDC, each)) for each in (made, gone, none)]
     rows, reasons = decoded(tmp_path, given, [*values])
-    assert reasons == [None, None]
-    assert rows == [("o-1", AT, Decimal("12.50"), "c"), ("o-0", AT, Decimal("12.50"), "d")]
+    assert [reason is None for reason in reasons] == [True, True, False]
+    assert rows[:2] == [("o-1", AT, Decimal("12.50"), "c"), ("o-0", AT, Decimal("12.50"), "d")]
 
 
 def test_a_key_has_a_format_of_its_own(tmp_path):

@@ -23,10 +23,12 @@ from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
 from spark_jobs.sink.keyed.newest import COUNTED
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
-from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
+from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.table import history
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 
 STEP = Latest(keys=("id",), order_by=("lsn", "seq"), deletes="op = 'd'")
@@ -124,7 +126,7 @@ def table_at(path, *parts):
 def merge(path, batch, number, confirm=lambda: None):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
     merge_here(reduced(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def rows(path):
@@ -146,7 +148,7 @@ def batches(draw):
 
 
 @given(given_batches=batches(), parts=st.sampled_from([(), ("lsn",)]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_table_and_each_account_are_those_of_plain_python(
     given_batches, parts, tmp_path_factory
 ):
@@ -221,12 +223,12 @@ def test_a_rebuild_compares_what_consumers_see_and_not_when_a_delete_came(tmp_pa
 def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_path):
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)  # of 1970
-    paths = SimpleNamespace(table=path)
+    paths = SimpleNamespace(table=path, kept_by=Layout.kept_by)
     assert [*forgotten_steps(paths, datetime(1970, 1, 1, tzinfo=UTC))] == []
     [(_, forget)] = forgotten_steps(paths, datetime(1971, 1, 1, tzinfo=UTC))
     forget(SimpleNamespace(confirm=lambda: None))
     assert rows(path).keys() == {"a"}
-    assert not history.rows_changed(path, 1, DeltaTable(str(path)).version()), "no row went"
+    assert not history.rows_changed(Delta(path), 1, DeltaTable(str(path)).version()), "no row went"
 
 
 TOPIC = Topic(

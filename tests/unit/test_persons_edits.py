@@ -9,6 +9,7 @@ from upath import UPath
 
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.commit import merge_here
+from tests.harness.long_form import examples
 from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, DeltaRs, Edited, stories
 from tests.unit.followed import CHANGES, reduced
 
@@ -26,7 +27,7 @@ def put(batch, step, to):
 @given(story=stories())
 @example(story=MENDED)
 @example(story=NEWEST_GONE)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_behind_persons_edits_a_table_is_what_plain_python_makes_of_it(
     step, story, tmp_path_factory
 ):

@@ -26,8 +26,10 @@ from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.table.delta.commit import Commit
-from spark_jobs.table.port import Note
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
+from tests.harness.long_form import examples
 
 STEP = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")
 STATUSES = (None, "paid", "sent")
@@ -159,7 +161,7 @@ def deliveries(draw: st.DrawFn) -> list[list[Row]]:
     return [order[a:b] for a, b in pairwise([0, *cuts, len(order)])]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(deliveries())
 def test_a_table_is_that_of_all_changes_at_once_however_they_came(batches):
     table = Table()
@@ -168,7 +170,7 @@ def test_a_table_is_that_of_all_changes_at_once_however_they_came(batches):
     assert table.sorted() == by_duckdb([row for batch in batches for row in batch])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(deliveries())
 def test_a_chain_has_neither_gap_nor_overlap_and_one_current_row_if_the_key_lives(batches):
     table = Table()
@@ -185,7 +187,7 @@ def test_a_chain_has_neither_gap_nor_overlap_and_one_current_row_if_the_key_live
         assert versions[-1]["current"] is not versions[-1][DELETED]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(deliveries())
 def test_a_batch_that_comes_again_changes_nothing(batches):
     table = Table()
@@ -210,7 +212,7 @@ def put(path: UPath, batch: list[Row], number: int) -> Written:
     note: Note = {"sluice": OWNER, "batch": number, "run": "run"}
     commit = Commit(SparkPath(str(path)), OWNER, number, note, path)
     extend_here(pa.Table.from_pylist(batch, CHANGES), STEP, commit)
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def of_delta(path: UPath) -> list[Row]:
@@ -220,7 +222,7 @@ def of_delta(path: UPath) -> list[Row]:
     return ordered
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(batches=deliveries())
 def test_a_delta_table_is_that_too_and_its_log_agrees_with_each_account(batches, tmp_path_factory):
     path = delta_table(tmp_path_factory.mktemp("history") / "orders")

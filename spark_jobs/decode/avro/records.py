@@ -18,7 +18,6 @@ from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
 from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
-    from spark_jobs.decode.schemed.at_once import AtOnce
     from spark_jobs.spec import Avro, Topic
     from spark_jobs.spec.fields.place import Place
 
@@ -62,7 +61,6 @@ class SchemaReader:
     def __init__(self, schema: Schema, reads: Node | None, objects: Objects) -> None:
         self._why, self._tops = "", tuple[str, ...]()
         self._wire: dict[str, Wire] = {}
-        self.at_once: AtOnce | None = None
         if schema.kind != "AVRO":
             self._why = f"its schema is of {schema.kind}, not of AVRO"
             return
@@ -71,8 +69,6 @@ class SchemaReader:
         except SchemaInvalid as error:
             self._why = f"its schema is no Avro schema: {error}"
             return
-        from spark_jobs.decode.avro.vectors import vectors  # noqa: PLC0415 - it loads Arrow
-
         reader = reads or writer
         known = {each.name: each.node for each in _fields(reader)}
         self._tops = tuple(name for name in objects.tops if name in known)
@@ -82,7 +78,6 @@ class SchemaReader:
             if name in objects.raw and (at := wire(known[name])) and reader.kind == "record"
         }
         self._compiled: Compiled = compiled(writer, reader, self._tops, set(self._wire))
-        self.at_once = vectors(writer, reader, objects)
         self._nulls = (None,) * len(self._tops)
 
     def read(self, values: Sequence[bytes], start: int) -> Read:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.message import DecodeError
 
 from spark_jobs.decode.avro.wire import Bad, number
-from spark_jobs.decode.protobuf.messages import Get, Message, Messages, widened
+from spark_jobs.decode.protobuf.messages import Get, Message, Messages, nothing, widened
 from spark_jobs.decode.protobuf.shape import shape_of
 from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
@@ -18,12 +18,13 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
-    from spark_jobs.decode.schemed.at_once import AtOnce
     from spark_jobs.spec import Protobuf, Topic
     from spark_jobs.spec.fields.place import Place
 
 MOST_INDEXES: Final = 32
 """Depth of a message in its file."""
+Parsed = tuple[Any, list[Get]]
+"""A message, and what gives its values, in the order of the fields at the top."""
 
 
 class ProtobufDecoder(SchemedDecoder):
@@ -49,20 +50,19 @@ class ProtobufDecoder(SchemedDecoder):
             raise SpecInvalid.no_descriptor(topic=topic.name, message=format_.message) from None
 
     def _of(self, schema: Schema) -> SchemaReader:
-        placed = self._registered is not None
-        return SchemaReader(schema, self._message, self._objects, placed=placed)
+        return SchemaReader(schema, self._message, self._objects)
 
 
 class SchemaReader:
     """Reads the messages of one schema."""
 
-    def __init__(self, schema: Schema, message: str, objects: Objects, *, placed: bool) -> None:
-        self._message, self._objects = message, objects
+    def __init__(self, schema: Schema, message: str, objects: Objects) -> None:
+        self._message = message
         self._tops = objects.tops
+        self._nothing: list[Get] = [nothing] * len(self._tops)
         self._read: dict[str, tuple[Message, list[Get]]] = {}
         self._times = frozenset[str]()
         self._why = ""
-        self.at_once: AtOnce | None = None
         if schema.descriptor is None:
             self._why = f"its schema is of {schema.kind}, not of PROTOBUF"
             return
@@ -74,18 +74,6 @@ class SchemaReader:
                 self._why = f"its schema has no message {message}"
                 return
             self._times = frozenset(top for top in objects.raw if only.is_time(top))
-            from spark_jobs.decode.protobuf.vectors import vectors  # noqa: PLC0415 - it loads Arrow
-
-            if (head := self._head() if placed else b"") is not None:
-                self.at_once = vectors(only.descriptor, head, objects)
-
-    def _head(self) -> bytes | None:
-        """The places of the message as they are in front of it; None if they take other bytes."""
-        indexes = self._messages.indexes(self._message)
-        if indexes is None or max(*indexes, len(indexes)) >= 64:  # noqa: PLR2004 - a byte each
-            return None
-        # The first message of a file, as most are, has one byte.
-        return bytes([2 * each for each in (len(indexes), *indexes)]) if indexes != [0] else b"\0"
 
     def read(self, values: Sequence[bytes], start: int) -> Read:
         """As registered.Reader has it."""
@@ -97,8 +85,8 @@ class SchemaReader:
         wire = {name: Wire("timestamp", "us") for name in self._times}
         return Read(dict(zip(self._tops, columns, strict=True)), wire, wrong)
 
-    def _parsed(self, index: int, value: bytes, start: int, wrong: dict[int, str]) -> Any:
-        """The message and its getters; None if it is malformed."""
+    def _parsed(self, index: int, value: bytes, start: int, wrong: dict[int, str]) -> Parsed:
+        """The message and its getters; those of nothing if it is malformed."""
         try:
             name = self._message
             if start:
@@ -115,20 +103,20 @@ class SchemaReader:
             wrong[index] = f"it is no {self._message or 'message'} in Protobuf's encoding"
         except ValueError as error:
             wrong[index] = str(error)
-        return None
+        return None, self._nothing
 
-    def _columns(self, found: Sequence[Any], wrong: dict[int, str]) -> list[list[Any]]:
+    def _columns(self, found: Sequence[Parsed], wrong: dict[int, str]) -> list[list[Any]]:
         columns: list[list[Any]] = []
         for place, top in enumerate(self._tops):
             column: list[Any] = []
-            for index, each in enumerate(found):
-                value = None
-                if each is not None:
-                    try:
-                        value = each[1][place](each[0])
-                    except ValueError as error:
-                        wrong.setdefault(index, f"`$.{top}` {error}"[:180])
-                column.append(value)
+            rest = iter(found)
+            while len(column) < len(found):
+                try:
+                    for message, getters in rest:
+                        column.append(getters[place](message))
+                except ValueError as error:  # `rest` is behind the bad one
+                    wrong.setdefault(len(column), f"`$.{top}` {error}"[:180])
+                    column.append(None)
             columns.append(column)
         return columns
 

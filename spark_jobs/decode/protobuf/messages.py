@@ -60,17 +60,6 @@ class Messages:
             inside = inside[index].nested_type
         return name
 
-    def indexes(self, name: str) -> list[int] | None:
-        """The places at which `name` is; None if it is in another file."""
-        inside, found = self._own.message_type, list[int]()
-        for part in name.removeprefix(f"{self._own.package}.").split("."):
-            names = [each.name for each in inside]
-            if part not in names:
-                return None
-            found.append(names.index(part))
-            inside = inside[found[-1]].nested_type
-        return found if self.name(found) == name else None
-
     def of(self, name: str) -> Message:
         """Raises KeyError if the set has none of that name."""
         return Message(self._pool.FindMessageTypeByName(name))
@@ -101,7 +90,6 @@ class Message:
     def __init__(self, descriptor: Descriptor) -> None:
         made = message_factory.GetMessageClass(descriptor)
         self.parse: Callable[[bytes], Any] = made.FromString
-        self.whole: Callable[[Any], bool] = made.IsInitialized
         self.descriptor = descriptor
         self.fields: dict[str, FieldDescriptor] = dict(descriptor.fields_by_name)
 
@@ -114,7 +102,7 @@ class Message:
         """What gives the field's value in Python; with `ticks`, of a time microseconds."""
         field = self.fields.get(name)
         if field is None:
-            return _none
+            return nothing
         if ticks and self.is_time(name):
             return _present(name, microseconds)
         return _of_field(field)
@@ -223,5 +211,5 @@ def _decimal(message: Any) -> Decimal:
     return Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -message.scale))
 
 
-def _none(_: Any) -> None:
-    return None
+def nothing(_: Any) -> None:
+    """Of a field that a message has not."""

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects
-from spark_jobs.decode.schemed.registered import Given, Reader, Registered, decoded, given_by
+from spark_jobs.decode.schemed.registered import Given, Reader, Registered, given_by
 
 if TYPE_CHECKING:
     from spark_jobs.schemas.schema import Schema
@@ -42,7 +42,15 @@ class SchemedDecoder(ABC):
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
-        return decoded(records, self._objects, self._registered, self._alone)
+        if self._registered:
+            return self._registered.decode(records)
+        assert self._alone
+        values = records.values.to_pylist()
+        read = self._alone.read([value or b"" for value in values], 0)
+        for index, value in enumerate(values):
+            if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
+                read.wrong[index] = TOMBSTONE if value is None else EMPTY
+        return Decoded(*self._objects.columns(read, len(values)))
 
     @abstractmethod
     def _of(self, schema: Schema) -> Reader:

@@ -138,43 +138,34 @@ class Objects:
 
 
 def _values(place: Place, tops: Mapping[str, Values], count: int) -> Values:
-    """The place's value in each record, None if it has none."""
-    if place.bases == ((),) and len(place.paths) == 1 and len(place.paths[0]) == 1:
-        return tops.get(str(place.paths[0][0])) or [None] * count
-    if place.bases == ((),):
-        return [
-            next(
-                (found for path in place.paths if (found := _at(tops, index, path)) is not None),
-                None,
-            )
-            for index in range(count)
-        ]
-    chosen = [
-        next((base for base in place.bases if not base or _at(tops, index, base) is not None), None)
-        for index in range(count)
-    ]
-    return [
-        next(
-            (
-                found
-                for path in place.paths
-                if base is not None and (found := _at(tops, index, (*base, *path))) is not None
-            ),
-            None,
-        )
-        for index, base in enumerate(chosen)
-    ]
+    """The place's value in each record, None if it has none: of the first of its bases that is
+    there, and of the first of its paths with a value.
+    """
+    chosen: Values = [None] * count
+    for base in reversed(place.bases):
+        here = _at(tops, (*base, *place.paths[0]), count)
+        for path in place.paths[1:]:
+            others = _at(tops, (*base, *path), count)
+            here = [b if a is None else a for a, b in zip(here, others, strict=True)]
+        if base:
+            there = _at(tops, base, count)
+            here = [b if a is None else c for a, b, c in zip(there, chosen, here, strict=True)]
+        chosen = here
+    return chosen
 
 
-def _at(tops: Mapping[str, Values], index: int, path: Path) -> Any:
-    column = tops.get(str(path[0])) if path else None
-    value = column[index] if column else None
+def _at(tops: Mapping[str, Values], path: Path, count: int) -> Values:
+    """What each record has at the path."""
+    values = tops.get(str(path[0])) or [None] * count
     for step in path[1:]:
         if isinstance(step, int):
-            value = value[step] if isinstance(value, list) and step < len(value) else None
+            values = [
+                each[step] if isinstance(each, list) and step < len(each) else None
+                for each in values
+            ]
         else:
-            value = value.get(step) if isinstance(value, dict) else None
-    return value
+            values = [each.get(step) if isinstance(each, dict) else None for each in values]
+    return values
 
 
 def of_values(values: Values, field: Field, wire: Wire | None = None) -> Column:

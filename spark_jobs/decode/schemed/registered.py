@@ -20,7 +20,6 @@ from spark_jobs.errors import RegistryUnreachable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.decode.schemed.at_once import AtOnce
     from spark_jobs.schemas.schema import Schema, Schemas
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Protobuf, Topic
@@ -74,9 +73,6 @@ def given_by(format_: Avro | Protobuf, topic: Topic, root: str, settings: Settin
 
 class Reader(Protocol):
     """Reads the records of one schema."""
-
-    at_once: AtOnce | None
-    """For those of which it is sure; None if of none."""
 
     def read(self, values: Sequence[bytes], start: int, /) -> Read:
         """The values, from this byte of each on. Never raises for what is in them."""
@@ -159,12 +155,9 @@ class Registered:
         if isinstance(reader, str):
             return self._malformed(reader, len(values))
 
-        def each(values: pa.Array) -> Decoded:
-            read = reader.read(values.to_pylist(), len(head))
-            named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
-            return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
-
-        return quick_or(each, values, len(head), reader.at_once)
+        read = reader.read(values.to_pylist(), len(head))
+        named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
+        return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
 
     def _reader(self, number: str) -> Reader | str:
         """Of a schema; or why all its records are malformed."""
@@ -180,40 +173,3 @@ class Registered:
         return Decoded(
             *self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)
         )
-
-
-def decoded(
-    records: Records, objects: Objects, registered: Registered | None, alone: Reader | None
-) -> Decoded:
-    """Of values with ids, or of those that `alone` reads whole."""
-    if registered:
-        return registered.decode(records)
-    assert alone
-
-    def each(values: pa.Array) -> Decoded:
-        found = values.to_pylist()
-        read = alone.read([value or b"" for value in found], 0)
-        for index, value in enumerate(found):
-            if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
-                read.wrong[index] = TOMBSTONE if value is None else EMPTY
-        return Decoded(*objects.columns(read, len(found)))
-
-    return quick_or(each, records.values, 0, alone.at_once)
-
-
-def quick_or(
-    each: Callable[[pa.Array], Decoded], values: pa.Array, start: int, by: AtOnce | None
-) -> Decoded:
-    """The values by whole columns, and by `each` those of which these are not sure."""
-    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    if by is None or not len(values):
-        return each(values)
-    columns, which = by.columns(values, start)
-    if which.all():
-        return Decoded(columns, [None] * len(values))
-    good, others = np.flatnonzero(which), np.flatnonzero(~which)
-    sure = [column.take(pa.array(good)) for column in columns]
-    parts = [Decoded(sure, [None] * len(good)), each(values.take(pa.array(others)))]
-    return together(parts, [good, others])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Latest
     from spark_jobs.table.delta.commit import Commit
-    from spark_jobs.table.port import Note
+    from spark_jobs.table.entry import Note
 
 
 def replace_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
