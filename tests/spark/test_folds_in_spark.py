@@ -10,6 +10,7 @@ from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.writer import written
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at
 
 
@@ -49,4 +50,4 @@ def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
         "b": ["placed", "mine", 9],
         "new": ["placed", None, None],
     }
-    assert written(path, [OWNER], 1)[1].fates == Fates(inserted=1, updated=1)
+    assert written(Delta(path), [OWNER], 1)[1].fates == Fates(inserted=1, updated=1)

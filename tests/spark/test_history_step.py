@@ -17,11 +17,12 @@ from pyspark.sql import SparkSession
 
 from local import broker
 from spark_jobs import failpoint
-from spark_jobs.published import table as published
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Field, History, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.steps.keyed import buckets
+from spark_jobs.table.published import table as published
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 
@@ -132,7 +133,7 @@ def orders(kafka, tmp_path) -> Orders:
 def shown(spark: SparkSession, scene: Scene, version: int | None) -> list[Row]:
     """What a consumer reads."""
     assert version is not None
-    published.move(scene.paths, version)
+    published.move(scene.paths, version, refuse_dead)
     rows = spark.read.format("delta").load(str(scene.paths.published_table))
     found: list[Row] = rows.orderBy("order_id", "lsn").toArrow().to_pylist()
     return found

@@ -2,6 +2,7 @@
 
 from itertools import combinations
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,8 +12,6 @@ from pyspark.sql import functions as F
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.checks.changed_rows import changed_rows
-from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
@@ -20,8 +19,10 @@ from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
 from spark_jobs.table.delta import few_rows
+from spark_jobs.table.delta.added_rows import changed_rows
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 
@@ -70,7 +71,7 @@ def replaced(spark, path, batch, number):
     changes = spark.createDataFrame(table_of(batch)).coalesce(1)
     to = Commit(str(path), OWNER, number, note, path)
     merge_in_spark(changes, Load(len(batch), 0), STEP, to)
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 BEFORE = [Change(each, 5, "x", "placed", number) for number, each in enumerate("abcdefg")]
@@ -168,13 +169,9 @@ def mapped(tmp_path) -> UPath:
 def test_changed_rows_with_a_map_are_told_one_by_one(spark, tmp_path, monkeypatch, most):
     monkeypatch.setattr(few_rows, "MOST_BYTES", most)
     path = mapped(tmp_path)
-    run = SimpleNamespace(
-        spark=spark,
-        spec=SimpleNamespace(keyed=STEP, output_mode="append"),
-        target=SimpleNamespace(table=path),
-    )
+    spec: Any = SimpleNamespace(keyed=STEP, output_mode="append")
     assert (changed_rows(spark, path, 0, 2) is None) == (not most)
-    assert [row.tags for row in unjudged_rows(run, 0, 2).collect()] == [{"k": "b"}]
+    assert [row.tags for row in Delta(path).written(spark, spec, 0, 2).collect()] == [{"k": "b"}]
 
 
 def test_a_first_state_from_a_table_that_follows_a_key_has_its_rows_and_no_delete(spark, tmp_path):

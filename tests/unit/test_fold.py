@@ -15,6 +15,7 @@ from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,
@@ -102,7 +103,7 @@ def table_of(batch):
 def merge(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
     merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path))
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def rows(path):

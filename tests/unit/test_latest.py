@@ -21,10 +21,11 @@ from spark_jobs.rebuild.compare import difference
 from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
-from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
+from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table import history
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.long_form import examples
 from tests.harness.refused import fails
@@ -119,7 +120,7 @@ def table_at(path, *parts):
 def merge(path, batch, number, confirm=lambda: None):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
     merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def rows(path):
@@ -216,12 +217,12 @@ def test_a_rebuild_compares_what_consumers_see_and_not_when_a_delete_came(tmp_pa
 def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_path):
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)  # of 1970
-    paths = SimpleNamespace(table=path)
+    paths = SimpleNamespace(table=path, kept_by=Layout.kept_by)
     assert [*forgotten_steps(paths, datetime(1970, 1, 1, tzinfo=UTC))] == []
     [(_, forget)] = forgotten_steps(paths, datetime(1971, 1, 1, tzinfo=UTC))
     forget(SimpleNamespace(confirm=lambda: None))
     assert rows(path).keys() == {"a"}
-    assert not history.rows_changed(path, 1, DeltaTable(str(path)).version()), "no row went"
+    assert not history.rows_changed(Delta(path), 1, DeltaTable(str(path)).version()), "no row went"
 
 
 TOPIC = Topic(

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.holes import holes
-from spark_jobs.repair.offsets.reading import reading
+from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts

@@ -9,9 +9,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.table import ensure
 from spark_jobs.steps.keyed.fates import Fates
-from spark_jobs.table.history import GENERATION
+from spark_jobs.table.delta.log_entries import GENERATION
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
 from tests.harness.long_form import examples
 from tests.unit.test_fold import COLUMNS, PAYLOAD, STEP, Change, batches, merge, rows, table_at
@@ -138,7 +138,7 @@ def test_a_table_of_an_older_sluice_gets_its_column_and_goes_on(tmp_path):
     path = older_table_at(tmp_path / "orders", DeltaTable(str(made)).to_pyarrow_table().to_pylist())
     DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'"})
     partial = spec(LATEST.model_copy(update={"missing": "keep"}))
-    ensure(path, from_arrow_schema(COLUMNS), partial, "1")
+    Delta(path).ensure(from_arrow_schema(COLUMNS), partial, "1")
     merge(path, [newest._replace(offset=5)], 1)
     assert rows(path) == {"a": ["mended", "mine", 2]}
     merge(path, [older._replace(offset=6)], 2)  # nobody knows what set `note`

@@ -16,6 +16,7 @@ from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
 from tests.harness.long_form import examples
 from tests.unit import test_fold as partial
@@ -87,7 +88,7 @@ def table_of(batch):
 def put(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
     merge_here(table_of(batch), STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
-    done = written(path, [OWNER], number)[number]
+    done = written(Delta(path), [OWNER], number)[number]
     log = keyed(path, done, STEP)
     assert done.fates.all == len(batch)
     assert (log.written, log.gained) == (done.fates.written, done.fates.gained)

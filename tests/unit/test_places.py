@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import event, given, settings, strategies as st
 
-from spark_jobs.repair.exchange.places import Sides, merging
+from spark_jobs.repair.exchange.put_keys import Sides, merging
 from spark_jobs.spec import History, Latest
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, WHOLE

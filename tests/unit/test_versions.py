@@ -25,7 +25,8 @@ from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import Merged, merged
 from spark_jobs.steps.keyed.places import misplaced
 from spark_jobs.table.delta.commit import Commit
-from spark_jobs.table.port import Note
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
 from tests.harness.long_form import examples
 
@@ -212,7 +213,7 @@ def put(path: UPath, batch: list[Row], number: int) -> Written:
     note: Note = {"sluice": OWNER, "batch": number, "run": "run"}
     commit = Commit(SparkPath(str(path)), OWNER, number, note, path)
     merge_here(pa.Table.from_pylist(batch, CHANGES), STEP, commit)
-    return written(path, [OWNER], number)[number]
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def of_delta(path: UPath) -> list[Row]:

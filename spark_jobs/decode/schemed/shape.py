@@ -71,14 +71,7 @@ def either(shapes: Iterable[Shape]) -> Shape:
 
 
 def refuse_disagreeing(topic: Topic) -> None:
-    """Raise SpecInvalid if a declared schema is none, or gives a field what it cannot be.
-
-    Of several topics, any of them.
-    """
-    if len(topic.each) > 1:
-        for each in topic.each:
-            refuse_disagreeing(each)
-        return
+    """Raise SpecInvalid if a declared schema is none, or gives a field what it cannot be."""
     for format_, places in (
         (topic.format, topic.value_places),
         (topic.key, topic.key_places),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.sink.keyed.driver import Load
     from spark_jobs.spec.steps.following import Following
     from spark_jobs.table.delta.commit import Commit
-    from spark_jobs.table.port import Note
+    from spark_jobs.table.entry import Note
 
 
 _BROKEN: Final = own("broken")

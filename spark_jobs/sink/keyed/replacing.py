@@ -24,7 +24,7 @@ from spark_jobs.values.own_columns import WHOLE, own
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_jobs.table.port import Note
+    from spark_jobs.table.entry import Note
 
 FILE: Final = own("file")
 """The file of a row."""
