@@ -52,12 +52,3 @@ class Fates(NamedTuple):
     def of(cls, said: Mapping[str, object]) -> Self:
         """From what a commit says of itself."""
         return cls(**{name: int(str(said.get(name, 0))) for name in cls._fields})
-
-    def __add__(self, other: tuple[object, ...]) -> Self:
-        """Field by field.
-
-        >>> Fates(updated=1) + Fates(updated=2, moved=1) == Fates(updated=3, moved=1)
-        True
-        """
-        assert isinstance(other, Fates)
-        return type(self)(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))

@@ -55,7 +55,8 @@ def lacked(of: Places, columns: Iterable[str], step: Following) -> Lacked:
         copied |= lives & here & ~of.old[row] & of.old[source]
         chosen = np.where(of.both & ~comes, of.there, source)
         chosen = np.where(lives, chosen, -1)
-        found[name] = _taken(of.rows[name], chosen)
+        taken = pa.array(np.maximum(chosen, 0), mask=chosen < 0)
+        found[name] = of.rows[name].take(taken).combine_chunks()
         sets.append(np.where(here, setter, -1))
     for name, values in ((SET, told.positions), (SET_CONTENTS, told.contents)):
         if name in every:
@@ -82,10 +83,6 @@ def _source(of: Places, told: Setters, among: Numbers, setter: Numbers) -> Numbe
     own = np.where(setter < 0, -1, told.row[setter])
     found: Numbers = np.where(copy < 0, own, np.append(told.row[tables], -1)[copy])
     return found
-
-
-def _taken(column: pa.ChunkedArray, rows: Numbers) -> pa.Array:
-    return column.take(pa.array(np.maximum(rows, 0), mask=rows < 0)).combine_chunks()
 
 
 def _by_field(

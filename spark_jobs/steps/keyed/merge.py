@@ -62,12 +62,12 @@ def merged(known: pa.Table, changes: pa.Table, step: Following) -> Merged:
         for rows, flag in ((whole, True), (part, False))
     ]
     there = np.concatenate([of.there[made.decides], of.there[stays]])
-    return Merged(
-        pa.concat_tables(flagged, promote_options="default"),
-        there,
-        made.fates,
-        bool(step.spans) and _newest_only(known, there[there >= 0]),
-    )
+    newest_only = bool(step.spans)
+    if newest_only:
+        newest = pc.or_kleene(known[CURRENT], known[DELETED]).fill_null(False).to_numpy()
+        newest_only = bool(newest[there[there >= 0]].all())
+    rows = pa.concat_tables(flagged, promote_options="default")
+    return Merged(rows, there, made.fates, newest_only)
 
 
 def standing(known: pa.Table, changes: pa.Table, step: Following) -> pa.Table:
@@ -172,11 +172,6 @@ def _differ(known: pa.Table, there: Numbers, rows: pa.Table) -> Flags:
         values = pc.fill_null(pc.not_equal(one, other), fill_value=False)
         differ[has] |= pc.or_(nulls, values).to_numpy()
     return differ
-
-
-def _newest_only(known: pa.Table, rows: Numbers) -> bool:
-    newest = pc.or_kleene(known[CURRENT], known[DELETED]).fill_null(False).to_numpy()
-    return bool(newest[rows].all())
 
 
 def _with(rows: pa.Table, columns: pa.Table) -> pa.Table:
