@@ -48,10 +48,10 @@ class CompressedDecoder:
         self._by, self._most = format_.by, format_.at_most
 
     @staticmethod
-    def shape(format_: Compressed, topic: Topic) -> Any:
+    def refuse(format_: Compressed, topic: Topic, places: Sequence[Place]) -> None:
         """As that of the format in it."""
-        declared = getattr(decoder_class(format_.format), "shape", None)
-        return declared and declared(format_.format, topic)
+        if inner := getattr(decoder_class(format_.format), "refuse", None):
+            inner(format_.format, topic, places)
 
     @staticmethod
     def prepare(format_: Compressed, topic: Topic, root: str, settings: Settings | None) -> Any:

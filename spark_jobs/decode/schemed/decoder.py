@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.schemed.counted import counted
 from spark_jobs.decode.schemed.objects import Objects
 from spark_jobs.decode.schemed.registered import Given, Reader, Registered, given_by
+from spark_jobs.decode.schemed.shape import Shape, refuse
 
 if TYPE_CHECKING:
     from spark_jobs.schemas.schema import Schema
@@ -32,6 +34,19 @@ class SchemedDecoder(ABC):
         self._objects = Objects(places, wanted)
         self._registered = given and Registered(self._objects, given, self._of, placed=placed)
         self._alone = None if given else self._of(declared)
+
+    counted = staticmethod(counted)
+
+    @classmethod
+    def refuse(cls, format_: Any, topic: Topic, places: Sequence[Place]) -> None:
+        """As the port has it."""
+        if shape := cls.shape(format_, topic):
+            refuse(topic.name, places, shape)
+
+    @staticmethod
+    @abstractmethod
+    def shape(format_: Any, topic: Topic) -> Shape | None:
+        """Of the declared schema; None where the registry alone knows it."""
 
     @staticmethod
     def prepare(

@@ -26,7 +26,6 @@ from spark_jobs.repair.offsets.archived import Where, archive_records, archived_
 from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
-from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import EVER
 from spark_jobs.spec.sql.types import names_in
@@ -150,7 +149,6 @@ def _refuse_other_columns(spec: Pipeline, keys: str) -> None:
 
 def _by_quarantined(of: _Sought) -> _Found:
     found = Replaying(of.way, of.closed.until)
-    ask_again(of.way.spec, of.settings, of.paths.root)
     generations = of.closed.found.identity.generations
     for each in quarantine.waiting(
         of.way.spec, of.paths, generations, of.closed.batch, of.request.reason, of.settings

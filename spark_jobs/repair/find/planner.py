@@ -36,7 +36,6 @@ from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
-from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
@@ -199,7 +198,6 @@ def _by_late(of: _Sought) -> _Found:
 def _by_quarantined(of: _Sought) -> _Found:
     way, closed = of.way, of.closed
     found = Replaying(way, closed.until, of.request.span)
-    ask_again(way.spec, of.settings, of.paths.root)
     for each in quarantine.waiting(
         way.spec,
         of.paths,
