@@ -8,6 +8,7 @@ CASES ?= 200
 KILLS ?= 200
 SECONDS ?= 3600
 SEED := $(shell date +%s)
+TURN ?= $(shell echo $$(( $(SEED) / 86400 % 3 )))
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
 SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/package-lock.json requirements/*.sha256 pom.xml pyproject.toml local/pyspark_zip.py local/files_jar.py $$(find spark_jobs/java -name '*.java' | sort) 2>/dev/null | cksum | cut -d' ' -f1)
@@ -35,7 +36,7 @@ test: ## run every test: unit, Spark, Airflow, end to end; lint and types beside
 	@$(MAKE) --no-print-directory -j 3 lint object-store tests
 
 tests: $(READY)
-	@$(BIN)/python -u -m pytest $(PARALLEL) --durations=20
+	@SLUICE_TURN=$(TURN) $(BIN)/python -u -m pytest $(PARALLEL) --durations=20
 
 test-fast: ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit

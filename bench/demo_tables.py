@@ -23,8 +23,8 @@ from spark_jobs.launch import submit
 from spark_jobs.messages.job import Drain, Stage
 from spark_jobs.messages.request import Request
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.swap import swap
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from tests.harness import oracle

@@ -24,9 +24,9 @@ from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.root.paths import Paths, report_path
 from spark_jobs.settings.installation import Settings
 

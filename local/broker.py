@@ -5,12 +5,10 @@ A home folder holds all there is of it: `broker.json` (pid, port, started), `ser
 """
 
 import base64
-import fcntl
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException
@@ -40,8 +38,7 @@ def start(home: Path, jars: Path, secured: Secured | None = None, ahead_ms: int 
     START_SECONDS.
     """
     home = home.resolve()
-    home.mkdir(parents=True, exist_ok=True)
-    with _alone(home):
+    with jvm.alone(home):
         if jvm.process(home) is None:
             _launch(home, jars.resolve(), secured, ahead_ms)
         _wait(home)
@@ -178,11 +175,3 @@ def _last_lines(text: str) -> str:
         line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")
     ]
     return " | ".join(lines[-4:]) or "(empty)"
-
-
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    """One start at a time: two would format and launch twice."""
-    with (home / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

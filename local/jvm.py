@@ -1,9 +1,11 @@
 """The process of a broker or a registry: found, started and waited for, by its home folder."""
 
+import fcntl
 import json
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import psutil  # type: ignore[import-untyped, unused-ignore]
 
 from spark_jobs.install.needed import java
 
-__all__ = ["SMALL", "command", "gone", "java", "launch", "mark", "port", "process"]
+__all__ = ["SMALL", "alone", "command", "gone", "java", "launch", "mark", "port", "process"]
 DETACHED = '"$@" >>broker.log 2>&1 </dev/null & echo $!'
 
 
@@ -44,6 +46,15 @@ def launch(home: Path, port: int, command: Sequence[str]) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     record = {"pid": int(launched.stdout), "port": port, "started": now}
     (home / "broker.json").write_text(json.dumps(record))
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """One start at a time: two would launch two, and format a broker's disk twice."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def port(home: Path) -> int:

@@ -23,7 +23,9 @@ OWN: Final = f"{PRODUCT}/spec/steps/"
 """Where a step may ask for its own class."""
 KINDS: Final = {"aggregate", "deduplicate", "group_state", "history", "latest", "transform"}
 STEPS: Final = {each.title().replace("_", "") for each in KINDS} | {"Following", "Keyed"}
-DELTA: Final = re.compile(r'deltalake|DeltaTable|storage\.delta|delta_log|format\("delta"\)')
+DELTA: Final = re.compile(r'deltalake|DeltaTable|table\.delta|delta_log|format\("delta"\)')
+TABLE: Final = f"{PRODUCT}/table/"
+"""Where Delta may be named."""
 TOPIC: Final = re.compile(r"spec\.topic")
 SMALL: Final = 6
 """Lines of a function's body, without its docstring."""
@@ -109,7 +111,9 @@ def figures(root: Path) -> dict[str, Figure]:
         "files that a drain reaches": Figure(len(reached)),
         "questions for a step's class": Figure(sum(map(questions, asking))),
         "files that ask for a step's class": Figure(sum(map(bool, map(questions, asking)))),
-        "files that name Delta": _files_with(DELTA, [*product, *plugins]),
+        "files that name Delta": _files_with(
+            DELTA, (file for file in (*product, *plugins) if not str(file.path).startswith(TABLE))
+        ),
         "files that read spec.topic": _files_with(TOPIC, [*product, *plugins]),
         "most rooms that a room imports": widest_room(product),
         "most imports of a file": most_imports(product),

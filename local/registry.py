@@ -29,9 +29,9 @@ def start(home: Path, jars: Path) -> str:
     unpacked it into.
     """
     home = home.resolve()
-    home.mkdir(parents=True, exist_ok=True)
-    if jvm.process(home) is None:
-        _launch(home, jars.resolve())
+    with jvm.alone(home):
+        if jvm.process(home) is None:
+            _launch(home, jars.resolve())
     port = jvm.port(home)
     deadline = time.monotonic() + START_SECONDS
     while not _answers(port):

@@ -15,7 +15,7 @@ from rich.text import Text
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.messages.report import Account, CheckResult, Report
 from spark_jobs.messages.stages import told
-from spark_jobs.storage.answer import answer
+from spark_jobs.table.delta.answer import answer
 
 COUNTS = ("read", "rows_out", "duplicates", "late", "malformed", "premature", "unaccounted")
 COLOURS = {"passed": "green", "failed": "red", "broken": "red"}

@@ -143,7 +143,7 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         spec = live_spec(spec, settings.root)
         watchdog.watch(spec.stall_timeout, settings)
         if isinstance(job, Stage):
-            from spark_jobs.repair.compute.stage import stage  # noqa: PLC0415 - no drain needs it
+            from spark_jobs.repair.stage import stage  # noqa: PLC0415 - no drain needs it
 
             return stage(spec, settings, job.run_id, job.repair_id, stop, job.kind)
         return drain(spec, settings, job.run_id, stop)

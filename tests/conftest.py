@@ -11,8 +11,10 @@ import pytest
 from xdist.remote import Producer
 
 from spark_jobs.settings.installation import VARIABLES
-from tests.harness.costs import ASKED, Costs
-from tests.harness.lanes import Lanes, dearest_first
+from tests.harness import shared
+from tests.harness.costs import ASKED, Budget, Costs
+from tests.harness.lanes import Lanes, dearest_first, end_without_jvm
+from tests.harness.turns import TURNS, VARIABLE, by_turns
 
 for _name in VARIABLES:
     os.environ.pop(
@@ -36,6 +38,8 @@ HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    shared.register(config)
+    config.pluginmanager.register(Budget())
     if ASKED in os.environ:
         config.pluginmanager.register(Costs())
 
@@ -62,8 +66,20 @@ def pytest_make_collect_report(
     return report
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_report_header() -> str | None:
+    if VARIABLE not in os.environ:
+        return None
+    turn = int(os.environ[VARIABLE]) % TURNS
+    return f"turn {turn} of {TURNS}: TURN={turn} runs the same forms again; make test-long has all"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    by_turns(config, items)
     dearest_first(items)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    end_without_jvm(item.config)
 
 
 def pytest_collection_finish() -> None:

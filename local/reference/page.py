@@ -34,7 +34,9 @@ from spark_jobs.spec import (
     WhenData,
 )
 from spark_jobs.spec.formats.brought import FORMATS
+from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.transactions import Transactions
 
 PAGE = REPO / "docs" / "reference.md"
 SPEC = (
@@ -57,6 +59,8 @@ SPEC = (
     State,
     Archive,
     MoreTopics,
+    PublishAt,
+    Transactions,
     Schedule,
     WhenData,
     Ranges,

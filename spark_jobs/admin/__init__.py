@@ -2,6 +2,6 @@
 first, and makes them with --execute.
 
 May import: analysis, checkpoint, errors, journal, messages, ops, published, registry, repair, root,
-runs, settings, sink, source, spans, spec, storage, values. Imported by: cli, sluice_airflow.
+runs, settings, sink, source, spans, spec, storage, table, values. Imported by: cli, sluice_airflow.
 Never here: a command's words and options, which cli has.
 """

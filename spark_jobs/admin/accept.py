@@ -20,9 +20,10 @@ from spark_jobs.messages.withheld import check_for_tasks
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import history, table
+from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table import history
 
 ACCEPTED = "accepted"
 """The outcome in ops.checks of a failed check that a person accepted; `about` has the reason,

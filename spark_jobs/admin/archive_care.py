@@ -17,8 +17,8 @@ from spark_jobs.admin.table_care import in_words
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage import compaction, delta
-from spark_jobs.storage.answer import answer
+from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta.answer import answer
 
 if TYPE_CHECKING:
     import deltalake
@@ -42,9 +42,9 @@ def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
     nobody knows.
     """
-    if not delta.is_table(paths.table):
+    if not door.is_table(paths.table):
         return
-    if old := _old(delta.open_table(paths.table), before):
+    if old := _old(door.open_table(paths.table), before):
         records = sum(each.records for each in old)
         what = f"remove {records:,} records of {paths.table} from before {before:%F %H:%M}"
         yield what, partial(_remove, paths, old)
@@ -81,4 +81,4 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
         for each in old
     )
     with in_words(paths.table):
-        delta.open_table(paths.table).delete(where, writer_properties=compaction.ZSTD)
+        door.open_table(paths.table).delete(where, writer_properties=compaction.ZSTD)

@@ -15,7 +15,7 @@ from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
-from spark_jobs.sink import history
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

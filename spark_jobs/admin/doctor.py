@@ -39,9 +39,9 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage import delta, rewrite
 from spark_jobs.storage.folders import set_aside
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table.delta import door, rewrite
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -136,7 +136,7 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    if delta.is_table(paths.table) and (old := rewrite.inexact(delta.open_table(paths.table))):
+    if door.is_table(paths.table) and (old := rewrite.inexact(door.open_table(paths.table))):
         which = f"{len(old):,} files of {paths.table} have INT96 times, which others misread"
         lines.append(f"{which}: `sluice maintain {spec.name} --execute` writes them again")
     cursor, mending = find_cursor(paths, known)

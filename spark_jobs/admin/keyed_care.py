@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.table_care import in_words
-from spark_jobs.sink.history import FORGOT
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage import delta
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.features import untried
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.features import untried
+from spark_jobs.table.history import FORGOT
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def forgotten_steps(
     paths: Paths, before: datetime
 ) -> Iterator[tuple[str, Callable[[Held], object]]]:
     """A line and a function, if the table remembers deletes of batches planned before this time."""
-    if not delta.is_table(paths.table) or untried(table := delta.open_table(paths.table)):
+    if not door.is_table(paths.table) or untried(table := door.open_table(paths.table)):
         return  # its drains forget them (sink/keyed/forgetting.py)
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
     [row] = answer(f"SELECT count(*) AS n FROM t WHERE {where}", {"t": table}).to_pylist()
@@ -36,6 +36,6 @@ def forgotten_steps(
 
 
 def _forget(paths: Paths, where: str, held: Held) -> None:
-    table = delta.confirmed(paths.table, held)
+    table = door.confirmed(paths.table, held)
     with in_words(paths.table):
-        table.delete(where, commit_properties=delta.here({FORGOT: where}))
+        table.delete(where, commit_properties=door.here({FORGOT: where}))

@@ -26,9 +26,9 @@ from spark_jobs.root.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table.delta import compaction, door
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -78,7 +78,7 @@ def maintain_ops(settings: Settings) -> Intent:
 
     Needs no lease: both are safe beside writers.
     """
-    tables = [path for path in _ops_paths(opened(settings.root)) if delta.is_table(path)]
+    tables = [path for path in _ops_paths(opened(settings.root)) if door.is_table(path)]
     if not tables:
         return Intent((), None)
     unused = {path: compaction.vacuum(path, execute=False) for path in tables}
@@ -154,7 +154,7 @@ def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -
                 partial(_remove, paths.root, name, where),
             )
     for path in _ops_paths(paths.root):
-        if delta.is_table(path) and (files := compaction.small_files(path, {"pipeline": pipeline})):
+        if door.is_table(path) and (files := compaction.small_files(path, {"pipeline": pipeline})):
             yield _step(
                 f"join {files:,} small files of ops.{path.name}",
                 partial(_compact, paths.root, path.name, pipeline),

@@ -26,11 +26,11 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage.delta import is_table, open_table
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.seen import look
+from spark_jobs.table.delta.door import is_table, open_table
 
 LOG = logging.getLogger(__name__)
 WHO = "sluice reset"

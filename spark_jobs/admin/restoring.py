@@ -13,9 +13,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from spark_jobs.errors import MaintenanceRefused, StateUnreadable, TableContended
 from spark_jobs.journal.change import Facts, Scene
 from spark_jobs.root.path_forms import from_uri, sql_table
-from spark_jobs.sink import history, table
-from spark_jobs.storage import delta
-from spark_jobs.storage.features import unwritable
+from spark_jobs.sink import table
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.features import unwritable
 
 if TYPE_CHECKING:
     import deltalake
@@ -39,19 +40,19 @@ def restore_table(facts: Restoring, scene: Scene) -> None:
     somebody looked.
     """
     path = scene.paths.table
-    opened = delta.confirmed(path, scene.held, brief=True)
+    opened = door.confirmed(path, scene.held, brief=True)
     if _committed(facts, scene) is not None:
         return
     refuse_features(opened)
     if opened.version() == facts.version:
         with _beside_others(path):
-            delta.set_property(opened, delta.FENCE, str(scene.held.fence))
+            door.set_property(opened, door.FENCE, str(scene.held.fence))
         return
     try:
         with _beside_others(path):
-            delta.restore(opened, facts.version, {history.CHANGE: scene.id})
+            door.restore(opened, facts.version, {history.CHANGE: scene.id})
     except DeltaError:
-        if delta.version_is_whole(path, facts.version):
+        if door.version_is_whole(path, facts.version):
             raise
         raise StateUnreadable.vacuumed_meanwhile(
             version=facts.version,
@@ -65,7 +66,7 @@ def restorable(facts: Restoring, scene: Scene) -> bool:
     path = scene.paths.table
     if _committed(facts, scene) is not None:
         return True
-    return not unwritable(delta.open_table(path)) and delta.version_is_whole(path, facts.version)
+    return not unwritable(door.open_table(path)) and door.version_is_whole(path, facts.version)
 
 
 def refuse_features(table: deltalake.DeltaTable) -> None:
@@ -85,12 +86,12 @@ def mark_table(facts: Restoring, scene: Scene) -> None:
     Raises TableContended.
     """
     path = scene.paths.table
-    opened = delta.confirmed(path, scene.held, brief=True)
+    opened = door.confirmed(path, scene.held, brief=True)
     if table.generation(path) != facts.generation:
         refuse_features(opened)
         with _beside_others(path):
             said = {history.MARK: scene.id}
-            delta.set_property(opened, history.GENERATION, facts.generation, said)
+            door.set_property(opened, history.GENERATION, facts.generation, said)
 
 
 def restored_version(facts: Restoring, scene: Scene) -> int:

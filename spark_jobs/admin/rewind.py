@@ -35,11 +35,11 @@ from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import history
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage import delta
-from spark_jobs.storage.delta import version_is_whole
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.door import version_is_whole
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -122,7 +122,7 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
     _refuse_before_switch(paths, known, batch)
     version = history.version_after(paths.table, known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
-    refuse_features(delta.open_table(paths.table))
+    refuse_features(door.open_table(paths.table))
     cursor = read_cursor(paths.cursor)
     rows = accounts.stored(paths, known, ("batch_id", "topics")) if cursor.newest else []
     kept, gone = (

@@ -21,10 +21,10 @@ from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.published.table import versions_shown
 from spark_jobs.root.path_forms import sql_table
 from spark_jobs.root.store_errors import translate_store_error
-from spark_jobs.sink import history
 from spark_jobs.sink.table_layout import order
-from spark_jobs.storage import compaction, delta, rewrite, z_order
-from spark_jobs.storage.features import untried
+from spark_jobs.table import history
+from spark_jobs.table.delta import compaction, door, rewrite, z_order
+from spark_jobs.table.delta.features import untried
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -59,7 +59,7 @@ def needed(paths: Paths, now: datetime) -> Needed:
     there = {
         version
         for version in wanted
-        if version is not None and delta.has_version(paths.table, version)
+        if version is not None and door.has_version(paths.table, version)
     }
     judged = cursor.judged_table_version
     passed_at = history.committed_at(paths.table, judged) if judged in there else None
@@ -78,7 +78,7 @@ def _shown(paths: Paths, begins: datetime) -> set[int]:
 
 def table_steps(paths: Paths, spec: Pipeline) -> Iterator[tuple[str, Callable[[], object]]]:
     """A line and a function for each step. For a table that is refused, one that says so."""
-    if not delta.is_table(paths.table):
+    if not door.is_table(paths.table):
         return
     try:
         with in_words(paths.table):
@@ -97,7 +97,7 @@ def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], objec
     unused = compaction.vacuum(path, keep=kept.versions, before=kept.since, execute=False)
     checksums = compaction.remove_checksums(path, execute=False)
     steps: list[tuple[str, Callable[[], object]]] = []
-    if old := len(rewrite.inexact(delta.open_table(path))):
+    if old := len(rewrite.inexact(door.open_table(path))):
         what = f"write {old:,} files of {path} again, whose INT96 times others misread"
         steps.append((what, partial(_make_exact, path)))
     if unused:
@@ -119,7 +119,7 @@ def _planned(paths: Paths, spec: Pipeline) -> list[tuple[str, Callable[[], objec
 def _order(path: UPath, spec: Pipeline) -> tuple[str, ...]:
     if spec.is_archive:
         return ()  # its batches are in the order of their offsets
-    has = {field.name for field in delta.open_table(path).schema().fields}
+    has = {field.name for field in door.open_table(path).schema().fields}
     return tuple(name for name in order(spec) if name in has)
 
 
@@ -135,7 +135,7 @@ def _raise(error: Exception) -> None:
 
 def _make_exact(path: UPath) -> None:
     with in_words(path):
-        rewrite.make_exact(delta.open_table(path))
+        rewrite.make_exact(door.open_table(path))
 
 
 def _compact(path: UPath, spec: Pipeline, by: tuple[str, ...]) -> None:
@@ -155,7 +155,7 @@ def _refuse_features(path: UPath) -> None:
     """Raise MaintenanceRefused: VACUUM might remove files of a feature that was not tried, such as
     deletion vectors.
     """
-    if unknown := untried(delta.open_table(path)):
+    if unknown := untried(door.open_table(path)):
         raise _refusal(path, f"it has {', '.join(unknown)}")
 
 

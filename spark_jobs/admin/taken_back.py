@@ -20,8 +20,8 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange.bad_rows import take_out_bad
-from spark_jobs.repair.exchange.swap import put_fates
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.swap import put_fates
 from spark_jobs.spans.span import EVER, Span, joined
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.sink import history
 from spark_jobs.sink.restored import did, restored
-from spark_jobs.storage import delta
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ class Unrestored(Restoring):
 
 def to_mend(paths: Paths, cursor: Cursor) -> Restored | None:
     """The RESTORE that is to be mended; None without one."""
-    if not delta.is_table(paths.table):
+    if not door.is_table(paths.table):
         return None
     passed = cursor.judged_table_version
     return restored(paths.table, -1 if passed is None else passed)
@@ -49,12 +49,12 @@ def to_mend(paths: Paths, cursor: Cursor) -> Restored | None:
 
 def can_unrestore(paths: Paths, found: Restored) -> bool:
     """Whether a version has all that Sluice has written, and can be read."""
-    return not found.written_behind and delta.version_is_whole(paths.table, found.whole)
+    return not found.written_behind and door.version_is_whole(paths.table, found.whole)
 
 
 def in_words(paths: Paths, found: Restored) -> str:
     """What is to be done."""
-    newest = delta.open_table(paths.table).version()
+    newest = door.open_table(paths.table).version()
     later = history.rows_changed(paths.table, found.version, newest)
     return (
         f"restore {paths.table} to version {found.whole}, from before a person's RESTORE. "
@@ -70,13 +70,13 @@ def unrestore(
 
     It raises LeaseHeld if somebody was there first.
     """
-    refuse_features(delta.open_table(paths.table))
-    newest = delta.open_table(paths.table).version()
+    refuse_features(door.open_table(paths.table))
+    newest = door.open_table(paths.table).version()
 
     def execute() -> None:
         with leased(paths, who) as held:
             cursor = read_cursor(paths.cursor)
-            now = delta.open_table(paths.table).version()
+            now = door.open_table(paths.table).version()
             if now != newest or to_mend(paths, cursor) != found:
                 raise LeaseHeld.overtaken(pipeline=spec.name, again=f"sluice doctor {spec.name}")
             passed = cursor.judged_table_version

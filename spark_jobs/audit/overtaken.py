@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.removed import Offset, note_removed
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import is_table, open_table
 
 if TYPE_CHECKING:
     from upath import UPath

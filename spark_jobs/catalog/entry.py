@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.root.path_forms import qualified
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -42,9 +42,9 @@ def entry(paths: Paths, spec: Pipeline) -> Entry | None:
     publish.
     """
     path = paths.published_table
-    if spec.is_archive or not delta.is_table(path):
+    if spec.is_archive or not door.is_table(path):
         return None
-    table = delta.open_table(path)
+    table = door.open_table(path)
     schema = json.loads(table.schema().to_json())
     known = meanings(spec)
     columns = (

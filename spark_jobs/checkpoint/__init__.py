@@ -2,6 +2,6 @@
 lease of their one writer.
 
 May import: errors, fingerprint, messages, registry, root, settings, source, spans, spec, storage,
-times. Imported by: any room above.
+table, times. Imported by: any room above.
 Never here: a DataFrame, or a table's rows.
 """

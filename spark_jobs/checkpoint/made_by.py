@@ -13,7 +13,7 @@ from spark_jobs.fingerprint.fields import Declared, fingerprint
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.door import is_table, open_table
 
 
 class MadeBy(BaseModel):
@@ -45,7 +45,7 @@ class Present:
     """All of a spec and its code that a checkpoint is held against."""
 
     def __init__(self, spec: Pipeline) -> None:
-        """Raises SpecInvalid if a module is missing that its logic.py imports."""
+        """Raises SpecInvalid if a module that its logic.py imports is not valid Python."""
         self.made_by = MadeBy(
             fingerprint=fingerprint(spec, version("pyspark")),
             environment=environment(spec),

@@ -26,6 +26,7 @@ from spark_jobs.fingerprint.fields import (
     Fingerprint,
     idle_declarations,
 )
+from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.several import BETWEEN
@@ -40,7 +41,7 @@ class Standing(NamedTuple):
     stored: Identity | None
     """As it is beside the checkpoint; None if there is no checkpoint yet."""
     made: Identity | None
-    """Of the newest batch; a digest of the first form of untouched code is in today's."""
+    """Of the newest batch; for a digest of an older form it has today's."""
     fields: Fingerprint
     """Of the newest batch; where nothing differs from what the last run accepted, of that."""
     differences: tuple[FieldChange, ...]
@@ -54,9 +55,12 @@ class Standing(NamedTuple):
         if self.stored is None:
             return ()
         allowed = [change.meaning for change in self.differences if change.weight == "warned"]
-        if self.declared.is_first_form(self.stored.fingerprint):
+        if _is_of_older_form(self.stored, self.now):
             was = self.stored.fingerprint["logic"]
-            allowed.append(f"logic: {was!r} is the same code: an older Sluice made another digest")
+            allowed.append(
+                f"logic: an older Sluice made {was!r} in another form; the code is taken for "
+                "unchanged, and its digest noted anew"
+            )
         return (*allowed, *idle_declarations(self.now.fingerprint, self.declared))
 
     @property
@@ -179,9 +183,7 @@ def standing(present: Present, paths: Paths) -> Standing:
     stored = read_identity(paths)
     if stored is None:
         return Standing(paths, now, declared, None, None, {}, ())
-    last, made = (
-        _in_todays_form(each, now, declared) for each in (stored, stored.of_newest_batch(paths))
-    )
+    last, made = (_in_todays_form(each, now) for each in (stored, stored.of_newest_batch(paths)))
     assert now.environment is not None
     around = (now.fingerprint, now.environment)
     since_last, since_made = (
@@ -193,12 +195,20 @@ def standing(present: Present, paths: Paths) -> Standing:
     return Standing(paths, now, declared, stored, made, made.fingerprint, since_made)
 
 
-def _in_todays_form(of: Identity, now: MadeBy, declared: Declared) -> Identity:
-    """So that all who compare digests have them in one form."""
-    if not declared.is_first_form(of.fingerprint):
+def _is_of_older_form(of: Identity, now: MadeBy) -> bool:
+    both = {"logic"} <= of.fingerprint.keys() & now.fingerprint.keys()
+    return both and is_of_older_form(of.fingerprint["logic"])
+
+
+def _in_todays_form(of: Identity, now: MadeBy) -> Identity:
+    """A digest of an older form says nothing of today's: the code is taken for unchanged, once."""
+    if not _is_of_older_form(of, now):
         return of
-    fields = of.fingerprint | {"logic": now.fingerprint.get("logic")}
-    return of.model_copy(update={"fingerprint": fields})
+    fields = of.fingerprint | {"logic": now.fingerprint["logic"]}
+    around = of.environment or now.environment
+    if around and now.environment:
+        around = around.model_copy(update={"imports": now.environment.imports})
+    return of.model_copy(update={"fingerprint": fields, "environment": around})
 
 
 def _beside(paths: Paths, refused: list[FieldChange]) -> str:

@@ -12,7 +12,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from spark_jobs.sink.few_rows import (
+from spark_jobs.storage.parquet_files import parquet_file
+from spark_jobs.table.delta.delta_log import Log, Replay, changes_data
+from spark_jobs.table.delta.door import open_table
+from spark_jobs.table.delta.features import MAPPING
+from spark_jobs.table.delta.few_rows import (
     MOST_BYTES,
     MOST_FILES,
     ROWS_AT_ONCE,
@@ -21,10 +25,6 @@ from spark_jobs.sink.few_rows import (
     few,
     to_spark,
 )
-from spark_jobs.storage.delta import open_table
-from spark_jobs.storage.delta_log import Log, Replay, changes_data
-from spark_jobs.storage.features import MAPPING
-from spark_jobs.storage.parquet_files import parquet_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from spark_jobs.sink.few_rows import columns, few, to_spark
-from spark_jobs.storage.answer import reader_of
-from spark_jobs.storage.delta import change_feed, open_table
-from spark_jobs.storage.features import untried
+from spark_jobs.table.delta.answer import reader_of
+from spark_jobs.table.delta.door import change_feed, open_table
+from spark_jobs.table.delta.features import untried
+from spark_jobs.table.delta.few_rows import columns, few, to_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,9 +25,9 @@ from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.errors import CheckBroken
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.run import Run
-from spark_jobs.sink import history
 from spark_jobs.spec import Check, Pipeline
 from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from great_expectations.core import (

@@ -18,8 +18,8 @@ from spark_jobs.checks.added_rows import added_rows
 from spark_jobs.checks.changed_rows import KIND, VERSION, changed_rows
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
-from spark_jobs.sink import history
 from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.table import history
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 LOG = logging.getLogger(__name__)

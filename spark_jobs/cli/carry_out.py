@@ -57,7 +57,7 @@ def carry_out(
     `behind`: the id of a run that nobody watches. Where its plan is refused, ops.runs has a row:
     the next one does not try the same records again.
     """
-    from spark_jobs.repair.find.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
+    from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
     from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
 
     run = behind or run_id(kind)
@@ -91,8 +91,8 @@ def carry_out(
 
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
-    from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
     from spark_jobs.warm import submitted  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)

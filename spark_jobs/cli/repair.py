@@ -191,8 +191,8 @@ def undo(
     execute: Execute = False,
 ) -> None:
     """Take one repair back: its ranges get the rows that they had before. Later drains stay."""
-    from spark_jobs.repair.exchange.undo import undo as intend  # noqa: PLC0415 - Delta, which the help does not need
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as below
+    from spark_jobs.repair.undo import undo as intend  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         settings = installation(spec := registry.load(pipeline))

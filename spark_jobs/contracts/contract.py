@@ -58,8 +58,8 @@ class Contract(BaseModel):
     """The columns that part the table."""
     layout: dict[str, object] = {}
     """What else is said of its files. It may change."""
-    whole_transactions: bool = False
-    """Whether consumers see the source's transactions whole."""
+    publish_at: bool = False
+    """Whether runs publish at declared ends alone."""
     days: bool
     """Whether it has the asset with an event a day."""
 
@@ -85,7 +85,7 @@ def side(name: str) -> Side:
 
 
 def contract(spec: Pipeline) -> Contract:
-    """Raises SpecInvalid if a module is missing that its logic.py imports."""
+    """Raises SpecInvalid if a module that its logic.py imports is not valid Python."""
     known = classification(spec)
     of = known.topics or (known,)
     return Contract(
@@ -99,7 +99,7 @@ def contract(spec: Pipeline) -> Contract:
         columns=None if spec.is_archive else _columns(spec),
         key=(spec.steps[-1].row_key or ()) if spec.steps else (),
         partition_by=spec.layout.partition_by,
-        whole_transactions=spec.publish_at == "transaction",
+        publish_at=spec.publish_at is not None,
         layout=spec.layout.model_dump(mode="json", exclude={"partition_by"}),
         days=not spec.is_archive and unranged(spec) is None,
     )

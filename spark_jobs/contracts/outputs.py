@@ -29,8 +29,8 @@ def of_outputs(was: Contract, now: Contract) -> Iterator[Finding]:
     if modes[0] != modes[1]:
         what = f"output_mode: was {modes[0]}, is {modes[1]}: rows are written in another way"
         yield Finding(what, BREAKS, "streams over the table lose rows: read batches")
-    if was.whole_transactions and not now.whole_transactions:
-        what = "publish_at: a part of a source's transaction may show"
+    if was.publish_at and not now.publish_at:
+        what = "publish_at: what was published whole may show in part"
         yield Finding(what, BREAKS, TELL)
     if was.days and not now.days:
         what = "the asset with an event a day is gone: no range can be computed by itself"

@@ -162,7 +162,7 @@ class TransactionsUnusable(SluiceError):
     """The transaction topic does not say which transactions are whole."""
 
     code, exit_status = "TRANSACTIONS_UNUSABLE", 28
-    usual_remedy = "Correct `transactions`, or leave out `publish_at`."
+    usual_remedy = "Correct Transactions(topic=...), or leave out `publish_at`."
 
     no_order = reason(
         "Topic {topic!r} has {partitions} partitions. Then nobody knows which END is newest.",

@@ -72,10 +72,6 @@ class SpecInvalid(SluiceError):
         "pipelines/{pipeline}/spec.py imports {module}, an older name of {now}.",
         "Import the same classes from {now}, then check the file with `sluice validate`.",
     )
-    module_absent = reason(
-        "{folder}/{file} line {line} imports {module}. There is no module {name}.",
-        "Write the module, or correct the import.",
-    )
     function_unfit = reason("{file}: {name}: {why}.", "Correct logic.py, or the name in spec.py.")
     query_unplannable = reason(
         "Spark cannot plan the query of {pipeline}: {said}.",

@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict
 import spark_jobs
 from spark_jobs.errors import SettingInvalid, SluiceError
 from spark_jobs.fingerprint.fields import (
-    NOT_COMPARED,
     Declared,
     FieldChange,
     Fingerprint,
@@ -31,11 +30,6 @@ from spark_jobs.registry import find as registry, logic
 from spark_jobs.settings.installation import jars
 from spark_jobs.spec import Pipeline
 
-MISSING = "(missing)"
-"""In the place of the digest of a module that logic.py can do without."""
-VERSION = "3-"
-"""Before a digest of logic.py with the modules that it imports."""
-
 
 class Environment(BaseModel):
     """The content of `environment` in identity.json. An older Sluice ignores it."""
@@ -43,7 +37,7 @@ class Environment(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     imports: dict[str, str] = {}
-    """Module of the project that logic.py imports -> the digest of its text."""
+    """Module of the project that logic.py imports -> the digest of its file."""
     versions: dict[str, str] = {}
     """Software -> the version that ran last."""
     settings: dict[str, str] = {}
@@ -62,7 +56,7 @@ class Environment(BaseModel):
 
 
 def environment(spec: Pipeline) -> Environment:
-    """The present environment. Raises SpecInvalid if an imported module is missing."""
+    """The present environment. Raises SpecInvalid if an imported module is not valid Python."""
     return Environment(
         imports=_imports(spec.name) if any(step.logic for step in spec.steps) else {},
         versions=_versions(),
@@ -105,7 +99,6 @@ def all_changes(
     """The fields of the spec and of the environment that differ."""
     (was, around), (wanted, current) = stored, now
     around = around.with_unrecorded(current)
-    own = was.get("logic")
     found = changes(
         _with_imports(was, around.imports), _with_imports(wanted, current.imports), declared
     )
@@ -113,11 +106,7 @@ def all_changes(
         if change.field != "logic":
             continue
         same = was.get("logic") == wanted.get("logic")
-        detail = _changed_files(around, current, same)
-        unlike = own and not same and not str(own).startswith(logic.VERSION)
-        if unlike and change.weight == "refused":
-            detail = NOT_COMPARED
-        found[place] = change._replace(detail=detail)
+        found[place] = change._replace(detail=_changed_files(around, current, same))
     return [*found, *_settings(around, current), *_version_changes(around, current)]
 
 
@@ -130,7 +119,7 @@ def _combined(own: str, imports: dict[str, str]) -> str:
     if not imports:
         return own
     text = json.dumps([own, sorted(imports.items())])
-    return VERSION + hashlib.sha256(text.encode()).hexdigest()[:12]
+    return logic.FORM + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _changed_files(was: Environment, now: Environment, same_logic: bool) -> str:
@@ -169,7 +158,7 @@ def _imports(name: str) -> dict[str, str]:
     for module, path in registry.imported_modules(name).items():
         inside = module == package or module.startswith(f"{package}.")
         short = f"pipelines{module.removeprefix(package)}" if inside else module
-        found[short] = (logic.digest(path) if path else None) or MISSING
+        found[short] = logic.digest(path) or ""
     return found
 
 

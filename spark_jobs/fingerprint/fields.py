@@ -51,12 +51,6 @@ ANOTHER_STORE = (
 NO_STATE = "which its first batch fixed; no step keeps state, so nothing depends on it"
 
 
-NOT_COMPARED = (
-    "an older Sluice, or another Python, made that digest in another form: whether the code "
-    "changed cannot be told"
-)
-
-
 class FieldChange(NamedTuple):
     """A field that differs: its value in the checkpoint, and its value in the spec."""
 
@@ -113,9 +107,6 @@ class Declared:
 
     def __init__(self, spec: Pipeline) -> None:
         self.logic = spec.compatible_logic
-        coded = any(step.logic for step in spec.steps)
-        self.first_digest = logic.first_digest(registry.logic_path(spec.name)) if coded else None
-        """Of logic.py, as older checkpoints have it."""
         self.expressions = spec.compatible_expressions
         self.whole_rows = any(step.state_key(None) is None for step in spec.steps)
         """Whether the key of a step is all columns that enter it."""
@@ -124,10 +115,6 @@ class Declared:
         """How its partitions are told."""
         self.skips_lost = spec.on_lost_records == "skip"
         """Whether records that retention removed unread are skipped."""
-
-    def is_first_form(self, made: Fingerprint) -> bool:
-        """Whether a checkpoint has the digest of this code in its first form."""
-        return self.first_digest is not None and made.get("logic") == self.first_digest
 
 
 def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:

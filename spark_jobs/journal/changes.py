@@ -18,16 +18,16 @@ CHANGES = {
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",
-    "swap": "spark_jobs.repair.exchange.swap:SWAP",
+    "swap": "spark_jobs.repair.swap:SWAP",
     "switch": "spark_jobs.rebuild.switch:SWITCH",
-    "undo": "spark_jobs.repair.exchange.undo:UNDONE",
+    "undo": "spark_jobs.repair.undo:UNDONE",
     "unrestored": "spark_jobs.admin.unrestored:UNRESTORED",
 }
 """Name -> where it is declared. As text, and imported when it is needed: each belongs to the room
 of its command, and whoever takes the lease completes all of them.
 """
 
-UNNOTED = "spark_jobs.repair.exchange.unnoted:unnoted"
+UNNOTED = "spark_jobs.repair.unnoted:unnoted"
 """What a Sluice without a journal left half done, found by the table's log."""
 
 

@@ -142,7 +142,7 @@ def _stands(change: Change[F], facts: F, note: Begun, scene: Scene) -> bool:
         return True
     if note.fence == scene.held.fence:
         return False
-    from spark_jobs.storage.delta import fence  # noqa: PLC0415 - few who hold a lease need delta-rs here
+    from spark_jobs.table.delta.door import fence  # noqa: PLC0415 - few who hold a lease need delta-rs here
 
     fence(scene.paths.table, scene.held)
     return change.stands(facts, scene)

@@ -2,8 +2,8 @@
 
 Spark's other settings are in submit.py, shipment.py and scratch.py (set before the JVM starts),
 pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py
-(the object store), cluster.py (a cluster's secret) and sink/commit.py (the transaction of each
-commit). What a user may not set is in spec/spark_options.py: a new setting of Sluice's own
+(the object store), cluster.py (a cluster's secret) and table/delta/commit.py (the transaction of
+each commit). What a user may not set is in spec/spark_options.py: a new setting of Sluice's own
 belongs there too.
 """
 

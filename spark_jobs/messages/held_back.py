@@ -54,12 +54,7 @@ def held_back_lines(held: Mapping[str, HeldBack]) -> tuple[str, ...]:
         return ()
     lines = (held_back_line(partition, waits) for partition, waits in held.items())
     if all(waits.transaction for waits in held.values()):
-        return (
-            *lines,
-            "no drain reads these offsets until the transaction topic has its END and the topic "
-            "all of its changes. Most connectors write an END with the next transaction. If none "
-            "comes, look whether the connector runs",
-        )
+        return (*lines,)
     return (
         *lines,
         "no drain reads these offsets until that transaction ends. One that stays open is of a "

@@ -302,7 +302,7 @@ class Report(Part):
     )
     up_to: UpTo | None = Described(
         default=None,
-        description="the END up to which rows are whole transactions (publish_at); null amid one",
+        description="the end up to which rows are whole (publish_at); null amid one",
     )
     new_keys: tuple[NewKey, ...] = Described(
         default=(),

@@ -39,7 +39,7 @@ def summary(report: Report) -> tuple[str, ...]:
             f"ended by {report.bounded_by}: {report.waiting:,} offsets wait for the next run"
         )
     if report.up_to:
-        lines.append(f"whole transactions of the source up to {report.up_to.id}")
+        lines.append(f"whole up to {report.up_to.id} of {report.up_to.topic}")
     lines += (held_back_line(partition, held) for partition, held in report.held_back.items())
     return tuple(lines)
 

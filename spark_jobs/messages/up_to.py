@@ -1,4 +1,4 @@
-"""Up to: the END of the source's transactions up to which rows are whole."""
+"""Up to: the end up to which rows are whole, where a spec asks for whole ones (publish_at)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from spark_jobs.messages.part import Part
 
 
 class UpTo(Part):
-    """An END."""
+    """An end, as another topic tells it."""
 
-    topic: str = Described(description="the transaction topic")
-    offset: int = Described(description="the END's offset in it")
-    id: str = Described(description="the transaction's id")
+    topic: str = Described(description="that topic")
+    offset: int = Described(description="its offset there")
+    id: str = Described(description="its id")

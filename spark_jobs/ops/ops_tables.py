@@ -21,8 +21,8 @@ from spark_jobs.errors import OpsUnreadable
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store_errors import translate_store_error
-from spark_jobs.storage import compaction, delta, rewrite
-from spark_jobs.storage.answer import aside, streamed
+from spark_jobs.table.delta import compaction, door, rewrite
+from spark_jobs.table.delta.answer import aside, streamed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ a checkpoint takes as long as one of them.
 """
 
 
-@delta.patiently
+@door.patiently
 def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
     """Add rows: dicts or an Arrow table, with columns of ops/schema.py.
 
@@ -53,11 +53,11 @@ def append(root: UPath, table: str, rows: list[Row] | pa.Table) -> None:
         _arrow(table, rows),
         mode="append",
         schema_mode="merge",  # an older Sluice made the table with fewer columns
-        storage_options=delta.options(path),
+        storage_options=door.options(path),
     )
 
 
-@delta.patiently
+@door.patiently
 def replace(
     root: UPath, table: str, rows: list[Row] | pa.Table, where: str, held: Held | None = None
 ) -> None:
@@ -67,15 +67,15 @@ def replace(
     Raises ValueError for an unknown column; LeaseLost.
     """
     rewrite.overwrite(
-        delta.confirmed(made(root, table), held),
+        door.confirmed(made(root, table), held),
         _arrow(table, rows),
         where,
         schema_mode="merge",
-        commit_properties=delta.ours(held),
+        commit_properties=door.ours(held),
     )
 
 
-@delta.patiently
+@door.patiently
 def replace_parts(
     root: UPath,
     table: str,
@@ -87,17 +87,17 @@ def replace_parts(
     rows, some thousand in memory. `parts` is called again if it must be tried again.
     """
     rewrite.overwrite(
-        delta.confirmed(made(root, table), held),
+        door.confirmed(made(root, table), held),
         aside(_schema(table), parts()),
         where,
         schema_mode="merge",
         writer_properties=deltalake.WriterProperties(max_row_group_size=ROW_GROUP),
         target_file_size=FILE,
-        commit_properties=delta.ours(held),
+        commit_properties=door.ours(held),
     )
 
 
-@delta.patiently
+@door.patiently
 def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
     """Add the Parquet files of a folder within the pipeline's partition, in one commit. Before it,
     columns that an older Sluice's table lacks: nobody would see what the files have there.
@@ -123,21 +123,21 @@ def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
 
 
 def _widened(path: UPath, table: str) -> deltalake.DeltaTable:
-    stored = delta.open_table(path)
+    stored = door.open_table(path)
     known = {field.name for field in stored.schema().fields}
     wanted = deltalake.Schema.from_arrow(_schema(table)).fields
     if missing := [field for field in wanted if field.name not in known]:
         stored.alter.add_columns(missing)
-        stored = delta.open_table(path)
+        stored = door.open_table(path)
     return stored
 
 
-@delta.patiently
+@door.patiently
 def set_checkpoints(path: UPath) -> None:
     """Let a table that an older Sluice has made have CHECKPOINTS."""
-    stored = delta.open_table(path)
+    stored = door.open_table(path)
     if not CHECKPOINTS.items() <= stored.metadata().configuration.items():
-        delta.set_properties(stored, CHECKPOINTS)
+        door.set_properties(stored, CHECKPOINTS)
 
 
 def remove_after(
@@ -182,7 +182,7 @@ def remove(root: UPath, table: str, where: str, held: Held | None = None) -> Non
     replace(root, table, [], where, held)
 
 
-@delta.patiently
+@door.patiently
 def compact(root: UPath, table: str, pipeline: str) -> int:
     """Join the small files of one pipeline's rows, in one commit; how many."""
     return compaction.compact(root / "ops" / table, {"pipeline": pipeline})
@@ -231,9 +231,9 @@ def _asked(root: UPath, names: Sequence[str], sql: str) -> _Query:
     tables, older, versions = dict[str, deltalake.DeltaTable](), [], list[Version]()
     for name in names:
         path = delta_path(root / "ops" / name)
-        if delta.is_table(path):
+        if door.is_table(path):
             with _told(OpsUnreadable.log_broken, path):
-                stored = delta.open_table(path)
+                stored = door.open_table(path)
             versions.append(Version(path, str(stored.metadata().id), stored.version()))
         else:
             stored = _without_rows(name)
@@ -264,18 +264,18 @@ def _without_rows(table: str) -> deltalake.DeltaTable:
     """In the place of one that does not exist. It is opened, and its files are gone."""
     with TemporaryDirectory() as folder:
         _create(folder, table)
-        return delta.open_table(folder)
+        return door.open_table(folder)
 
 
 def exists(root: UPath, table: str) -> bool:
     """Whether anything has been written to the ops table."""
-    return delta.is_table(root / "ops" / table)
+    return door.is_table(root / "ops" / table)
 
 
 def made(root: UPath, table: str) -> UPath:
     """The path of the ops table, which is created if it does not exist."""
     path = root / "ops" / table
-    if not delta.is_table(path):
+    if not door.is_table(path):
         _create(path, table)
     return path
 
@@ -287,7 +287,7 @@ def _create(path: UPath | str, table: str) -> None:
         partition_by=["pipeline"],
         configuration=CHECKPOINTS,
         mode="ignore",
-        storage_options=delta.options(path),
+        storage_options=door.options(path),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -24,12 +24,12 @@ def without_late(root: UPath, where: str) -> int:
     return int(counted.to_pylist()[0]["n"])
 
 
-@delta.patiently
+@door.patiently
 def add_late(root: UPath, where: str) -> None:
     """Let these slices leave none out, in one commit."""
     first = _either("first_event_time", "<", "first_late_time")
     last = _either("last_event_time", ">", "last_late_time")
-    delta.open_table(root / "ops" / "slices").update(
+    door.open_table(root / "ops" / "slices").update(
         updates={
             "first_event_time": first,
             "last_event_time": last,

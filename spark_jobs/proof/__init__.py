@@ -2,6 +2,6 @@
 real drains without a broker.
 
 May import: checkpoint, draft, errors, launch, log, messages, ops, registry, root, runs, settings,
-source, spec, storage, times, values, warm. Imported by: cli, main.
+source, spec, table, times, values, warm. Imported by: cli, main.
 Never here: a stand-in for a step, a watermark or a sink.
 """

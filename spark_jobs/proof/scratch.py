@@ -22,7 +22,7 @@ from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.spec.state_metrics import StateMetrics
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import DELETED, is_own
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COUNTS: Final = tuple(name for name in Expected.model_fields if name not in {"rows", "fails"})
 UNCHECKED: Final = {
     "close_after": None,
-    "publish_at": "run",
+    "publish_at": None,
     "output_checks": (),
     "state_checks": (),
     "state_checks_off": tuple(StateMetrics.model_fields),
@@ -88,7 +88,7 @@ class Scratch(NamedTuple):
 
     def rows(self) -> DataFrame | None:
         """The table's, with the columns that consumers see; None where there is none."""
-        if not delta.is_table(self.paths.table):
+        if not door.is_table(self.paths.table):
             return None
         spark = session(self.spec.name, self.spec.state, str(self.paths.root))
         rows = spark.read.format("delta").load(spark_url(self.paths.table))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from spark_jobs.published.protocol import shown_metadata, shown_protocol
-from spark_jobs.storage.delta_log import Action
+from spark_jobs.table.delta.delta_log import Action
 
 OWNER = "sluice.published"
 """The property of a published table that names its pipeline."""

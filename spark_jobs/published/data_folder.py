@@ -16,7 +16,7 @@ from spark_jobs.root.store import is_remote
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
-    from spark_jobs.storage.delta_log import Action
+    from spark_jobs.table.delta.delta_log import Action
 
 LINK = "_rows-"
 """The beginning of a link's name."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from spark_jobs.sink import history
-from spark_jobs.storage.delta_log import Action, Replay, changes_data, file_key
+from spark_jobs.table import history
+from spark_jobs.table.delta.delta_log import Action, Replay, changes_data, file_key
 
 Read = Callable[[int], list[Action]]
 """The actions of a commit of the pipeline's table, by its version."""

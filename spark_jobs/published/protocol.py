@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.published.seen import seen_columns
-from spark_jobs.storage.delta_log import Action
-from spark_jobs.storage.features import INVARIANTS
+from spark_jobs.table.delta.delta_log import Action
+from spark_jobs.table.delta.features import INVARIANTS
 
 CARRIED = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}

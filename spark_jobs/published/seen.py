@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.values.own_columns import DELETED, is_own
 
 if TYPE_CHECKING:
-    from spark_jobs.storage.delta_log import Action
+    from spark_jobs.table.delta.delta_log import Action
 
 
 def seen(files: Iterable[Action]) -> Iterator[Action]:

@@ -34,8 +34,8 @@ from spark_jobs.published.data_folder import located
 from spark_jobs.published.parts import Part, in_one, next_part
 from spark_jobs.published.seen import seen
 from spark_jobs.sink.table import identifier
-from spark_jobs.storage.delta import is_table, open_table
-from spark_jobs.storage.delta_log import Log, Replay, file_key, only_rearranges
+from spark_jobs.table.delta.delta_log import Log, Replay, file_key, only_rearranges
+from spark_jobs.table.delta.door import is_table, open_table
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -20,8 +20,8 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.archive_times import slices, times
 from spark_jobs.rebuild.older import NOTE, Older, older, put_in
 from spark_jobs.rebuild.side_repair import repair_beside
-from spark_jobs.repair.find.planner import Brought, plan_repair
 from spark_jobs.repair.offsets.beginning import NO_BATCH
+from spark_jobs.repair.planner import Brought, plan_repair
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from spark_jobs.repair.offsets.archived import archive_paths
 from spark_jobs.repair.offsets.beginning import NO_BATCH
 from spark_jobs.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span
 from spark_jobs.spans.span_sql import floor_sql, microseconds
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import open_table
 
 if TYPE_CHECKING:
     from spark_jobs.rebuild.older import Older

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spark_jobs.analysis.rounding import output_key
 from spark_jobs.spans.span import MICROSECOND
 from spark_jobs.spans.span_sql import floor_sql
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import open_table
 from spark_jobs.times import date_of
 from spark_jobs.values.own_columns import DELETED, is_own, own
 

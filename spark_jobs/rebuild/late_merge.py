@@ -10,7 +10,7 @@ from spark_jobs.errors import RangeInvalid, RangeOpen, RangeUnsupported, Records
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.side_repair import repair_beside
 from spark_jobs.repair.find.late import late_fates
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
 
 if TYPE_CHECKING:
     from spark_jobs.messages.report import Report

@@ -12,8 +12,9 @@ from spark_jobs.checkpoint.notes.live import Replaced, read_live
 from spark_jobs.errors import RebuildRefused
 from spark_jobs.root.live_place import Place
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import history, table
-from spark_jobs.storage.delta import is_table
+from spark_jobs.sink import table
+from spark_jobs.table import history
+from spark_jobs.table.delta.door import is_table
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

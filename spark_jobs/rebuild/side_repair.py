@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.messages.job import Stage
-from spark_jobs.repair.exchange.swap import Swapped, swap
 from spark_jobs.repair.manifest import approve, read_manifest
+from spark_jobs.repair.swap import Swapped, swap
 
 if TYPE_CHECKING:
     from collections.abc import Container

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.repair.offsets.archived import archive_paths
 from spark_jobs.spans.span import EPOCH
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import is_table, open_table
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -53,20 +53,19 @@ def logic_path(name: str) -> Path:
 def imported_modules(name: str) -> Modules:
     """The modules of the project that a pipeline's logic.py imports.
 
-    Raises SpecInvalid if one is missing or is not valid Python.
+    Raises SpecInvalid if one is not valid Python.
     """
     return modules_of(module(name, "logic"), logic_path(name), Project(package(), folder()))
 
 
 def files(name: str) -> set[Path]:
     """The files of the project's modules that its spec.py and logic.py import. Raises SpecInvalid
-    if one is missing or is not valid Python.
+    if one is not valid Python.
     """
     project = Project(package(), folder())
     parts = ((part, folder() / name / f"{part}.py") for part in ("spec", "logic"))
-    own = [(module(name, part), path) for part, path in parts if path.is_file()]
-    found = (path for each in own for path in modules_of(*each, project).values())
-    return {path for path in found if path}
+    own = ((module(name, part), path) for part, path in parts)
+    return {path for each in own for path in modules_of(*each, project).values()}
 
 
 def own_path() -> Path | None:

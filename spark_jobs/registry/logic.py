@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from types import CodeType
+from typing import NoReturn, cast
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry.scope import BASE, Elsewhere, Found, Processor, Scope, method, source
@@ -28,17 +27,25 @@ BY_NAME = {"handleExpiredTimer"}
 """Spark passes these methods' arguments by name (stateful_processor_util.py): names count too."""
 REQUIRED = ("init", "handleInputRows")
 """Abstract in StatefulProcessor."""
-VERSION = "2-"
-"""Before a digest that is the same on all versions of Python; the first form's was not."""
+FORM = "4-"
+"""Before a digest of files' bytes. Older Sluices wrote 2-, 3- or nothing, before one of syntax."""
 
 
 def parsed(path: Path) -> ast.Module | None:
     """The module; None where there is no file. Raises SpecInvalid where it does not parse."""
-    if not path.exists():
-        return None
+    return cast("ast.Module", _compiled(path, ast.PyCF_ONLY_AST)) if path.exists() else None
+
+
+def compiled(path: Path) -> CodeType:
+    """The code of a file that is there. Raises SpecInvalid where it does not compile."""
+    return cast("CodeType", _compiled(path, 0))
+
+
+def _compiled(path: Path, flags: int) -> object:
     file = f"{path.parent.name}/{path.name}"
     try:
-        return ast.parse(path.read_bytes())  # bytes: Python finds the encoding, as it does later
+        # bytes: Python finds the encoding, as it does later
+        return compile(path.read_bytes(), str(path), "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         line = f" line {error.lineno}" if error.lineno else ""
         refused = SpecInvalid.not_python(file=f"{file}{line}", error=error.msg)
@@ -50,71 +57,15 @@ def parsed(path: Path) -> ast.Module | None:
 
 
 def digest(path: Path) -> str | None:
-    """Digest of a logic.py or of a module that it imports; None where there is none.
-
-    Comments, docstrings and layout do not change it, nor does Python's version. Of a module that is
-    no text it is the digest of the bytes. Raises SpecInvalid.
-    """
-    if path.suffix != ".py":
-        return VERSION + hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    tree = without_docstrings(path)
-    if tree is None:
+    """Digest of a logic.py or of a module that it imports, by its bytes; None without a file."""
+    if not path.exists():
         return None
-    return VERSION + hashlib.sha256(_as_json(tree).encode()).hexdigest()[:12]
+    return FORM + hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
-def first_digest(path: Path) -> str | None:
-    """The digest in its first form, without VERSION: of ast.dump, which differs by Python."""
-    tree = without_docstrings(path)
-    with suppress(RecursionError):  # no checkpoint has it then
-        return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12] if tree else None
-    return None
-
-
-def without_docstrings(path: Path) -> ast.Module | None:
-    """The module as `parsed` gives it, less the text that changes nothing."""
-    tree = parsed(path)
-    for node in ast.walk(tree) if tree else ():
-        body = getattr(node, "body", None)
-        first = body[0] if isinstance(body, list) and body else None
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            node.body = body[1:] or [ast.Pass()]  # type: ignore[attr-defined, index]
-    return tree
-
-
-def _as_json(tree: ast.Module) -> str:
-    """The tree as JSON, without empty fields: newer Pythons have more of them.
-
-    A node is [class, [field, value], ...], a constant "type repr". Not recursive: expressions may
-    be nested more deeply than Python calls.
-    """
-    told: list[str] = []
-    waiting: list[Any] = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, _Json):
-            told.append(node)
-        elif isinstance(node, ast.AST):
-            fields = [(n, v) for n, v in ast.iter_fields(node) if v is not None and v != []]
-            told.append(f'["{type(node).__name__}"')
-            waiting.append(_Json("]"))
-            for name, value in reversed(fields):
-                waiting += [_Json("]"), value, _Json(f', ["{name}", ')]
-        elif isinstance(node, list):
-            told.append("[")
-            waiting.append(_Json("]"))
-            for place, part in reversed([*enumerate(node)]):
-                waiting += [part, _Json(", " if place else "")]
-        else:
-            text = None if node is None else f"{type(node).__name__} {node!r}"
-            told.append(json.dumps(text))
-    return "".join(told)
-
-
-class _Json(str):
-    """Text that is JSON already."""
-
-    __slots__ = ()
+def is_of_older_form(digest: object) -> bool:
+    """Whether an older Sluice made it in another way, so that nobody can tell a change."""
+    return not str(digest).startswith(FORM)
 
 
 def refuse_unfit(spec: Pipeline, path: Path) -> None:

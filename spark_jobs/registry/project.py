@@ -38,6 +38,10 @@ class Project:
         ours = top == self._package.partition(".")[0]
         return bool(places) and (ours or not any(installed(place.parent) for place in places))
 
+    def is_above(self, module: str) -> bool:
+        """Whether it is a package of Sluice's that holds the project's own."""
+        return any(_within(package, module) for package in (self._package, *OWN))
+
     def find(self, module: str) -> Path | None:
         """The module's file, or its folder if it is a package without `__init__.py`.
 

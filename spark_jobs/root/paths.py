@@ -18,7 +18,6 @@
 <root>/checkpoints/<pipeline>/v<N>/cursor.json    the last accounted batch and passed version
 <root>/checkpoints/<pipeline>/v<N>/failing.json   records on which an expression of the spec fails
 <root>/checkpoints/<pipeline>/v<N>/new_keys.json  keys of records that no field names
-<root>/checkpoints/<pipeline>/v<N>/whole.json     ends between two transactions of the source
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<table>/<repair>                   the rows of a repair before they are swapped in
@@ -94,7 +93,6 @@ class Paths:
         self.new_keys: UPath = self.version / "new_keys.json"
         self.state_answer: UPath = self.version / "state.json"
         self.removed: UPath = self.version / "removed.json"
-        self.whole: UPath = self.version / "whole.json"
 
     @property
     def checkpoint(self) -> UPath:

@@ -17,7 +17,6 @@ from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
-from spark_jobs.checkpoint.notes.whole import read_whole
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.fields import in_force
@@ -34,17 +33,17 @@ from spark_jobs.runs.drained import drained
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.first_rejected import first_rejected
 from spark_jobs.runs.judge.evaluation import evaluate_checks
-from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.resume.read_again import take_out_read_again
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
 from spark_jobs.runs.resume.settling import settled
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.runs.transactions.whole import ended
 from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.source.ends import ends_of
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -129,8 +128,8 @@ def _looked(
     it passes over and what waits, noted under the lease.
     """
     spec = now.spec
-    found = preflight(now, source_of(spec, settings), paths, settings)
-    found, end = ended(found, spec, settings, paths)
+    ends = ends_of(spec, paths)
+    found, end = cut(preflight(now, source_of(spec, settings), paths, settings), ends, settings)
     for line in found.lines:
         LOG.warning("%s: %s", spec.name, line)
     outcome.lost = found.lost
@@ -142,8 +141,8 @@ def _looked(
     if spec.is_archive:
         gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
         note_removed(paths, gone, held)
-    if end:
-        read_whole(paths).note(end, paths, held)
+    if ends and end:
+        ends.note(end, held)
     outcome.end = end
     return found
 

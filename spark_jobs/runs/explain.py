@@ -24,7 +24,7 @@ from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     table_layout.refuse_unfit(rows.schema.jsonValue()["fields"], spec)
     paths = Paths(settings.root, spec)
     table_layout.refuse_other_parts(paths.table, spec)
-    if delta.is_table(paths.table):
+    if door.is_table(paths.table):
         known = read_identity(paths)
         newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
-        found = delta.open_table(paths.table)
+        found = door.open_table(paths.table)
         table.refuse_changed(found, rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"

@@ -26,21 +26,21 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.judge.timely import overdue, timely
 from spark_jobs.runs.new_keys import declarations
-from spark_jobs.runs.preflight import Preflight, preflight
+from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.silence import silent_topics
-from spark_jobs.runs.transactions.whole import ended
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import history
+from spark_jobs.source.ends import ends_of
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.topic import PARTITIONS
-from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table import history
+from spark_jobs.table.delta.delta_log import Log
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
 """Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all
@@ -94,8 +94,9 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     now = Present(spec)
     if anew := anew_due(now, paths):
         return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))
-    found = preflight(now, source_of(spec, settings), paths, settings)
-    found, _ = ended(found, spec, settings, paths)
+    found, _ = cut(
+        preflight(now, source_of(spec, settings), paths, settings), ends_of(spec, paths), settings
+    )
     ours = in_force(spec, found.identity.fingerprint)
     committed = found.checkpoint.committed()
     done = found.checkpoint.batch(committed[-1]).end if committed else {}

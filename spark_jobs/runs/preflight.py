@@ -27,6 +27,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table_layout import refuse_other_parts
+from spark_jobs.source.ends import End, Ends
 from spark_jobs.source.port import Source, SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.target import Target
@@ -113,6 +114,19 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
         *held_back_lines({shown(p): waits for p, waits in sorted(topic.held.items())}),
     )
     return Preflight(topic, identity, target, cursor, gone, made, held.warnings, told, shown)
+
+
+def cut(found: Preflight, ends: Ends | None, settings: Settings) -> tuple[Preflight, End | None]:
+    """The same with where the run ends as its topic's `latest`, and that end. Writes nothing."""
+    if ends is None:
+        return found, None
+    planned = found.checkpoint.planned()
+    done = found.checkpoint.batch(planned[-1]).end if planned else {}
+    made = ends.cut(found.topic, done, settings)
+    held = {found.shown(p): waits for p, waits in sorted(made.held.items())}
+    topic = found.topic._replace(latest=made.latest, held={**found.topic.held, **made.held})
+    told = (*found.told, *held_back_lines(held), *made.lines)
+    return found._replace(topic=topic, told=told), made.end
 
 
 def _slow_clock(topic: SourceState, now: datetime) -> tuple[str, ...]:

@@ -151,7 +151,7 @@ class Query:
 
     def _consume(self, until: Offsets | None = None) -> None:
         """A query that fails on single records runs again without them."""
-        if until is None and (self._looked or self._run.spec.publish_at == "transaction"):
+        if until is None and (self._looked or self._run.spec.publish_at):
             until = self._latest
         while (failed := self._failure_of_query(until)) is not None and not self._limits.asked:
             audited = self._audit.cursor.audited

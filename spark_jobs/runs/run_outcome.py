@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from spark_jobs.checkpoint.data_loss import DataLoss
-from spark_jobs.checkpoint.notes.whole import Whole
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
@@ -17,6 +16,7 @@ from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.runs.watch.stillness import PULSE
+from spark_jobs.source.ends import End
 from spark_jobs.source.micro_batch import Offsets
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "compare", "checks", "purge"]
@@ -63,8 +63,8 @@ class RunOutcome:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
     held: Mapping[int, HeldBack] = field(default_factory=dict)
-    end: Whole | None = None
-    """Between which transactions of the source the run is to end."""
+    end: End | None = None
+    """Where the run is to end, if the spec asks for that."""
     new_keys: tuple[NewKey, ...] = ()
     drained: Drained = Drained()
     checks: tuple[CheckResult, ...] = ()

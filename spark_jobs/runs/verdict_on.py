@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.messages.kind import STATE_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables
-from spark_jobs.sink import history
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.errors import TableReplaced
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.sink import history
-from spark_jobs.storage.delta_log import Log
-from spark_jobs.storage.log_entries import Entry, entries
+from spark_jobs.table import history
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.log_entries import Entry, entries
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.sink import commit
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.table_layout import order, parts
+from spark_jobs.table.delta import commit
+from spark_jobs.table.delta.commit import Commit
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -16,13 +16,13 @@ from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableReplaced
 from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
 from spark_jobs.root.path_forms import delta_path, from_uri, sql_table
-from spark_jobs.sink.added_columns import add_columns
-from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.table_layout import parts, refuse_unfit, set_properties
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage import delta
-from spark_jobs.storage.features import name_invariants
-from spark_jobs.storage.first_checksum import write_first_checksum
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.added_columns import add_columns
+from spark_jobs.table.delta.features import name_invariants
+from spark_jobs.table.delta.first_checksum import write_first_checksum
+from spark_jobs.table.history import GENERATION
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def refuse_replaced(path: UPath, pipeline: str, known_id: str) -> None:
     if not known_id:
         return
     again = f"or start again from Kafka: `sluice reset {pipeline}`."
-    if not delta.is_table(path):
+    if not door.is_table(path):
         raise TableReplaced.dropped(path=path, again=again)
     if identifier(path) != known_id:
         raise TableReplaced.created_anew(path=path, again=again)
@@ -80,9 +80,9 @@ def newest_batch(path: UPath, owner: str) -> int:
     """The newest batch of this owner (pipeline/generation) in the table, by its transaction id; -1
     without one.
     """
-    if not delta.is_table(path):
+    if not door.is_table(path):
         return -1
-    done = delta.open_table(path).transaction_version(owner)
+    done = door.open_table(path).transaction_version(owner)
     return -1 if done is None else int(done)
 
 
@@ -104,10 +104,10 @@ def _created(path: UPath, columns: StructType, spec: Pipeline, generation: str) 
             },
             partition_by=parts(spec) or None,
             raise_if_key_not_exists=False,
-            storage_options=delta.options(path),
+            storage_options=door.options(path),
         )
     except DeltaError:
-        if not delta.is_table(path):
+        if not door.is_table(path):
             raise
         return False
     return True
@@ -132,14 +132,14 @@ def ensure(
     has another type, SpecInvalid for a layout that does not fit the columns.
     """
     refuse_unfit(json.loads(columns.json())["fields"], spec)
-    if not delta.is_table(path) and _created(path, columns, spec, generation):
+    if not door.is_table(path) and _created(path, columns, spec, generation):
         write_first_checksum(path)
         return name_invariants(path)
-    table = delta.open_table(path)
+    table = door.open_table(path)
     found = table.metadata().configuration.get(GENERATION)
     if spec.is_archive and found == RELEASED:
         _belong(path, generation, held)
-        found, table = generation, delta.open_table(path)
+        found, table = generation, door.open_table(path)
     if found != generation:
         raise CheckpointForeign.written_by_other_generation(
             path=path,
@@ -151,7 +151,7 @@ def ensure(
     if added := add_columns(path, columns, newer, held):
         LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
         failpoint.at("columns.added")
-        table = delta.open_table(path)
+        table = door.open_table(path)
     refuse_changed(table, columns)
     set_properties(path, spec, held)
     return name_invariants(path)
@@ -159,7 +159,7 @@ def ensure(
 
 def release(path: UPath, held: Held) -> None:
     """Let the next generation write an archive's table: its topic was made anew."""
-    if delta.is_table(path):
+    if door.is_table(path):
         _belong(path, RELEASED, held)
 
 
@@ -170,15 +170,15 @@ def released(path: UPath) -> bool:
 
 def generation(path: UPath) -> str | None:
     """The generation that writes the table at this path; None without a table."""
-    if not delta.is_table(path):
+    if not door.is_table(path):
         return None
-    found: str | None = delta.open_table(path).metadata().configuration.get(GENERATION)
+    found: str | None = door.open_table(path).metadata().configuration.get(GENERATION)
     return found
 
 
-@delta.patiently
+@door.patiently
 def _belong(path: UPath, generation: str, held: Held | None) -> None:
-    delta.set_property(delta.confirmed(path, held, brief=True), GENERATION, generation)
+    door.set_property(door.confirmed(path, held, brief=True), GENERATION, generation)
 
 
 def refuse_changed(
@@ -215,9 +215,9 @@ def refuse_changed(
 
 def identifier(path: UPath) -> str:
     """Delta's id of the table."""
-    return str(delta.open_table(path).metadata().id)
+    return str(door.open_table(path).metadata().id)
 
 
 def version(path: UPath) -> int:
     """The table's newest version."""
-    return delta.open_table(path).version()
+    return door.open_table(path).version()

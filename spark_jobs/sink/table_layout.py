@@ -17,7 +17,7 @@ from spark_jobs.errors import TableChanged
 from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.model import refusal
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
@@ -63,28 +63,28 @@ def _in_sql(kind: str | Mapping[str, Any]) -> str:
 
 def refuse_other_parts(path: UPath, spec: Pipeline) -> None:
     """Raise TableChanged if the table is parted by other columns than the spec declares."""
-    if not delta.is_table(path):
+    if not door.is_table(path):
         return
     own = {*parts(spec)} - {*spec.layout.partition_by}
-    has = [n for n in delta.open_table(path).metadata().partition_columns if n not in own]
+    has = [n for n in door.open_table(path).metadata().partition_columns if n not in own]
     if has != [name for name in spec.layout.partition_by if name not in own]:
         raise TableChanged.parted_otherwise(
             place=path, has=has, wanted=[*spec.layout.partition_by], pipeline=spec.name
         )
 
 
-@delta.patiently
+@door.patiently
 def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
     """Give the table those of the spec's properties that it has not, in one commit. A warning
     where it has a feature with which only Spark writes: its rows go on.
     """
-    table = delta.confirmed(path, held, brief=True)
+    table = door.confirmed(path, held, brief=True)
     has = table.metadata().configuration
     if wanted := {n: v for n, v in spec.layout.properties.items() if has.get(n) != v}:
         try:
-            delta.set_properties(table, wanted)
+            door.set_properties(table, wanted)
         except CommitFailedError as error:
-            if delta.UNWRITABLE not in str(error):
+            if door.UNWRITABLE not in str(error):
                 raise
             LOG.warning("%s cannot have %s: %s", path, ", ".join(sorted(wanted)), error)
             return

@@ -17,13 +17,15 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.messages.carried import carried
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
-from spark_jobs.sink import commit, contention, history
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.strategy import commit_strategy
 from spark_jobs.sink.table import newest_batch, refuse_changed
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table import history
+from spark_jobs.table.delta import commit, contention
+from spark_jobs.table.delta.door import open_table
+from spark_jobs.table.port import Note
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -96,7 +98,7 @@ def _writer(
         else:
             run.lease.confirm()
             refuse_changed(open_table(target.table), batch.schema)
-            note: history.Note = {
+            note: Note = {
                 "sluice": target.owner,
                 "batch": batch_id,
                 "run": run.run_id,

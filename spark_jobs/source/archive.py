@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spans.any_of import any_of
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import open_table
 from spark_jobs.values.record_headers import HEADERS
 
 if TYPE_CHECKING:

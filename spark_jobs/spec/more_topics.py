@@ -36,9 +36,8 @@ class MoreTopics(Model):
         return self
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Those of the pattern, sorted; never the one that tells of their transactions."""
-        others = (name for name in names if name != self.like.transactions)
-        return sorted(name for name in others if re.fullmatch(self.pattern, name))
+        """Those of the pattern, sorted."""
+        return sorted(name for name in names if re.fullmatch(self.pattern, name))
 
     def topic(self, name: str) -> Topic:
         return self.like.model_copy(update={"name": name, "archive": None})

@@ -16,6 +16,7 @@ from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
+from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
 from spark_jobs.spec.several import Several
@@ -162,8 +163,8 @@ class Pipeline(Model):
     """append: a row is written once, when it is final; update: a changed group is written again and
     replaces its last row; complete: every batch writes the whole result
     """
-    publish_at: Literal["run", "transaction"] = "run"
-    """run: what passed is published; transaction: of it whole transactions of the source alone"""
+    publish_at: SerializeAsAny[InstanceOf[PublishAt]] | None = None
+    """where runs end and publish; default: anywhere"""
     max_offsets_per_batch: int | None = Described(default=None, ge=1)
     """a drain has batches of at most this many offsets; default: one batch"""
     on_lost_records: Literal["refuse", "skip"] = "refuse"
@@ -242,7 +243,8 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
-        self._refuse_untold_transactions()
+        if self.publish_at is not None:
+            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -371,26 +373,6 @@ class Pipeline(Model):
             refuse("topics", self.topics, "more_topics come behind these", "List one at least")
         like = self.more_topics.like.model_copy(update={"name": "more_topics.like"})
         Several.of((self.topics[0], like))
-
-    def _refuse_untold_transactions(self) -> None:
-        if self.publish_at != "transaction":
-            return
-        more = (self.more_topics.like,) if self.more_topics else ()
-        told = {each.name: each.transactions for each in (*self.topic.each, *more)}
-        if untold := [name for name, where in told.items() if where is None]:
-            refuse(
-                "publish_at",
-                self.publish_at,
-                f"topic {untold[0]} does not say where its transactions are told",
-                "Set Topic(transactions='<prefix>.transaction')",
-            )
-        if len(set(told.values())) > 1:
-            refuse(
-                "publish_at",
-                self.publish_at,
-                f"transactions of two sources have no order: {told}",
-                "Make a pipeline of the topics of each source",
-            )
 
     def _refuse_silence(self) -> None:
         if self.silent_after is None:

@@ -24,7 +24,7 @@ from spark_jobs.spec.fields.place import (
     overlapping,
     value_places,
 )
-from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format, Json
+from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
@@ -44,6 +44,9 @@ def _topic_name(given: str) -> str:
     return given
 
 
+TopicName = Annotated[str, AfterValidator(_topic_name)]
+
+
 class Topic(Model):
     """A topic and the contract of its records. Several pipelines may read one topic."""
 
@@ -52,7 +55,7 @@ class Topic(Model):
     module:name: arguments as source_of has them. A declaration of your own names another one.
     """
 
-    name: Annotated[str, AfterValidator(_topic_name)]
+    name: TopicName
     """the topic's name in Kafka"""
     cluster: str = Described(default="", pattern=OF_A_VARIABLE, max_length=30)
     """its Kafka cluster, if there are several: deploy.md"""
@@ -77,8 +80,6 @@ class Topic(Model):
     """what a record without a value is; a dropped one is counted as filtered"""
     starting: datetime | None = None
     """a topic that is new begins at the first record of this Kafka timestamp or later"""
-    transactions: Annotated[str, AfterValidator(_topic_name)] | None = None
-    """where Debezium tells of the source's transactions: often `<prefix>.transaction`"""
     archive: Archive | None = None
     """keep every record in a table of its own, for longer than Kafka's retention; default: no
     archive
@@ -109,7 +110,6 @@ class Topic(Model):
                 "part='timestamp'",
             )
         self._refuse_parts()
-        self._refuse_transactions()
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",
@@ -125,19 +125,6 @@ class Topic(Model):
                 "Allow some minutes",
             )
         return self
-
-    def _refuse_transactions(self) -> None:
-        if self.transactions is None:
-            return
-        if self.envelope != "debezium" or not isinstance(self.format, Json):
-            refuse(
-                "transactions",
-                self.transactions,
-                "a change names its transaction in Debezium's envelope, read of JSON alone",
-                "Set envelope='debezium' and format=Json(), or leave it out",
-            )
-        if self.transactions == self.name:
-            refuse("transactions", self.name, "it is the topic itself", "Name the other topic")
 
     def _refuse_parts(self) -> None:
         around = [field.name for field in self.fields if field.part == "envelope"]

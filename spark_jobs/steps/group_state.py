@@ -22,7 +22,7 @@ from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, LateBy, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
-from spark_jobs.storage.delta import is_table
+from spark_jobs.table.delta.door import is_table
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 

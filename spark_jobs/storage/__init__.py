@@ -1,6 +1,6 @@
-"""Storage: Delta tables, folders and objects under the root, on a disk or in an object store,
-without a JVM.
+"""Storage: files, folders and objects under the root, on a disk or in an object store, without a
+JVM.
 
 May import: errors, root, times. Imported by: any room above.
-Never here: what a table means.
+Never here: what a table is.
 """

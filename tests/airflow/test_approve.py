@@ -18,8 +18,8 @@ from spark_jobs import failpoint
 from spark_jobs.errors import SwapRefused
 from spark_jobs.ops import repairs
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.exchange.reject import reject
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.reject import reject
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span
 from tests.harness import roots

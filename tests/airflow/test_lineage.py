@@ -20,7 +20,7 @@ from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account, Problem
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import COLUMNS, archive_spec
-from spark_jobs.repair.find import planner as repair_planning
+from spark_jobs.repair import planner as repair_planning
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.spec import Archive, Pipeline

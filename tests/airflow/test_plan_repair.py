@@ -12,7 +12,7 @@ from spark_jobs.errors import RangeInvalid, RangeOpen
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find import planner as planning
+from spark_jobs.repair import planner as planning
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span

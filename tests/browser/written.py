@@ -17,8 +17,8 @@ from spark_jobs.messages.report import Account, CheckResult, Problem, Report, St
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import Row
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.exchange.swap import described
 from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.swap import described
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.spans.position import Position

@@ -9,16 +9,18 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from spark_jobs.repair.find.planner import plan_repair
+
 from spark_jobs import failpoint
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
-from spark_jobs.sink import history, table
+from spark_jobs.repair.swap import swap
+from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage.log_entries import entries
+from spark_jobs.table import history
+from spark_jobs.table.delta.log_entries import entries
 from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since

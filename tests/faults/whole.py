@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table.delta.door import open_table
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.replay import Place

@@ -1,4 +1,4 @@
-"""The broker that a lane's tests share, with a topic for each, and its port while it is down."""
+"""The broker that all lanes share, with a topic for each test, and its port while it is down."""
 
 import socket
 import time
@@ -9,23 +9,16 @@ from confluent_kafka.admin import AdminClient
 
 from local import broker
 from spark_jobs.settings.installation import REPO
+from tests.harness.shared import KAFKA, home
 
 JARS = REPO / "jars" / "kafka"
-ADDRESS = pytest.StashKey[str]()
 PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(scope="session")
-def kafka(request, tmp_path_factory) -> str:
-    """The address of a real broker: one a process, however many conftests import this fixture."""
-    stash = request.config.stash
-    if ADDRESS not in stash:
-        home = tmp_path_factory.mktemp("kafka")
-        request.config.add_cleanup(
-            lambda: broker.stop(home)
-        )  # also where it starts too slowly, and is given up
-        stash[ADDRESS] = broker.start(home, JARS)
-    return stash[ADDRESS]
+def kafka() -> str:
+    """The address of a real broker."""
+    return broker.start(home(KAFKA), JARS)
 
 
 def forget_topic(address: str, topic: str) -> None:

@@ -17,11 +17,15 @@ from typing import Any, Final
 
 import pytest
 
+from tests.harness.shared import pids
+
 TESTS: Final = Path(__file__).resolve().parents[1]
 KEPT: Final = TESTS / "costs.json"
 ASKED: Final = "SLUICE_COSTS"
 """keep: write the file anew; hold: fail where a file costs more than twice its line."""
 TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
+BUDGET: Final = 1300
+"""Processor seconds of a whole run behind set-up, on a quiet machine."""
 SLACK: Final = 10
 """Seconds beyond which a file is worth a word: a session's start is no more."""
 
@@ -102,6 +106,29 @@ class Costs:
         elif more := dearer(self.spent, kept):
             session.exitstatus = session.exitstatus or 1
             print("", *more, sep="\n")  # noqa: T201 - behind pytest's own lines
+
+
+class Budget:
+    """The plugin that says at a run's end what its lanes used, with all that they started."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A lane has ended."""
+        self.spent += getattr(node, "workeroutput", {}).get("spent", 0)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A lane hands it on while its JVM still lives: nobody waits for that one."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["spent"] = used()
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Shared servers are nobody's children."""
+        servers = sum(map(used, pids()))
+        spent = self.spent + servers if self.spent else used() + servers
+        terminalreporter.write_line(f"{spent:,.0f} processor seconds; the budget is {BUDGET:,}")
 
 
 if __name__ == "__main__":

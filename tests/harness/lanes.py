@@ -1,5 +1,5 @@
-"""Lanes: how the tests are laid over processes (pytest-xdist), each with a Spark session and a
-broker of its own where it needs them.
+"""Lanes: how the tests are laid over processes (pytest-xdist). Of three, two have a Spark session
+each, and one has none: sessions beyond the cores cost their start and warm code of their own.
 
 The dearest come first, by tests/costs.json. A test goes to whichever lane is free. Those of a file
 stay together where a fixture of its module serves several of them. So do those of a folder that
@@ -9,7 +9,9 @@ its imports, its database and its server; the examples of a page go on from each
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -17,9 +19,12 @@ from typing import Final
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests.harness.costs import TESTS, known
 
+JVM: Final = pytest.StashKey[subprocess.Popen[bytes]]()
+"""The process of a lane's Spark session."""
 A_LANE_EACH: Final = {
     "stack",
     "e2e",
@@ -30,6 +35,12 @@ A_LANE_EACH: Final = {
     "airflow",
     "examples",
 }
+WITH_SESSION: Final = {"spark", "seams", "e2e", "store", "faults"}
+"""Folders whose tests use the session of their lane."""
+LEAST_LANES: Final = 3
+"""From this many lanes on, one has no session."""
+MOST_AHEAD: Final = 2
+"""Tests that a lane has, the one at work among them."""
 _SHARED: Final = re.compile(
     r"@pytest\.fixture\([^)]*scope=\"(?:module|class)\"[^)]*\)(?:\s*@.*)*\s*(?:async )?def (\w+)"
 )
@@ -57,6 +68,35 @@ class Lanes(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0].removeprefix(f"{TESTS.name}/")
         return scope(file) or nodeid
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """The next one that the lane may have. Without one it ends behind what it has."""
+        last = len(self.nodes) >= LEAST_LANES and node.gateway.id == f"gw{self.numnodes - 1}"
+        ours = (unit for unit in self.workqueue if not (last and needs_session(unit)))
+        if (unit := next(ours, None)) is None:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(unit, last=False)
+        super()._assign_work_unit(node)
+        # A lane begins a test once it has the next: xdist gives one alone to a lane in place of a
+        # dead one, which then waits for ever.
+        if self.workqueue and self._pending_of(self.assigned_work[node]) < MOST_AHEAD:
+            self._assign_work_unit(node)
+
+
+def needs_session(unit: str) -> bool:
+    """Whether a lane needs a session for it: a scope, or a test's id."""
+    return unit.removeprefix(f"{TESTS.name}/").partition("/")[0] in WITH_SESSION
+
+
+def end_without_jvm(config: pytest.Config) -> None:
+    """End a lane whose JVM has died, and not with one failure a test: another lane takes the rest."""
+    jvm = config.stash.get(JVM, None)
+    if jvm is None or jvm.poll() is None:
+        return
+    if hasattr(config, "workerinput"):
+        os._exit(jvm.returncode)
+    pytest.exit(f"Spark's JVM is gone: it ended with {jvm.returncode}", returncode=1)
 
 
 def dearest_first(items: list[pytest.Item]) -> None:

@@ -20,10 +20,10 @@ from upath import UPath
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.commit import Commit, within
-from spark_jobs.sink.history import Note
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest, Pipeline
+from spark_jobs.table.delta.commit import Commit, within
+from spark_jobs.table.port import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, START, TOPIC, Change, Record

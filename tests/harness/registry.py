@@ -1,4 +1,4 @@
-"""The schema registry that a process's tests share, and one in front of it that asks for a login."""
+"""The schema registry that all lanes share, and one in front of it that asks for a login."""
 
 import http.client
 from collections.abc import Iterator
@@ -11,20 +11,15 @@ import pytest
 from local import registry
 from spark_jobs.settings.installation import REPO
 from tests.harness.serving import Handler, serving
+from tests.harness.shared import REGISTRY, home
 
 JARS = REPO / "jars" / "registry" / "app"
-URL = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
-def registry_url(request, tmp_path_factory) -> str:
-    """The URL of a real registry's API: one a process, however many conftests import this."""
-    stash = request.config.stash
-    if URL not in stash:
-        home = tmp_path_factory.mktemp("registry")
-        request.config.add_cleanup(lambda: registry.stop(home))
-        stash[URL] = registry.start(home, JARS)
-    return stash[URL]
+def registry_url() -> str:
+    """The URL of a real registry's API."""
+    return registry.start(home(REGISTRY), JARS)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from spark_jobs.launch.scratch import Scratch
 from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import DAEMON, LOG_STORE, configuration, environment, s3_jars
 from spark_jobs.settings.installation import Settings
+from tests.harness.lanes import JVM
 
 SESSION = pytest.StashKey[SparkSession]()
 COMPILED = {
@@ -37,6 +38,7 @@ def spark(request, kafka) -> Any:
     if SESSION not in stash:
         with surroundings(kafka):
             stash[SESSION] = start(Settings.from_environment(), **INTERPRETED)
+        stash[JVM] = stash[SESSION].sparkContext._gateway.proc  # noqa: SLF001 - nothing public tells whether it lives
         request.config.add_cleanup(stash[SESSION].stop)
     return stash[SESSION]
 

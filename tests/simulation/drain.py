@@ -29,7 +29,6 @@ from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
-from spark_jobs.sink.history import Note
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
@@ -37,6 +36,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table.port import Note
 from tests.simulation import keyed, spark
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, SHOPS, Begins, Key, Model, Rows

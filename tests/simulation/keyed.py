@@ -10,13 +10,13 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.history import Note
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.port import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.simulation.model import SHOPS, Begins, Change, Key, Model, change
 from tests.simulation.rows import row_of

@@ -19,7 +19,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.sink import table
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived
@@ -54,7 +54,7 @@ def planned(
     """None without such a row, and of one that failed its check."""
     settle(paths, f"plan of {repair}")
     known = read_identity(paths)
-    if known is None or not delta.is_table(paths.table):
+    if known is None or not door.is_table(paths.table):
         return None
     version = table.version(paths.table)
     before = rows_in(local(paths.table), version).get(key)
@@ -67,7 +67,7 @@ def planned(
 def stage(
     plan: Plan, spec: Pipeline, paths: Paths, settings: Settings, topic: Topic
 ) -> Swap | Found:
-    """What it does to the table. Raises as stage (repair/compute/stage.py) does."""
+    """What it does to the table. Raises as stage (repair/stage.py) does."""
     settle(paths, f"stage of {plan.repair}")
     refuse_done(paths, plan.repair)
     known = read_identity(paths)

@@ -17,7 +17,7 @@ from spark_jobs.errors import LeaseLost, TableContended
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild.beside import begin
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.simulation import bucket
 from tests.simulation.clock import Clock
 from tests.simulation.model import Key
@@ -171,13 +171,13 @@ def sleeps(
 
 def opening(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Let the opening of a table by this function be a place."""
-    opened = getattr(delta, name)
+    opened = getattr(door, name)
 
     def opens(*args: Any, **more: Any) -> Any:
         arrived("opens the table")
         return opened(*args, **more)
 
-    monkeypatch.setattr(delta, name, opens)
+    monkeypatch.setattr(door, name, opens)
 
 
 @pytest.mark.parametrize("who", LATE)

@@ -29,8 +29,8 @@ from spark_jobs.rebuild.older import read_to
 from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch, switch_back
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.root.live_place import live_version
 from spark_jobs.root.paths import Paths, checkpoints
 from spark_jobs.runs.publish.due import Announced
@@ -39,7 +39,7 @@ from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources
 from spark_jobs.spec import Pipeline
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.simulation import keyed as of_a_key, person as of_spark
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
@@ -209,8 +209,8 @@ class World:
             begin(live, following, plan.topic_id, "ana")
         beside = beside_paths(live, following)
         for _ in range(TRIES):
-            if delta.is_table(beside.table):
-                delta.open_table(beside.table).delete(f"sales = {BAD_SALES}")
+            if door.is_table(beside.table):
+                door.open_table(beside.table).delete(f"sales = {BAD_SALES}")
             looked()
             last = self._drain(following, beside)
             passed = read_cursor(beside.cursor).judged == last
@@ -360,7 +360,7 @@ class World:
         if not self.has_table:
             return  # a reset beside it has moved it
         try:
-            act(delta.open_table(self.paths.table))
+            act(door.open_table(self.paths.table))
         except DeltaError as error:  # Delta refuses the second of two, and a version without files
             raise TableContended(str(error)) from None
 

@@ -14,7 +14,9 @@ from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink import history, rows_of, writer
+from spark_jobs.sink import writer
+from spark_jobs.table import history
+from spark_jobs.table.delta import rows_of
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 from tests.spark.test_slices import assert_nothing_is_lost, assert_tiled

@@ -17,7 +17,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.published import table as published_table
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.undo import undo
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan

@@ -22,11 +22,11 @@ from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.offsets.archived import archived
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.source.topic_state import topic_state

@@ -5,9 +5,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend_in_spark
 from spark_jobs.sink.keyed.folds import fold_in_spark
+from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails
 from tests.unit import test_fold as partial, test_versions as history

@@ -6,7 +6,8 @@ from upath import UPath
 
 from spark_jobs.errors import LeaseLost
 from spark_jobs.registry import find as registry
-from spark_jobs.sink import commit, table
+from spark_jobs.sink import table
+from spark_jobs.table.delta import commit
 
 COLUMNS = StructType().add("k", StringType()).add("n", LongType())
 

@@ -7,7 +7,8 @@ from pyspark.sql.types import LongType, StringType, StructType
 from upath import UPath
 
 from spark_jobs.registry import find as registry
-from spark_jobs.sink import commit, table
+from spark_jobs.sink import table
+from spark_jobs.table.delta import commit
 
 COLUMNS = StructType().add("k", StringType()).add("n", LongType())
 VERIFY = "spark.databricks.delta.incremental.commit.verify"

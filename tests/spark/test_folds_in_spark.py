@@ -5,10 +5,10 @@ import pytest
 from deltalake import DeltaTable
 
 from spark_jobs import failpoint
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed import folds
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.writer import written
+from spark_jobs.table.delta.commit import Commit
 from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at
 
 

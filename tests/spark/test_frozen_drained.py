@@ -13,7 +13,7 @@ import pytest
 from local import broker
 from spark_jobs.ops import repairs
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.repair.exchange.swap import swap
+from spark_jobs.repair.swap import swap
 from spark_jobs.root.paths import Paths
 from tests.frozen.drained import BOTH, FORMS, HOME, KEPT, SHIPPED, VERSIONS, World, thaw
 from tests.harness.broker import JARS

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.checkpoint import lease
 from spark_jobs.errors import LeaseLost
-from spark_jobs.sink import commit
+from spark_jobs.table.delta import commit
 from tests.harness.refused import because
 
 

@@ -18,9 +18,8 @@ from spark_jobs.decode.jvm.choice import NO_JAR
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
-from spark_jobs.repair.compute import stage as staging
+from spark_jobs.repair import stage as staging
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spec import (
     Aggregate,
     Csv,
@@ -31,6 +30,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
+from spark_jobs.table.delta.few_rows import few_rows
 from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords

@@ -13,8 +13,6 @@ from upath import UPath
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import unjudged_rows
-from spark_jobs.sink import few_rows
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
 from spark_jobs.sink.keyed.in_spark import replace_in_spark
 from spark_jobs.sink.keyed.newest import COUNTED
@@ -22,7 +20,9 @@ from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
-from spark_jobs.storage.delta import change_feed
+from spark_jobs.table.delta import few_rows
+from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.door import change_feed
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, reduced, rows, table_at
 

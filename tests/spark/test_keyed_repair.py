@@ -22,11 +22,11 @@ from spark_jobs.errors import (
     StagingStale,
 )
 from spark_jobs.messages.request import Request
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.exchange.undo import undo
-from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from tests.harness.compare import assert_same

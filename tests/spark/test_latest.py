@@ -22,7 +22,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.published import table as published_table
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Topic, Transform
-from spark_jobs.storage.log_entries import entries
+from spark_jobs.table.delta.log_entries import entries
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.roots import rows_of

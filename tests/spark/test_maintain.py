@@ -11,8 +11,9 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import StateUnreadable, TableContended
-from spark_jobs.sink import commit, history
 from spark_jobs.spec import Check
+from spark_jobs.table import history
+from spark_jobs.table.delta import commit
 from tests.harness import oracle
 from tests.harness.aged import age
 from tests.harness.lines import heard

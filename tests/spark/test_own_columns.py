@@ -10,7 +10,6 @@ from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.repair.compute import sessions
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.sink.commit import newest
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import (
     Aggregate,
@@ -24,6 +23,7 @@ from spark_jobs.spec import (
 )
 from spark_jobs.steps import transform
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
+from spark_jobs.table.delta.commit import newest
 from spark_jobs.values.own_columns import is_own
 from tests.harness.refused import fails
 from tests.unit.test_own_columns import named

@@ -12,16 +12,16 @@ from spark_jobs.errors import TableChanged
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table
 from spark_jobs.spec import Aggregate, Layout, Pipeline, Ranges, State, Transform
-from spark_jobs.storage.delta_log import Log
-from spark_jobs.storage.z_order import put_in_order
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.z_order import put_in_order
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form

@@ -15,7 +15,7 @@ from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT

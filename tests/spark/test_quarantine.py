@@ -12,8 +12,8 @@ import pytest
 from local.deliveries import Delivered
 from local.flights import FlightEvent
 from local.publish import publish
-from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.undo import undo
 from spark_jobs.spec import Topic
 from tests.harness import oracle
 from tests.harness.compare import assert_same

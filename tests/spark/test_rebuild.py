@@ -29,9 +29,9 @@ from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.run import Arguments, Rebuilding as AdminRebuilding, Submit
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan

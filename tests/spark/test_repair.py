@@ -27,14 +27,14 @@ from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.summary import summary
 from spark_jobs.ops import history, ops_tables, repairs
 from spark_jobs.pages.flow_of import flow_of
-from spark_jobs.repair.compute.stage import stage
 from spark_jobs.repair.exchange.sample import ROWS, sample, sample_lines
-from spark_jobs.repair.exchange.swap import Swapped, swap
-from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
 from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
 from tests.harness import oracle

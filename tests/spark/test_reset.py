@@ -18,7 +18,7 @@ from spark_jobs.errors import LeaseHeld, SparkFailed, StateUnreadable
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.harness import oracle
 from tests.harness.crash import copied, files
 from tests.harness.long_form import long_form
@@ -35,7 +35,7 @@ def shown(made: Scene) -> list[dict[str, Any]]:
 
 def moved(made: Scene) -> bool:
     """Whether a publish has moved the published table."""
-    before = shown_version(made) if delta.is_table(made.paths.published_table) else -1
+    before = shown_version(made) if door.is_table(made.paths.published_table) else -1
     publish(made.paths, made.spec, Announced())
     return shown_version(made) != before
 

@@ -7,10 +7,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.commit import Commit, merge
 from spark_jobs.sink.keyed.chains import extend_in_spark
 from spark_jobs.sink.keyed.folds import fold_in_spark
 from spark_jobs.sink.writer import written
+from spark_jobs.table.delta.commit import Commit, merge
 from tests.spark.test_keyed_parts import fed
 from tests.unit import test_fold as partial, test_versions as history
 

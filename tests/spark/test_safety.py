@@ -29,8 +29,8 @@ from spark_jobs.errors import (
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink.history import GENERATION
 from spark_jobs.spec import Check, Field, Topic
+from spark_jobs.table.history import GENERATION
 from tests.harness.cleaned import clean_log
 from tests.harness.crash import files, over
 from tests.harness.refused import because, has

@@ -7,10 +7,10 @@ from local.deliveries import CLEAN, Delivered, deliver
 from local.flights import FlightEvent, flight_events
 from local.publish import publish
 from spark_jobs.messages.request import Request
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form

@@ -5,7 +5,7 @@ from typing import Any
 
 from spark_jobs import failpoint
 from spark_jobs.errors import RecordsUnreachable
-from spark_jobs.repair.compute import stage as staging
+from spark_jobs.repair import stage as staging
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import files

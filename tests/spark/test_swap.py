@@ -17,8 +17,8 @@ from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.commit import overwriting, refuse_features, replace
 from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
-from spark_jobs.repair.exchange.swap import Swapped, swap
-from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.sink import table

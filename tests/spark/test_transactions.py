@@ -12,6 +12,7 @@ from spark_jobs.messages.summary import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Field, Pipeline, Topic, Transform
+from spark_jobs.transactions import Transactions
 from tests.harness.listener import Listener
 from tests.harness.roots import rows_of
 from tests.harness.scene import Scene
@@ -79,7 +80,6 @@ def scenes(shop, kafka, tmp_path) -> dict[str, Scene]:
         topic = Topic(
             name=name,
             envelope="debezium",
-            transactions=f"{shop.prefix}.transaction",
             event_time="at",
             fields=(
                 Field(name="id", type="bigint"),
@@ -91,7 +91,7 @@ def scenes(shop, kafka, tmp_path) -> dict[str, Scene]:
             name=table,
             about="Changes.",
             topic=topic,
-            publish_at="transaction",
+            publish_at=Transactions(topic=f"{shop.prefix}.transaction"),
             steps=(Transform(where="n > 0"),),
         )
         found[table] = Scene(kafka, tmp_path, spec, topic=name)

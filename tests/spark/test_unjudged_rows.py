@@ -10,8 +10,8 @@ import pytest
 from spark_jobs.checks import added_rows as added, rows as rows_of
 from spark_jobs.checks.changed_rows import changed_rows
 from spark_jobs.checks.rows import unjudged_rows
-from spark_jobs.sink import few_rows
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta import few_rows
+from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard

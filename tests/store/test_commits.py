@@ -16,10 +16,9 @@ from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import session
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.store import opened
-from spark_jobs.sink import commit
 from spark_jobs.spec import State
-from spark_jobs.storage import delta
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table.delta import commit, door
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.refused import fails
@@ -66,7 +65,7 @@ def through(spark: Any, proxy: Proxy, server: ObjectStore) -> Iterator[str]:
 
 
 def table(url: str, **options: str) -> str:
-    told = {**(delta.options(url) or {}), **options}
+    told = {**(door.options(url) or {}), **options}
     deltalake.DeltaTable.create(url, deltalake.Schema.from_arrow(ROW.schema), storage_options=told)
     return url
 
@@ -74,7 +73,7 @@ def table(url: str, **options: str) -> str:
 def append_by_delta_rs(url: str, number: int, **options: str) -> None:
     row = pa.table({"writer": ["delta-rs"], "number": [number]})
     deltalake.write_deltalake(
-        url, row, mode="append", storage_options={**(delta.options(url) or {}), **options}
+        url, row, mode="append", storage_options={**(door.options(url) or {}), **options}
     )
 
 
@@ -84,7 +83,7 @@ def append_by_spark(spark: Any, url: str, number: int) -> None:
 
 
 def rows(url: str, **options: str) -> set[tuple[str, int]]:
-    found = deltalake.DeltaTable(url, storage_options={**(delta.options(url) or {}), **options})
+    found = deltalake.DeltaTable(url, storage_options={**(door.options(url) or {}), **options})
     there = pa.table(
         deltalake.QueryBuilder().register("t", found).execute("SELECT * FROM t").read_all()
     ).to_pylist()

@@ -9,7 +9,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.store.root import Root
 from tests.unit.specs import pipeline
 
@@ -22,7 +22,7 @@ def test_it_joins_and_removes_under_the_lease_with_the_documented_rights(store, 
     paths = Paths(root.url, SPEC)
     Identity(generation="g", topic_id="t", fingerprint={}).write(paths.identity)
     Cursor(judged_table_version=0).write(paths.cursor)
-    table, options = str(paths.table), delta.options(paths.table)
+    table, options = str(paths.table), door.options(paths.table)
     for number in range(3):
         rows = pa.table({"n": [number]})
         deltalake.write_deltalake(table, rows, mode="append", storage_options=options)
@@ -31,13 +31,13 @@ def test_it_joins_and_removes_under_the_lease_with_the_documented_rights(store, 
         intent.execute()
     assert maintain(SPEC, settings).execute is None
     assert [
-        len(delta.open_table(path).file_uris()) for path in (paths.table, paths.ops("runs"))
+        len(door.open_table(path).file_uris()) for path in (paths.table, paths.ops("runs"))
     ] == [1, 1]
     found = ops_tables.query(paths.root, "runs", "SELECT run_id FROM runs ORDER BY run_id")
     assert found.column("run_id").to_pylist() == ["0", "1", "2"]
-    assert delta.version_is_whole(paths.table, 2), "its files are not a week old"
+    assert door.version_is_whole(paths.table, 2), "its files are not a week old"
     assert any(name.endswith(".checkpoint.parquet") for name in root.objects("ops/runs/"))
-    delta.open_table(paths.table).vacuum(
+    door.open_table(paths.table).vacuum(
         0, dry_run=False, full=True, enforce_retention_duration=False
     )
-    assert not delta.version_is_whole(paths.table, 2)
+    assert not door.version_is_whole(paths.table, 2)

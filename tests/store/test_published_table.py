@@ -9,8 +9,8 @@ import pytest
 from spark_jobs.published.table import behind, move
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
-from spark_jobs.storage.delta import open_table, options
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.door import open_table, options
 from tests.store.root import Root
 from tests.unit.specs import pipeline
 

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs import failpoint
-from spark_jobs.repair.exchange.undo import undo
+from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from tests.harness import oracle
 from tests.harness.compare import assert_same

@@ -29,8 +29,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import history, table
-from spark_jobs.sink.commit import Commit
+from spark_jobs.sink import table
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES
@@ -38,8 +37,11 @@ from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
-from spark_jobs.storage import compaction, delta
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table import history
+from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.port import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -309,7 +311,7 @@ class Followed(Root):
             yield change._replace(clock=last.clock) if last and copied else change
 
     def _merge(self, batch: int, owner: str, confirm: Callable[[], None]) -> None:
-        note: history.Note = {"sluice": owner, "batch": batch, "run": "run"}
+        note: Note = {"sluice": owner, "batch": batch, "run": "run"}
         changes, path = self._changes(batch), self.paths.table
         to = Commit(SparkPath(str(path)), owner, batch, note, path, len(changes), confirm)
         if isinstance(self.step, History):
@@ -356,9 +358,9 @@ class Followed(Root):
 
     def rows(self, path: UPath) -> list[dict[str, Any]]:
         """Of a table, in the order of their places; none without one."""
-        if not delta.is_table(path):
+        if not door.is_table(path):
             return []
-        found = delta.open_table(path).to_pyarrow_table()
+        found = door.open_table(path).to_pyarrow_table()
         wanted = [name for name in CHAINS.names if name in found.column_names]
         rows: list[dict[str, Any]] = found.select(wanted).to_pylist()
         return sorted(rows, key=lambda row: tuple(row[name] for name in ("id", "shop", "lsn")))

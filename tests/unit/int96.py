@@ -7,8 +7,8 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.storage import rewrite
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta import rewrite
+from spark_jobs.table.delta.delta_log import Log
 
 TIMES = [
     datetime(1, 1, 1, tzinfo=UTC),

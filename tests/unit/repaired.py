@@ -18,9 +18,9 @@ from spark_jobs.fingerprint.environment import environment
 from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.exchange.swap import Swapped, swap
-from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import Manifest, MergedRecord
+from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.root.paths import Paths
 from spark_jobs.sink import table
 from spark_jobs.spans.position import Position

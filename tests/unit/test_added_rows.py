@@ -10,8 +10,8 @@ from deltalake import write_deltalake
 from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 
 from spark_jobs.checks.added_rows import _only_adds, _read
-from spark_jobs.sink.few_rows import MOST_BYTES, ROWS_AT_ONCE
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from upath import UPath

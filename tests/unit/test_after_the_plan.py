@@ -5,10 +5,10 @@ import pytest
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import RecordsUnreachable, StagingStale
 from spark_jobs.messages.report import Problem
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
 from spark_jobs.source.port import SourceState
 from tests.harness.refused import because, fails
 from tests.harness.roots import ROOT

@@ -23,7 +23,7 @@ from spark_jobs.rebuild import (
 from spark_jobs.rebuild.archive_times import Times, slices
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.run import Rebuilding
-from spark_jobs.repair.find.planner import Brought
+from spark_jobs.repair.planner import Brought
 from spark_jobs.source.port import SourceState
 from spark_jobs.spans.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.steps.group_state import initial_state_path

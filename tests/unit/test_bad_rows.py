@@ -22,7 +22,7 @@ from spark_jobs.analysis.ranged import needed
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.repair.exchange import swap as swapping
+from spark_jobs.repair import swap as swapping
 from spark_jobs.repair.exchange.bad_rows import BAD, put_bad
 from spark_jobs.repair.manifest import MergedRecord, read_manifest
 from spark_jobs.root.paths import Paths

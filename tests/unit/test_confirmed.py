@@ -7,20 +7,20 @@ from deltalake.exceptions import CommitFailedError
 from upath import UPath
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 ROWS = pa.table({"p": ["a", "b"], "n": [1, 2]})
 
 
 def test_who_commits_here_lands_behind_nobody(tmp_path):
     deltalake.write_deltalake(tmp_path, ROWS)
-    read = delta.open_table(UPath(tmp_path))
+    read = door.open_table(UPath(tmp_path))
     deltalake.write_deltalake(tmp_path, ROWS, mode="append")
     with pytest.raises(CommitFailedError):
-        deltalake.write_deltalake(read, ROWS, mode="append", commit_properties=delta.here())
+        deltalake.write_deltalake(read, ROWS, mode="append", commit_properties=door.here())
     with pytest.raises(CommitFailedError):
-        delta.set_property(read, "sluice.fence", "1")
-    assert delta.open_table(UPath(tmp_path)).version() == 1
+        door.set_property(read, "sluice.fence", "1")
+    assert door.open_table(UPath(tmp_path)).version() == 1
 
 
 def test_of_a_shared_table_only_commits_under_the_same_lease_are_in_the_way(tmp_path):
@@ -29,11 +29,11 @@ def test_of_a_shared_table_only_commits_under_the_same_lease_are_in_the_way(tmp_
 
     def write(read: deltalake.DeltaTable, who: str):
         with lease(UPath(tmp_path / who), "run") as held:
-            deltalake.write_deltalake(read, ROWS, mode="append", commit_properties=delta.ours(held))
+            deltalake.write_deltalake(read, ROWS, mode="append", commit_properties=door.ours(held))
 
-    one, two = delta.open_table(path), delta.open_table(path)
-    write(delta.open_table(path), "another")
+    one, two = door.open_table(path), door.open_table(path)
+    write(door.open_table(path), "another")
     write(one, "mine")
     with pytest.raises(CommitFailedError):
         write(two, "mine")
-    assert delta.open_table(path).version() == 2
+    assert door.open_table(path).version() == 2

@@ -24,6 +24,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
+from spark_jobs.transactions import Transactions
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 from tests.unit.test_identity import paths, settled
 
@@ -212,8 +213,10 @@ def test_other_partitions_break_the_table_and_other_clusters_nobody():
 
 
 def test_transactions_that_are_no_longer_shown_whole_break_consumers():
-    told = topic(envelope="debezium", transactions="shop.transaction")
-    whole, parts = (pipeline(topic=told, publish_at=at) for at in ("transaction", "run"))
+    whole, parts = (
+        pipeline(topic=topic(envelope="debezium"), publish_at=at)
+        for at in (Transactions(topic="shop.transaction"), None)
+    )
     assert broken(whole, parts) == {CONSUMERS}
     assert broken(parts, whole) == set()
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from spark_jobs.storage.delta import dataset
+from spark_jobs.table.delta.door import dataset
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MOMENT = pa.timestamp("us", "UTC")

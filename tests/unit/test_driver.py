@@ -13,7 +13,7 @@ from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
 from spark_jobs.sink.keyed.standing import gained, size
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.values.own_columns import DELETED
 from tests.unit.test_latest import Change, merge, table_at
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.harness.refused import fails
 
 
@@ -16,7 +16,7 @@ def test_a_folder_of_a_far_date_is_refused_in_words_and_the_years_to_9999_are_re
     table = str(tmp_path)
     days = pa.array([date(1, 1, 1), date(9999, 12, 31)])
     deltalake.write_deltalake(table, pa.table({"k": ["a", "b"], "day": days}), partition_by=["day"])
-    assert delta.dataset(deltalake.DeltaTable(table)).count_rows() == 2
+    assert door.dataset(deltalake.DeltaTable(table)).count_rows() == 2
     far = tmp_path / "day=+12000-01-01" / "x.parquet"
     far.parent.mkdir()
     pq.write_table(pa.table({"k": ["c"]}), far)
@@ -28,4 +28,4 @@ def test_a_folder_of_a_far_date_is_refused_in_words_and_the_years_to_9999_are_re
     entry = tmp_path / "_delta_log" / f"{1:020}.json"
     entry.write_text(json.dumps({"commitInfo": {}}) + "\n" + json.dumps({"add": add}) + "\n")
     with fails(TableChanged, "part_unreadable"):
-        delta.dataset(deltalake.DeltaTable(table))
+        door.dataset(deltalake.DeltaTable(table))

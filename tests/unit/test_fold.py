@@ -11,10 +11,10 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.folds import fold_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
+from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.sink import history
-from spark_jobs.storage.log_entries import entries
-from spark_jobs.storage.log_files import LogFiles
+from spark_jobs.table import history
+from spark_jobs.table.delta.log_entries import entries
+from spark_jobs.table.delta.log_files import LogFiles
 
 
 def write(path: Path, note: dict[str, object] | None):

@@ -10,8 +10,8 @@ from upath import UPath
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.table_care import table_steps
 from spark_jobs.root.paths import Paths
-from spark_jobs.storage import compaction, delta, rewrite
-from spark_jobs.storage.delta_log import Log, only_rearranges
+from spark_jobs.table.delta import compaction, door, rewrite
+from spark_jobs.table.delta.delta_log import Log, only_rearranges
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 from tests.unit.specs import pipeline
 
@@ -23,7 +23,7 @@ def path(tmp_path):
 
 
 def _rows(path):
-    found = delta.dataset(delta.open_table(path)).to_table(columns=["part", "n", "at"])
+    found = door.dataset(door.open_table(path)).to_table(columns=["part", "n", "at"])
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
@@ -36,23 +36,23 @@ def _compact(path):
 
 
 def _z_order(path):
-    delta.open_table(path).optimize.z_order(["n"])
+    door.open_table(path).optimize.z_order(["n"])
     return WHOLE
 
 
 def _delete(path):
-    delta.open_table(path).delete("n = 5")
+    door.open_table(path).delete("n = 5")
     return [row for row in WHOLE if row[1] != 5]
 
 
 def _update(path):
-    delta.open_table(path).update({"n": "50"}, predicate="n = 5")
+    door.open_table(path).update({"n": "50"}, predicate="n = 5")
     return sorted((part, 50 if n == 5 else n, at) for part, n, at in WHOLE)
 
 
 def _merge(path):
     new = pa.table({"part": ["c"], "n": [6], "at": pa.array(TIMES[:1], pa.timestamp("us", "UTC"))})
-    delta.open_table(path).merge(
+    door.open_table(path).merge(
         new,
         "old.part = new.part AND old.n = new.n",
         source_alias="new",
@@ -63,16 +63,16 @@ def _merge(path):
 
 def _overwrite(path):
     new = pa.table({"part": ["c"], "n": [6], "at": pa.array(TIMES[:1], pa.timestamp("us", "UTC"))})
-    rewrite.overwrite(delta.open_table(path), new, "n = 6 AND part = 'c'")
+    rewrite.overwrite(door.open_table(path), new, "n = 6 AND part = 'c'")
     return sorted((p, n, TIMES[0] if (p, n) == ("c", 6) else at) for p, n, at in WHOLE)
 
 
 @pytest.mark.parametrize("how", [_compact, _z_order, _delete, _update, _merge, _overwrite])
 def test_times_of_a_persons_files_stay_through_a_rewrite(path, how):
-    assert len(rewrite.inexact(delta.open_table(path))) == len(PARTS)
+    assert len(rewrite.inexact(door.open_table(path))) == len(PARTS)
 
     assert how(path) == _rows(path)
-    assert not rewrite.inexact(delta.open_table(path))
+    assert not rewrite.inexact(door.open_table(path))
 
 
 def test_maintain_names_the_files_of_a_person_and_writes_them_again(path):
@@ -85,12 +85,12 @@ def test_maintain_names_the_files_of_a_person_and_writes_them_again(path):
     execute()
 
     assert str(paths.table) in line
-    assert not rewrite.inexact(delta.open_table(paths.table))
+    assert not rewrite.inexact(door.open_table(paths.table))
     assert _rows(paths.table) == WHOLE
 
 
 def test_files_are_written_again_in_one_commit_without_a_change_of_data(path):
-    table = delta.open_table(path)
+    table = door.open_table(path)
     before = table.version()
 
     assert rewrite.make_exact(table) == len(PARTS)
@@ -99,7 +99,7 @@ def test_files_are_written_again_in_one_commit_without_a_change_of_data(path):
     assert log.newest == table.version() == before + 1
     assert only_rearranges(log.commit(log.newest))
     assert _rows(path) == WHOLE
-    assert not rewrite.make_exact(delta.open_table(path))
+    assert not rewrite.make_exact(door.open_table(path))
 
 
 def test_numbers_that_are_none_stay_beside_times_that_are_written_again(tmp_path):
@@ -119,11 +119,11 @@ def test_numbers_that_are_none_stay_beside_times_that_are_written_again(tmp_path
     add = {"path": made, "partitionValues": {}, "size": 1, "modificationTime": 1}
     assert Log.of(path).put(1, [{"add": add | {"dataChange": True}}])
 
-    assert rewrite.make_exact(delta.open_table(path)) == 1
+    assert rewrite.make_exact(door.open_table(path)) == 1
 
-    found = delta.dataset(delta.open_table(path)).to_table().to_pylist()
+    found = door.dataset(door.open_table(path)).to_table().to_pylist()
     assert repr(found) == repr(rows.to_pylist())
-    assert not rewrite.inexact(delta.open_table(path))
+    assert not rewrite.inexact(door.open_table(path))
 
 
 def test_no_record_of_an_archive_is_removed_by_a_time_that_is_misread(tmp_path):
@@ -149,5 +149,5 @@ def test_no_record_of_an_archive_is_removed_by_a_time_that_is_misread(tmp_path):
     assert log.put(log.newest + 1, [{"commitInfo": said}, {"remove": gone}, {"add": add}])
     paths = SimpleNamespace(table=path)
     assert [*kept_steps(paths, TIMES[2])] == []
-    rewrite.make_exact(delta.open_table(path))
+    rewrite.make_exact(door.open_table(path))
     assert [*kept_steps(paths, TIMES[2])] == []

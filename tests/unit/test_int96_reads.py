@@ -24,9 +24,10 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import _with_rows
 from spark_jobs.source.port import SourceState
 from spark_jobs.spans.position import Position
-from spark_jobs.storage import delta, parquet_files, rewrite
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.storage import parquet_files
+from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.delta_log import Log
 from tests.harness.refused import fails
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 
@@ -45,11 +46,11 @@ def _tuples(rows):
 
 
 def test_a_query_reads_the_times_that_a_person_wrote(path):
-    assert _tuples(answer("SELECT part, n, at FROM t", {"t": delta.open_table(path)})) == WHOLE
+    assert _tuples(answer("SELECT part, n, at FROM t", {"t": door.open_table(path)})) == WHOLE
 
 
 def test_a_query_leaves_no_row_out_by_a_time_that_a_person_wrote(path):
-    table = {"t": delta.open_table(path)}
+    table = {"t": door.open_table(path)}
 
     behind = answer("SELECT n FROM t WHERE at > '2025-01-01T00:00:00Z'", table)
     before = answer("SELECT n FROM t WHERE CAST(at AS BIGINT) < -10000000000000000", table)
@@ -59,9 +60,9 @@ def test_a_query_leaves_no_row_out_by_a_time_that_a_person_wrote(path):
 
 
 def test_an_older_version_is_read_with_the_times_that_a_person_wrote(path):
-    was = delta.open_table(path).version()
-    rewrite.make_exact(delta.open_table(path))
-    table = delta.open_table(path)
+    was = door.open_table(path).version()
+    rewrite.make_exact(door.open_table(path))
+    table = door.open_table(path)
     table.load_as_version(was)
 
     assert _tuples(staging.within(table, "true", COLUMNS)) == WHOLE
@@ -87,7 +88,7 @@ def test_times_that_are_parts_of_values_are_read_as_a_person_wrote_them(tmp_path
         tmp_path, {"several": pa.array([[{"at": at}] for at in TIMES], pa.list_(inner))}
     )
 
-    found = answer("SELECT several FROM t", {"t": delta.open_table(path)})
+    found = answer("SELECT several FROM t", {"t": door.open_table(path)})
 
     assert found["several"].to_pylist() == rows["several"].to_pylist()
 
@@ -97,7 +98,7 @@ def test_a_swap_knows_the_positions_that_a_person_wrote(path):
     position = SimpleNamespace(column="at", sql=lambda _: "true", sql_among=sorted)
     manifest = SimpleNamespace(position=position, differing=spans * 3)
 
-    found = commit.condition(delta.open_table(path), manifest, COLUMNS.empty_table())
+    found = commit.condition(door.open_table(path), manifest, COLUMNS.empty_table())
 
     assert found == TIMES
 
@@ -110,15 +111,15 @@ def test_the_days_of_rows_that_a_person_wrote_are_theirs(path):
 
 
 def test_the_change_feed_leaves_times_that_delta_rs_misreads_to_spark(path):
-    newest = delta.open_table(path).version()
+    newest = door.open_table(path).version()
 
-    assert rewrite.feeds_inexact(delta.open_table(path), [newest])
-    assert not rewrite.feeds_inexact(delta.open_table(path), range(newest))
-    assert delta.change_feed(path, newest - 1, newest) is None
+    assert rewrite.feeds_inexact(door.open_table(path), [newest])
+    assert not rewrite.feeds_inexact(door.open_table(path), range(newest))
+    assert door.change_feed(path, newest - 1, newest) is None
 
 
 def test_a_file_that_is_torn_is_named(path):
-    table = delta.open_table(path)
+    table = door.open_table(path)
     [name, *_] = table.get_add_actions().column("path").to_pylist()
     torn = path / rewrite.unquote(name)
     torn.write_bytes(torn.read_bytes()[:100])
@@ -132,7 +133,7 @@ def test_a_file_that_is_torn_is_named(path):
 def test_a_file_with_torn_pages_is_named_and_a_connection_that_breaks_is_not_torn(
     path, monkeypatch
 ):
-    table = delta.open_table(path)
+    table = door.open_table(path)
     [name, *_] = table.get_add_actions().column("path").to_pylist()
     torn = path / rewrite.unquote(name)
     whole = torn.read_bytes()
@@ -166,11 +167,11 @@ def test_whatever_byte_of_a_file_is_another_it_has_rows_or_is_torn(tmp_path, fli
 
 
 def test_each_footer_is_looked_at_once(path, monkeypatch):
-    table, looked = delta.open_table(path), []
+    table, looked = door.open_table(path), []
     was = parquet_files.parquet_file
     monkeypatch.setattr(rewrite, "parquet_file", lambda file: looked.append(file) or was(file))
 
-    assert len(rewrite.inexact(table)) == len(rewrite.inexact(delta.open_table(path)))
+    assert len(rewrite.inexact(table)) == len(rewrite.inexact(door.open_table(path)))
 
     assert len(looked) == len({*looked}) == 2 * len(PARTS)
 
@@ -194,22 +195,22 @@ def test_doctor_tells_the_files_of_a_person_and_maintain_mends_them(tmp_path, mo
     assert found in told("doctor"), "nothing is done without --execute"
     told("maintain", "--execute")
     assert "INT96" not in told("doctor")
-    assert _tuples(delta.dataset(delta.open_table(paths.table)).to_table()) == WHOLE
+    assert _tuples(door.dataset(door.open_table(paths.table)).to_table()) == WHOLE
 
 
 DOORS = {
-    "QueryBuilder": "storage/answer.py",
-    "load_cdf": "storage/delta.py",
-    "to_pyarrow_dataset": "storage/delta.py",
+    "QueryBuilder": "table/delta/answer.py",
+    "load_cdf": "table/delta/door.py",
+    "to_pyarrow_dataset": "table/delta/door.py",
     "to_pyarrow_table": None,
     "to_pandas": None,
     "ParquetFile": "storage/parquet_files.py",
     "ParquetDataset": None,
     "read_table": None,
     "read_pandas": None,
-    "FileSystemDataset": "storage/delta.py",
+    "FileSystemDataset": "table/delta/door.py",
     "parquet_dataset": None,
-    "TableOptimizer": "storage/rewrite.py",
+    "TableOptimizer": "table/delta/rewrite.py",
     "TableMerger": None,
 }
 """What reads or rewrites rows, by the names of delta-rs and pyarrow -> the one module that may."""
@@ -232,7 +233,7 @@ def _uses(source):
 
 
 def test_no_module_but_a_door_opens_a_table_or_reads_a_file_of_rows():
-    doors = DOORS | {"DeltaTable": None, "write_deltalake": "storage/rewrite.py"}
+    doors = DOORS | {"DeltaTable": None, "write_deltalake": "table/delta/rewrite.py"}
     home = Path(spark_jobs.__file__).parent
     found = {
         (name, str(file.relative_to(home)))
@@ -251,4 +252,4 @@ def test_no_module_but_a_door_opens_a_table_or_reads_a_file_of_rows():
 
 @pytest.mark.parametrize("name", ["open_table", "briefly"])
 def test_a_table_that_is_opened_makes_its_times_exact_before_it_rewrites_rows(path, name):
-    assert isinstance(getattr(delta, name)(path), rewrite.Table)
+    assert isinstance(getattr(door, name)(path), rewrite.Table)

@@ -10,13 +10,13 @@ from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import RepairOverlapped, StagingStale
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import MergedRecord
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.spans.span import EVER
+from spark_jobs.table.delta.commit import Commit
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

@@ -15,14 +15,15 @@ from spark_jobs.journal import runner
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange import exchange, unnoted
-from spark_jobs.repair.exchange.reject import reject
-from spark_jobs.repair.exchange.swap import described, swap
+from spark_jobs.repair import unnoted
+from spark_jobs.repair.exchange import exchange
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.sink import history
+from spark_jobs.repair.reject import reject
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import described, swap
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.table import history
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import because, fails, has

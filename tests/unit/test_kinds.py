@@ -9,7 +9,7 @@ from typing import get_args
 from spark_jobs.messages import kind
 from spark_jobs.messages.kind import ASKED_KINDS, KINDS, Kind
 from spark_jobs.repair.find import plan_keys
-from spark_jobs.repair.find.planner import FINDERS
+from spark_jobs.repair.planner import FINDERS
 
 REPO = Path(__file__).parents[2]
 FILES = [

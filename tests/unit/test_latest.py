@@ -18,14 +18,14 @@ from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.rebuild.compare import difference
-from spark_jobs.sink import history
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.commit import merge_here
 from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
 from spark_jobs.sink.keyed.newest import COUNTED
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
+from spark_jobs.table import history
+from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.refused import fails
 

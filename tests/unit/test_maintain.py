@@ -30,7 +30,7 @@ from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.published.table import move
 from spark_jobs.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.storage import compaction
+from spark_jobs.table.delta import compaction
 from tests.harness import roots
 from tests.harness.aged import age
 from tests.harness.crash import files
@@ -618,7 +618,7 @@ def test_a_table_with_a_feature_of_spark_alone_is_refused_in_words_after_all_els
 
 def test_a_table_that_another_changes_meanwhile_is_left_as_that_one_made_it(root, monkeypatch):
     root.began(0, 0)
-    opened = compaction.delta.open_table
+    opened = compaction.door.open_table
 
     def overtaken(path: Any) -> deltalake.DeltaTable:
         """Opened, and then somebody deletes from it."""
@@ -636,7 +636,7 @@ def test_a_table_that_another_changes_meanwhile_is_left_as_that_one_made_it(root
         return compact(path, partition, **how)
 
     monkeypatch.setattr(compaction, "compact", beside_a_delete)
-    monkeypatch.setattr(compaction.delta, "open_table", overtaken)
+    monkeypatch.setattr(compaction.door, "open_table", overtaken)
     with fails(TableContended, "changed_meanwhile"):
         intent.execute()
     assert root.rows() == [("a", 1), ("b", 1)]

@@ -111,9 +111,3 @@ def test_what_cannot_be_is_refused_in_words(made):
 def test_the_identity_is_asked_and_nothing_else(tmp_path):
     assert not UPath(Paths(str(tmp_path), SPEC).identity).exists()
     assert live_spec(SPEC, str(tmp_path)) == SPEC
-
-
-def test_the_topic_that_tells_of_their_transactions_is_none_of_them():
-    like = topic(name="shop.like", envelope="debezium", transactions="shop.transaction")
-    more = MoreTopics(pattern=r"shop\..*", like=like)
-    assert more.among(["shop.transaction", "shop.orders"]) == ["shop.orders"]

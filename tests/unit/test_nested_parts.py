@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.storage import compaction, delta
+from spark_jobs.table.delta import compaction, door
 
 PARTS = {"deleted": [False, True], "current": [True, False]}
 A_YEAR_AGO = 365 * 86_400
@@ -23,10 +23,10 @@ def table(tmp_path):
 
 
 def test_a_version_is_whole_while_each_of_its_files_is_there(table):
-    assert delta.version_is_whole(table, 0)
+    assert door.version_is_whole(table, 0)
     of_0, *_ = deltalake.DeltaTable(str(table), version=0).file_uris()
     Path(of_0).unlink()
-    assert not delta.version_is_whole(table, 0)
+    assert not door.version_is_whole(table, 0)
 
 
 def test_a_checksum_that_hadoop_wrote_goes_with_its_file(table):

@@ -19,7 +19,7 @@ from upath import UPath
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.root.paths import OPS_TABLES
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from tests.harness.roots import ROOT
 
 REPO = Path(__file__).parents[2]
@@ -175,11 +175,11 @@ def test_a_commit_that_another_one_overtook_is_tried_again(root, monkeypatch):
 
 def test_a_removal_that_another_one_overtakes_is_tried_again(root, monkeypatch):
     ops_tables.append(root, "batches", [batch(read=1), batch(number=1, read=2)])
-    opened = delta.open_table
+    opened = door.open_table
     before = [opened(root / "ops" / "batches")]
     ops_tables.remove(root, "batches", FIRST)
     monkeypatch.setattr(
-        delta, "open_table", lambda *given: before.pop() if before else opened(*given)
+        door, "open_table", lambda *given: before.pop() if before else opened(*given)
     )
     ops_tables.remove(root, "batches", "batch_id = 1")
     assert not before

@@ -20,7 +20,8 @@ from tests.harness.refused import fails
 
 SOURCES = Path(__file__).parents[2]
 PACKAGES = (
-    "source", "decode", "classify", "steps", "sink", "audit", "checks", "repair", "rebuild", "runs",
+    "source", "decode", "classify", "steps", "sink", "table", "audit", "checks", "repair", "rebuild",
+    "runs",
 )  # fmt: skip
 NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 """Calls whose first argument names a column, or a field of a struct."""
@@ -56,7 +57,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Every column of the frame.
     "steps/sql/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
-    "sink/commit.py": {"old", "new"},
+    "table/delta/commit.py": {"old", "new"},
     "sink/keyed/replacing.py": {"_change_type"},
     "sink/keyed/chains.py": {"old", "new"},
 }  # fmt: skip

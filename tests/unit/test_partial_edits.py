@@ -9,9 +9,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.table import ensure
+from spark_jobs.table.history import GENERATION
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
 from tests.unit.test_fold import COLUMNS, PAYLOAD, STEP, Change, batches, merge, rows, table_at
 from tests.unit.test_latest import LATEST, spec

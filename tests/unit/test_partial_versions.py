@@ -12,10 +12,10 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.commit import Commit
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
+from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
 from tests.unit import test_fold as partial
 from tests.unit.test_fold import GONE, OWNER

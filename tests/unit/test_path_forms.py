@@ -26,8 +26,8 @@ from spark_jobs.root.path_forms import (
 )
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.roots import given_root
-from spark_jobs.sink import history
-from spark_jobs.storage import delta
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
@@ -85,11 +85,11 @@ def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(tmp_path, 
         deltalake.write_deltalake(
             delta_path(table), pa.table({"n": [1]}), mode="append", commit_properties=said
         )
-    assert delta.is_table(table)
-    opened = delta.open_table(table)
+    assert door.is_table(table)
+    opened = door.open_table(table)
     assert (opened.count(), from_uri(opened.table_uri)) == (2, str(table))
     assert [batch for batch, _ in history.commits(table, ["sales/g1"])] == [7, 7]
-    assert delta.version_is_whole(table, 0)
+    assert door.version_is_whole(table, 0)
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 

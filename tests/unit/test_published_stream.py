@@ -14,7 +14,7 @@ from spark_jobs import failpoint
 from spark_jobs.published.table import behind, versions_shown
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
 from tests.harness.log_stream import Stream
 from tests.harness.moments import EPOCH
 from tests.harness.roots import ROOT

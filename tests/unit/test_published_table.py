@@ -18,7 +18,7 @@ from spark_jobs.published.table import behind, move
 from spark_jobs.root.live_place import Place
 from spark_jobs.root.path_forms import from_uri
 from spark_jobs.root.paths import Paths
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

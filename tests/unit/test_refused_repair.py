@@ -21,7 +21,7 @@ from spark_jobs.messages.kind import STAGED_KINDS, AskedKind
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.beside import begin as begin_beside
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline

@@ -9,11 +9,11 @@ import pytest
 from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.exchange.swap import described
 from spark_jobs.repair.find import coverage as covering, replaying
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.quarantine import Replayable, used_within, waiting
 from spark_jobs.repair.find.replaying import Replaying
+from spark_jobs.repair.swap import described
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Field, Pipeline, Ranges, Transform
 from tests.harness.ran import python
@@ -293,7 +293,7 @@ def test_a_record_whose_bytes_were_not_kept_stays_bad_and_says_so(root):
 
 def test_a_replay_is_planned_and_its_records_are_decoded_without_spark():
     script = (
-        "import sys, spark_jobs.repair.find.planner\n"
+        "import sys, spark_jobs.repair.planner\n"
         "from spark_jobs.topics.flights import FLIGHTS\n"
         "from tests.unit.decoding import Decoding\n"
         "print(Decoding(FLIGHTS).columns([b'{}'])[1], 'pyspark' in sys.modules)\n"

@@ -33,11 +33,11 @@ from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import STAMP
-from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_replaced
-from spark_jobs.storage.delta import fence
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.table.delta.door import fence
+from spark_jobs.table.history import GENERATION
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

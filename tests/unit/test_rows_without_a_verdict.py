@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.runs.publish.publication import to_publish
-from spark_jobs.storage.answer import answer
+from spark_jobs.table.delta.answer import answer
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row

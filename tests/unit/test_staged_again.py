@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import LeaseHeld, RepairUnknown, StagingStale
-from spark_jobs.repair.exchange import swap as swapping
+from spark_jobs.repair import swap as swapping
 from spark_jobs.repair.exchange.again import withdraw
 from tests.unit.repaired import Root, row
 

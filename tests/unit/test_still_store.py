@@ -13,8 +13,8 @@ import pytest
 from spark_jobs.checkpoint.object_lease import TTL_SECONDS
 from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import REPO
-from spark_jobs.storage import delta
-from spark_jobs.storage.log_entries import entries
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.log_entries import entries
 
 TABLE = "s3://bucket/root/ops/runs"
 LONGEST_SILENCE = 3.0
@@ -23,7 +23,7 @@ HOLD_THE_LOCK = {"is_deltatable", "history", "load_cdf", "restore", "set_table_p
 """Functions of delta-rs 1.6.6 that were seen to keep it while a proxy before a real store waited.
 The others of its functions that Sluice calls do not.
 """
-DOOR = "spark_jobs/storage/delta.py"
+DOOR = "spark_jobs/table/delta/door.py"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def still(monkeypatch):
 
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize(
-    "ask", [delta.is_table, delta.open_table, lambda table: next(entries(opened(table)), None)]
+    "ask", [door.is_table, door.open_table, lambda table: next(entries(opened(table)), None)]
 )
 def test_while_the_store_is_asked_other_threads_go_on(ask):
     def asked():
@@ -57,7 +57,7 @@ def test_while_the_store_is_asked_other_threads_go_on(ask):
 
 
 def test_what_keeps_the_lock_gives_up_before_a_lease_expires():
-    wanted = delta.BRIEFLY
+    wanted = door.BRIEFLY
     longest = sum(int(wanted[name].removesuffix("s")) for name in ("retry_timeout", "timeout"))
     assert longest < TTL_SECONDS / 2
 
@@ -82,7 +82,7 @@ def _of_delta_rs(path: Path) -> Iterator[str]:
         if (
             name in HOLD_THE_LOCK - {"restore"}
             or name == "DeltaTable"
-            or (name == "restore" and not on.startswith("delta."))
+            or (name == "restore" and not on.startswith("door."))
             or (name == "read_all" and ".execute(" in on)
         ):
             yield name
@@ -90,14 +90,14 @@ def _of_delta_rs(path: Path) -> Iterator[str]:
 
 def test_a_folder_is_a_table_once_its_log_has_a_commit_or_a_checkpoint(tmp_path):
     log = tmp_path / "_delta_log"
-    assert not delta.is_table(tmp_path)
+    assert not door.is_table(tmp_path)
     assert not tmp_path.joinpath("_delta_log").exists(), "to ask makes nothing"
     log.mkdir()
     for name in ("_last_checkpoint", "00000000000000000001.crc", "_staged_commits"):
         (log / name).touch()
-    assert not delta.is_table(tmp_path)
+    assert not door.is_table(tmp_path)
     for name in ("00000000000000000001.json", "00000000000000000010.checkpoint.parquet"):
         (log / name).touch()
-        assert delta.is_table(tmp_path)
-        assert delta.is_table(f"file://{tmp_path}")
+        assert door.is_table(tmp_path)
+        assert door.is_table(f"file://{tmp_path}")
         (log / name).unlink()

@@ -31,12 +31,12 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange import commit, exchange
 from spark_jobs.repair.exchange.base import Base
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.manifest import MergedRecord
-from spark_jobs.sink import history
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.spans.span import Span
-from spark_jobs.storage.log_entries import entries
+from spark_jobs.table import history
+from spark_jobs.table.delta.log_entries import entries
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
@@ -335,7 +335,7 @@ def test_a_repair_of_which_the_rows_always_move_is_put_off(root, monkeypatch):
 def test_a_process_that_is_killed_there_leaves_what_the_next_completes(root, place):
     root.stage("r1", WRONG)
     here = (
-        "from spark_jobs.repair.exchange.swap import swap; from tests.unit.specs import pipeline; "
+        "from spark_jobs.repair.swap import swap; from tests.unit.specs import pipeline; "
         f"swap(pipeline(), {root.settings.root!r}, 'r1', 'killed')"
     )
     killed = subprocess.run(

@@ -50,10 +50,10 @@ from spark_jobs.root.live_place import Place
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
-from spark_jobs.sink.history import GENERATION
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.table import refuse_ahead, refuse_replaced
 from spark_jobs.spec import Pipeline, State
+from spark_jobs.table.history import GENERATION
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import fails, has

@@ -5,43 +5,47 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.checkpoint.notes.whole import Whole, WholeEnds
 from spark_jobs.errors import SpecInvalid, TransactionsUnusable
-from spark_jobs.runs.transactions.cut import Change
-from spark_jobs.runs.transactions.look import Begin, look
-from spark_jobs.runs.transactions.marks import Mark, block, mark
-from spark_jobs.runs.transactions.view import Told
-from spark_jobs.spec import Avro
+from spark_jobs.spec import Avro, MoreTopics
+from spark_jobs.transactions import Transactions
+from spark_jobs.transactions.cut import Change
+from spark_jobs.transactions.look import Begin, look
+from spark_jobs.transactions.marks import Mark, block, mark
+from spark_jobs.transactions.view import Told
+from spark_jobs.transactions.whole import Whole, WholeEnds
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline, topic
 
-TOLD = topic(name="eu.public.orders", envelope="debezium", transactions="eu.transaction")
+ORDERS = topic(name="eu.public.orders", envelope="debezium")
+TOLD_IN = Transactions(topic="eu.transaction")
+
+
+LIKE = MoreTopics(pattern=r"eu\..*", like=topic(name="eu.like", envelope="debezium"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "given"),
+    ("given", "said"),
     [
-        ({"envelope": None}, "eu.transaction"),
-        ({"format": Avro(registry="orders-value")}, "eu.transaction"),
-        ({"transactions": "eu.public.orders"}, "it is the topic itself"),
-        ({"transactions": "a b"}, "Kafka does not allow this topic name"),
+        ({"topic": topic()}, "Debezium's envelope"),
+        ({"topics": (ORDERS, topic())}, "Debezium's envelope"),
+        ({"topic": dict(ORDERS) | {"format": Avro(registry="orders-value")}}, "read of JSON alone"),
+        ({"topic": dict(ORDERS) | {"name": "eu.transaction"}}, "it is a topic of changes"),
+        ({"topics": (ORDERS,), "more_topics": LIKE}, "eu.transaction is of it"),
     ],
+    ids=["no envelope", "one of two", "no JSON", "the topic itself", "of a pattern"],
 )
-def test_a_topic_tells_of_transactions_in_another_one_by_debeziums_envelope(changes, given):
-    with fails(SpecInvalid, "fields_refused", problems=has("transactions is", given)):
-        topic(**dict(TOLD) | changes)
+def test_transactions_are_of_topics_that_say_in_debeziums_envelope_which(given, said):
+    given = {name: topic(**of) if isinstance(of, dict) else of for name, of in given.items()}
+    given = {"topic": None} | given
+    pipeline(**given)
+    with fails(SpecInvalid, "fields_refused", problems=has(said)):
+        pipeline(**given, publish_at=TOLD_IN)
 
 
-def test_publish_at_transaction_needs_topics_that_say_where_and_all_the_same():
-    pipeline(topic=TOLD, publish_at="transaction")
-    with fails(
-        SpecInvalid, "fields_refused", problems=has("publish_at is", "topic sales does not")
-    ):
-        pipeline(publish_at="transaction")
-    us = TOLD.model_copy(update={"name": "us.public.orders", "transactions": "us.transaction"})
-    pipeline(topic=None, topics=(TOLD, us))
-    with fails(SpecInvalid, "fields_refused", problems=has("publish_at is", "of two sources")):
-        pipeline(topic=None, topics=(TOLD, us), publish_at="transaction")
+def test_the_topic_that_tells_of_transactions_has_a_name_that_kafka_allows():
+    pipeline(topic=ORDERS, publish_at=TOLD_IN)
+    with fails(SpecInvalid, "fields_refused", problems=has("Kafka does not allow")):
+        Transactions(topic="a b")
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -84,8 +88,10 @@ class Logs(NamedTuple):
 def test_a_topic_that_its_transactions_end_does_not_count_is_refused():
     logs = Logs([Mark("t", 0, 0, {"public.lines": 1})])
     begin = Begin({0: 0}, {0: 0}, None)
-    with fails(TransactionsUnusable, "not_counted", topic=TOLD.name, id="t"):
-        look(logs, logs.told(), (TOLD,), begin, {0: 1})
+    with fails(
+        TransactionsUnusable, "not_counted", topic=ORDERS.name, transactions=TOLD_IN.topic, id="t"
+    ):
+        look(logs, logs.told(), (ORDERS,), TOLD_IN.topic, begin, {0: 1})
 
 
 def test_a_batch_is_at_an_end_if_it_has_all_up_to_it_and_nothing_else():

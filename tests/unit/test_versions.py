@@ -18,8 +18,6 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.commit import Commit
-from spark_jobs.sink.history import Note
 from spark_jobs.sink.keyed.chains import extend_here
 from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.versions import Chained, chain
@@ -27,6 +25,8 @@ from spark_jobs.sink.keyed.versions_read import misplaced, touched
 from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.port import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
 
 STEP = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")

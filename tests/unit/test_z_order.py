@@ -15,7 +15,7 @@ from spark_jobs.errors import MaintenanceRefused, SpecInvalid
 from spark_jobs.root.paths import Paths
 from spark_jobs.sink import table
 from spark_jobs.spec import Layout, Transform
-from spark_jobs.storage.z_order import due, put_in_order
+from spark_jobs.table.delta.z_order import due, put_in_order
 from tests.harness.aged import age
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline

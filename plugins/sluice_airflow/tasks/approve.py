@@ -69,13 +69,13 @@ class ConfirmOperator(ApprovalOperator):
         from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
         from spark_jobs.repair.exchange.exchange import is_going_in  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.sample import sample  # noqa: PLC0415 - as above
-        from spark_jobs.repair.exchange.swap import SETTLED  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.unready import (  # noqa: PLC0415 - as above
             refuse_ended,
             refuse_other_spec,
             refuse_unranged,
         )
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+        from spark_jobs.repair.swap import SETTLED  # noqa: PLC0415 - as above
 
         with one_line_errors(self.log), root_credentials(self.pipeline):
             spec, paths = _live(self.pipeline)
@@ -115,7 +115,7 @@ class ConfirmOperator(ApprovalOperator):
         self.log.info("approved by %s", who)
 
     def _reject(self, repair_id: str, who: str) -> None:
-        from spark_jobs.repair.exchange.reject import reject  # noqa: PLC0415 - as above
+        from spark_jobs.repair.reject import reject  # noqa: PLC0415 - as above
 
         reject(_live(self.pipeline)[1], repair_id, who)
 

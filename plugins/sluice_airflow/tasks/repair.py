@@ -43,7 +43,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
         self.pipeline = pipeline
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.repair.find.planner import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
+        from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
         from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
 
         def last(error: Exception) -> bool:
@@ -147,7 +147,7 @@ class SwapOperator(TellsLineage, BaseOperator):
             with one_line_errors(self.log), root_credentials(self.pipeline) as keys:
                 own = self.submission.settings()
                 return rebuild.swap(planned, context, run, own, (self.submission, keys))
-        from spark_jobs.repair.exchange.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.repair.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         # Of stale rows the task plan is cleared, which plans and stages again.
         with one_line_errors(self.log, final=StagingStale), root_credentials(self.pipeline):

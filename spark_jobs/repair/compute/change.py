@@ -16,8 +16,8 @@ from spark_jobs.analysis.rounding import output_key
 from spark_jobs.repair.compute.comparable import comparable
 from spark_jobs.repair.compute.near import near
 from spark_jobs.repair.compute.pairs import OF_MOVED, identities, pairs, together
-from spark_jobs.sink.added_columns import is_added
 from spark_jobs.steps.canonical.rounding import MOVED
+from spark_jobs.table.delta.added_columns import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
 
 if TYPE_CHECKING:

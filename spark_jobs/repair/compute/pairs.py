@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame, Window, functions as F
 
 from spark_jobs.repair.compute.comparable import comparable
-from spark_jobs.sink.added_columns import added_in
+from spark_jobs.table.delta.added_columns import added_in
 from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:

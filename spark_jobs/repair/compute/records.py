@@ -13,8 +13,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.root.path_forms import spark_url
-from spark_jobs.sink.few_rows import to_spark
 from spark_jobs.source.sources import source_of
+from spark_jobs.table.delta.few_rows import to_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

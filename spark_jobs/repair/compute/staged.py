@@ -15,8 +15,8 @@ from spark_jobs.repair.compute.change import rows_after
 from spark_jobs.root.path_forms import delta_path, spark_url
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span, joined
-from spark_jobs.storage import delta
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -71,7 +71,7 @@ def _write(rows: DataFrame, path: UPath) -> None:
             for file in files
         ],
         mode="error",
-        storage_options=delta.options(path),
+        storage_options=door.options(path),
     )
 
 

@@ -18,8 +18,8 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.ops.taken_out import PLACE, take_out
-from spark_jobs.storage.answer import streamed
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table.delta.answer import streamed
+from spark_jobs.table.delta.door import open_table
 
 if TYPE_CHECKING:
     from spark_jobs.repair.manifest import Manifest

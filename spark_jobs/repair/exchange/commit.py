@@ -14,9 +14,9 @@ from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.root.path_forms import from_uri, sql_table
-from spark_jobs.sink import history
-from spark_jobs.storage import delta, rewrite
-from spark_jobs.storage.features import untried, unwritable
+from spark_jobs.table import history
+from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.delta.features import untried, unwritable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,15 +93,15 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
     return made
 
 
-@delta.patiently
+@door.patiently
 def _commit(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> None:
-    table = delta.confirmed(base.table, held)
+    table = door.confirmed(base.table, held)
     if base.touched():
         if history.repair_version(base.table, claim.repair_id, base.version) is None:
             raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
         return  # by this commit, whose answer was lost
     said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version())}
-    write(table, delta.here(said, claim.transaction))
+    write(table, door.here(said, claim.transaction))
 
 
 def refuse_features(table: deltalake.DeltaTable, *, merged: bool = False) -> None:

@@ -40,10 +40,10 @@ from spark_jobs.repair.exchange.preconditions import (
 )
 from spark_jobs.repair.exchange.staging import arrow_schema
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.sink import history
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import EVER, Span
-from spark_jobs.storage import delta
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,14 +192,14 @@ def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
     base = found.compared()
     if not manifest.differing:
         return _Prepared(base, None)
-    table = delta.open_table(paths.table)
+    table = door.open_table(paths.table)
     refuse_features(table)
     rows = wanted.rows(arrow_schema(table))
     return _Prepared(base, overwriting(rows, condition(table, manifest, rows)))
 
 
 def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Following) -> _Prepared:
-    table = delta.open_table(paths.table)
+    table = door.open_table(paths.table)
     if not claim.manifest.differing:
         return _Prepared(put_keys.whole(paths.table, table.version()), None)
     refuse_features(table, merged=True)

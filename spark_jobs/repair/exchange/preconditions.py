@@ -13,7 +13,7 @@ from spark_jobs.repair.exchange.unready import refuse_ended
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import Span
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -45,9 +45,9 @@ def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
         raise _stale(
             claim, f"the checkpoint of {manifest.pipeline} was reset since: it is another one"
         )
-    if not delta.is_table(paths.table):
+    if not door.is_table(paths.table):
         raise _stale(claim, f"there is no table at {paths.table}")
-    if str(delta.open_table(paths.table).metadata().id) != manifest.table_id:
+    if str(door.open_table(paths.table).metadata().id) != manifest.table_id:
         raise _stale(claim, f"{paths.table} is another table: it was dropped and made again")
     refuse_restored(paths, read_cursor(paths.cursor).judged_table_version)
     return known

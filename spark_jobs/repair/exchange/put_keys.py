@@ -13,12 +13,12 @@ from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.exchange.places import Sides, merging
 from spark_jobs.repair.exchange.staging import arrow_schema
-from spark_jobs.sink import history
 from spark_jobs.sink.keyed.lacked import from_others
 from spark_jobs.sink.keyed.setters import ranks
 from spark_jobs.sink.keyed.versions_read import may_be
 from spark_jobs.spans.span import EVER
-from spark_jobs.storage import delta
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import WHOLE
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Following) -> pa.Ta
     """All that the table has of the keys of both sides."""
     columns = arrow_schema(table)
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
-    scanned = delta.dataset(table).scanner(columns=columns.names)
+    scanned = door.dataset(table).scanner(columns=columns.names)
     found = [batch.filter(may_be(batch, wanted, step)) for batch in scanned.to_batches()]
     rows = pa.Table.from_batches(found, scanned.projected_schema).cast(columns)
     # Of a key of several columns there are others, which are made of their values.

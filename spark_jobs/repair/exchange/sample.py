@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors.visible import visible
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import is_table, open_table
 from spark_jobs.values.python_times import rows_of
 
 if TYPE_CHECKING:

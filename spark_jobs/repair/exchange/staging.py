@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from spark_jobs.errors import StagingStale
 from spark_jobs.repair.exchange.row_set import without
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import open_table
 
 Side = Literal["before", "after"]
 SIDES: Final[tuple[Side, Side]] = ("before", "after")

@@ -1,5 +1,5 @@
 """Plan: the ranges that a repair computes again, and the records from which; in plan.json of its
-staging folder. repair/find/planner.py makes it.
+staging folder. repair/planner.py makes it.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from spark_jobs.runs.preflight import preflight
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import EVER
 from spark_jobs.spec.sql.types import names_in
-from spark_jobs.storage.delta import open_table
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table.delta.door import open_table
 
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request

@@ -136,9 +136,7 @@ def _files(pipeline: str) -> list[Path]:
     with suppress(SluiceError, OSError):
         own = registry.logic_path(pipeline)
         imported = registry.imported_modules(pipeline).values()
-        return [
-            file for file in (own, *imported) if file and file.suffix == ".py" and file.is_file()
-        ]
+        return [file for file in (own, *imported) if file.suffix == ".py" and file.is_file()]
     return []
 
 

@@ -20,7 +20,7 @@ from spark_jobs.runs.judge.state_metrics import state_metrics
 from spark_jobs.runs.judge.timely import Metric, timely
 from spark_jobs.runs.judge.unjudged import unjudged
 from spark_jobs.runs.run_outcome import Drained
-from spark_jobs.sink import history
+from spark_jobs.table import history
 
 LOG = logging.getLogger(__name__)
 

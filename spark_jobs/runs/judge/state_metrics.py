@@ -17,7 +17,7 @@ from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.spec.state_metrics import StateMetrics
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.door import is_table, open_table
 
 
 def state_metrics(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.runs.publish.repaired import differing
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
-from spark_jobs.storage.answer import answer
-from spark_jobs.storage.delta import is_table, open_table
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.door import is_table, open_table
 from spark_jobs.times import utc
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.checkpoint.notes.whole import read_whole
 from spark_jobs.journal.begun import under_way
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.table import identifier
-from spark_jobs.storage.delta import is_table
+from spark_jobs.source.ends import ends_of
+from spark_jobs.table.delta.door import is_table
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.checkpoint.notes.whole import Whole
     from spark_jobs.root.paths import Paths
+    from spark_jobs.source.ends import End, Ends
     from spark_jobs.spec import Pipeline
 
 
@@ -63,8 +63,8 @@ class Judged(NamedTuple):
 
 def read_judged(paths: Paths, spec: Pipeline) -> Judged | None:
     """The newest verdict on the table that is there; None without one, and while a change is under
-    way: until it ends, cursor and table do not belong together. None amid transactions of the
-    source too, where only whole ones are published: the run that goes on ends behind them.
+    way: until it ends, cursor and table do not belong together. None amid a
+    spec's own ends too (publish_at): the run that goes on ends at one.
     """
     if under_way(paths):
         return None
@@ -76,24 +76,22 @@ def read_judged(paths: Paths, spec: Pipeline) -> Judged | None:
     # Of another table at its place, versions of the same number have rows that nobody has judged.
     if known.table_id and (not is_table(paths.table) or identifier(paths.table) != known.table_id):
         return None
-    if spec.publish_at == "transaction" and read_up_to(paths, known, cursor.judged) is None:
+    ends = ends_of(spec, paths)
+    if ends and end_of(ends, paths, known, cursor.judged) is None:
         return None
     return Judged(cursor.judged_table_version, cursor.judged)
 
 
-def read_up_to(paths: Paths, known: Identity, batch: int) -> Whole | None:
-    """The end between two transactions of the source at which this batch ends; None if it is at
-    none.
-    """
+def end_of(ends: Ends, paths: Paths, known: Identity, batch: int) -> End | None:
+    """The one at which this batch ends; None if it is at none."""
     rows = ops_tables.query(
         paths.root,
         "batches",
         f"SELECT offsets_end FROM batches WHERE pipeline = '{paths.pipeline}' "
         f"AND {ops_tables.among('generation', known.generations)} AND batch_id = {batch}",
     ).to_pylist()
-    ends = read_whole(paths)
     offsets = ({int(p): at for p, at in json.loads(row["offsets_end"]).items()} for row in rows)
-    return next(filter(None, map(ends.end_of, offsets)), None)
+    return next(filter(None, map(ends.at, offsets)), None)
 
 
 def _since(

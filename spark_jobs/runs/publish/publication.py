@@ -25,8 +25,9 @@ from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import days
 from spark_jobs.runs.publish.decisions import decisions
-from spark_jobs.runs.publish.due import Announced, due, read_judged, read_up_to
+from spark_jobs.runs.publish.due import Announced, due, end_of, read_judged
 from spark_jobs.runs.publish.repaired import repaired
+from spark_jobs.source.ends import ends_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -81,10 +82,10 @@ def _to_show(paths: Paths, spec: Pipeline) -> int | None:
 
 def _at_once(spec: Pipeline) -> bool:
     """Whether consumers see nothing between two verdicts: a version amid a drain that replaces rows
-    is none that they may read, nor is one amid a transaction of the source.
+    is none that they may read, nor is one amid a spec's own ends.
     """
     appends = spec.output_mode == "append" and not spec.keyed
-    return not appends or spec.publish_at == "transaction"
+    return not appends or spec.publish_at is not None
 
 
 def _to_tell(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, ...]:
@@ -133,9 +134,8 @@ def _event(paths: Paths, spec: Pipeline, fact: Published) -> Event | None:
 
 
 def _up_to(paths: Paths, spec: Pipeline, known: Identity, fact: Published) -> UpTo | None:
-    if spec.publish_at != "transaction":
-        return None
-    end = read_up_to(paths, known, fact.batch)
+    ends = ends_of(spec, paths)
+    end = end_of(ends, paths, known, fact.batch) if ends else None
     return end.up_to if end else None
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from spark_jobs.messages.event import Repaired
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.sink import history
 from spark_jobs.spans.span import Span
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity

@@ -21,8 +21,8 @@ from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.union import same_topics
-from spark_jobs.storage import delta
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table.delta import door
 
 
 class Anew(NamedTuple):
@@ -78,7 +78,7 @@ def _read_in_vain(paths: Paths, known: Identity) -> int | None:
         return None
     if any(row["accepted"] or row["unknown"] or row["rows_out"] for row in rows):
         return None
-    if delta.is_table(paths.table) and delta.open_table(paths.table).count():
+    if door.is_table(paths.table) and door.open_table(paths.table).count():
         return None  # rows of a batch that is not committed, or of somebody else
     read: int = sum(row["read"] for row in rows)
     return read

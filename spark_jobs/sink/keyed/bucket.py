@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.sink.commit import Commit
     from spark_jobs.spec.steps.following import Following
+    from spark_jobs.table.delta.commit import Commit
 
 IN_A_BUCKET: Final = 100_000
 """Changes and versions that one task makes rows of at a time."""

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.commit import Commit, append, columns_of, marked
-from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import Fates
@@ -22,7 +20,9 @@ from spark_jobs.sink.keyed.standing import key_broken, size
 from spark_jobs.sink.keyed.versions import BEGINS, chain, kept_anew, known_of
 from spark_jobs.sink.keyed.versions_read import misplaced, touched
 from spark_jobs.spec.steps.history import CURRENT, SPAN
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.commit import Commit, append, columns_of, marked
+from spark_jobs.table.delta.contention import again
 from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def extend(rows: DataFrame, step: History, commit: Commit) -> None:
     """Give the chains what the batch says, in one commit that tells the fates of its changes."""
-    table = delta.open_table(commit.table)
+    table = door.open_table(commit.table)
     found = size(table, commit.table)
     with held(rows.drop(*SPAN)) as changes:
         if takes_table(table, found) and takes_changes(changes):
@@ -49,7 +49,7 @@ def extend_here(changes: pa.Table, step: History, commit: Commit) -> None:
     """
 
     def merge(table: deltalake.DeltaTable) -> Merge:
-        versions = touched(delta.dataset(table), changes, step)
+        versions = touched(door.dataset(table), changes, step)
         if (broken := misplaced(versions, step)) is not None:
             raise key_broken(str(commit.table), broken)
         made = chain(versions, changes, step)

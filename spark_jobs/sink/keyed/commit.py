@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.commit import Commit, append
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
 from spark_jobs.sink.keyed.fates import BEFORE, compared, copies, fates, wins
 from spark_jobs.sink.keyed.here import Merge, merged_here
 from spark_jobs.sink.keyed.in_spark import noted, replace_in_spark, told_of
 from spark_jobs.sink.keyed.newest import COUNTED, newest
 from spark_jobs.sink.keyed.standing import beside, size
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.commit import Commit, append
 from spark_jobs.values.own_columns import PLACE, WHOLE
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def follow(rows: DataFrame, step: Latest, commit: Commit) -> None:
     """Give the table what the batch says, in one commit that tells the fates of its changes."""
-    table = delta.open_table(commit.table)
+    table = door.open_table(commit.table)
     found = size(table, commit.table)
     with held(newest(rows, step)) as changes:
         if found is not None and not found.all:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.storagelevel import StorageLevel
 
-from spark_jobs.storage.features import untried
+from spark_jobs.table.delta.features import untried
 
 if TYPE_CHECKING:
     import deltalake

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.commit import Commit, append
-from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.bucket import BUCKET, IN_A_BUCKET, summed, told
 from spark_jobs.sink.keyed.commit import same
 from spark_jobs.sink.keyed.driver import held, takes_changes, takes_table
@@ -23,7 +21,9 @@ from spark_jobs.sink.keyed.in_spark import noted
 from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken, size
 from spark_jobs.sink.keyed.versions_read import may_be, misplaced
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.commit import Commit, append
+from spark_jobs.table.delta.contention import again
 from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def follow_partial(rows: DataFrame, step: Latest, commit: Commit) -> None:
     """Give the rows what the batch says, in one commit that tells the fates of its changes."""
-    table = delta.open_table(commit.table)
+    table = door.open_table(commit.table)
     found = size(table, commit.table)
     with held(rows) as changes:
         if takes_table(table, found) and takes_changes(changes):
@@ -51,7 +51,7 @@ def fold_here(changes: pa.Table, step: Latest, commit: Commit) -> None:
     """Merge by delta-rs, into the very version that the rows were made from."""
 
     def merge(table: deltalake.DeltaTable) -> Merge:
-        scanned = delta.dataset(table).to_batches(columns=changes.column_names)
+        scanned = door.dataset(table).to_batches(columns=changes.column_names)
         found = [batch.filter(may_be(batch, changes, step)) for batch in scanned]
         known = pa.Table.from_batches(found) if found else changes.slice(0, 0)
         if (broken := misplaced(known, step)) is not None:

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.root.path_forms import spark_url
-from spark_jobs.sink.commit import within
-from spark_jobs.sink.history import FORGOT
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.storage.delta import is_table, open_table
-from spark_jobs.storage.features import untried
+from spark_jobs.table.delta.commit import within
+from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.delta.features import untried
+from spark_jobs.table.history import FORGOT
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from deltalake.exceptions import CommitFailedError
 
 from spark_jobs.errors import TableContended
 from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from deltalake.table import TableMerger
 
-    from spark_jobs.sink.commit import Commit
+    from spark_jobs.table.delta.commit import Commit
 
 
 class Merge(NamedTuple):
@@ -42,9 +42,9 @@ def merged_here(commit: Commit, merge: Callable[[deltalake.DeltaTable], Merge]) 
         ) from None
 
 
-@delta.patiently
+@door.patiently
 def _merged_here(commit: Commit, merge: Callable[[deltalake.DeltaTable], Merge]) -> None:
-    table = delta.open_table(commit.table)
+    table = door.open_table(commit.table)
     done = table.transaction_version(commit.owner)
     if done is not None and done >= commit.batch_id:
         return  # by a commit whose answer was lost

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from spark_jobs.sink.contention import again
 from spark_jobs.sink.keyed.driver import held
 from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates
 from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken
+from spark_jobs.table.delta.contention import again
 from spark_jobs.values.own_columns import CONTENTS, DELETED, WHOLE, placed
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.sink.commit import Commit
-    from spark_jobs.sink.history import Note
     from spark_jobs.spec import Latest
+    from spark_jobs.table.delta.commit import Commit
+    from spark_jobs.table.port import Note
 
 
 def replace_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:

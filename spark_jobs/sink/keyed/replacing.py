@@ -18,13 +18,13 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
-from spark_jobs.sink.commit import Commit, within
+from spark_jobs.table.delta.commit import Commit, within
 from spark_jobs.values.own_columns import PLACE, WHOLE, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.sink.history import Note
+    from spark_jobs.table.port import Note
 
 FILE: Final = own("file")
 """The file of a row."""

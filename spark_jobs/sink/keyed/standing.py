@@ -12,9 +12,9 @@ from deltalake.exceptions import DeltaError
 from spark_jobs.errors import TableChanged
 from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.sink.keyed.fates import BEFORE, compared
-from spark_jobs.storage import delta
-from spark_jobs.storage.delta_log import Action, Log
-from spark_jobs.storage.features import untried
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.delta_log import Action, Log
+from spark_jobs.table.delta.features import untried
 from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _name_in_log(metadata: Action) -> str:
 
 def size_at(path: UPath, version: int) -> Size | None:
     """Likewise of a version; None if the log no longer has it."""
-    table = delta.open_table(path)
+    table = door.open_table(path)
     try:
         if table.version() != version:
             table.load_as_version(version)
@@ -117,7 +117,7 @@ def beside(newest: pa.Table, table: deltalake.DeltaTable, step: Latest) -> pa.Ta
     columns = [*step.keys, *compared(step.order_by)]
     found = [
         rows.filter(_may_be(rows, newest, step)).cast(_plain(newest, columns))
-        for rows in delta.dataset(table).to_batches(columns=columns)
+        for rows in door.dataset(table).to_batches(columns=columns)
     ]
     known = pa.Table.from_batches(found, _plain(newest, columns))
     lives = pc.fill_null(known[DELETED], fill_value=False)  # a person's row has none

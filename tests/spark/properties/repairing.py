@@ -10,12 +10,12 @@ from typing import Any
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, RangeOpen, RepairOverlapped, StagingStale
 from spark_jobs.messages.request import Request
-from spark_jobs.repair.compute.stage import stage
-from spark_jobs.repair.exchange.swap import swap
-from spark_jobs.repair.exchange.undo import undo
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.repair.find.planner import plan_repair
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
 from spark_jobs.sink import table
 from tests.harness.compare import assert_same
 from tests.harness.crash import files

@@ -4,18 +4,20 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.checkpoint.notes.whole import Whole, WholeEnds, read_whole
 from spark_jobs.messages.up_to import UpTo
-from spark_jobs.runs.transactions.cut import Change
-from spark_jobs.runs.transactions.marks import Mark
-from spark_jobs.runs.transactions.view import Told
-from spark_jobs.runs.transactions.whole import between_transactions
+from spark_jobs.runs.preflight import cut
+from spark_jobs.transactions import Transactions
+from spark_jobs.transactions.cut import Change
+from spark_jobs.transactions.marks import Mark
+from spark_jobs.transactions.transaction_ends import TransactionEnds
+from spark_jobs.transactions.view import Told
+from spark_jobs.transactions.whole import Whole, WholeEnds, note_of, read_whole
 from tests.unit import specs
 from tests.unit.test_plan import Installation, installation
 
 __all__ = ["installation"]
-SALES = specs.topic(name="eu.sales", envelope="debezium", transactions="eu.transaction")
-SPEC = specs.pipeline(topic=SALES, publish_at="transaction")
+SALES = specs.topic(name="eu.sales", envelope="debezium")
+SPEC = specs.pipeline(topic=SALES, publish_at=Transactions(topic="eu.transaction"))
 A = UpTo(topic="eu.transaction", offset=1, id="a")
 
 
@@ -44,11 +46,20 @@ class Logs(NamedTuple):
 def noted(paths, behind: int = 2, **offsets: int) -> None:
     ends = {int(name[1:]): at for name, at in offsets.items()}
     end = Whole(offsets=ends, unread=(), topic_id="T", behind=behind, up_to=A)
-    WholeEnds(ends=(end,)).write(paths.whole)
+    WholeEnds(ends=(end,)).write(note_of(paths))
 
 
-def ended(installation: Installation, logs: Logs):
-    return between_transactions(installation.preflight(), SPEC, installation.paths, logs)
+class ByLogs(TransactionEnds):
+    logs: Logs | None
+
+    def cut(self, state, done, _):
+        return self.cut_by(state, done, self.logs)
+
+
+def ended(installation: Installation, logs: Logs | None):
+    ends = ByLogs(SPEC, installation.paths)
+    ends.logs = logs
+    return cut(installation.preflight(), ends, installation.settings)
 
 
 def test_without_a_note_it_looks_from_where_the_topic_begins(installation):
@@ -67,7 +78,7 @@ def test_an_end_that_is_not_reached_is_the_next_one_behind_a_kill_and_a_rewind(i
     noted(installation.paths, p0=1, p1=1)
     found, end = ended(installation, Logs())
     assert found.topic.latest == {0: 1, 1: 1}
-    assert end == WholeEnds.read(installation.paths.whole).last
+    assert end == WholeEnds.read(note_of(installation.paths)).last
 
 
 def test_from_an_end_only_later_transactions_are_looked_for(installation):
@@ -121,17 +132,17 @@ def test_a_partition_that_is_made_amid_a_run_is_at_the_same_end(installation):
     installation.has_drained({0: 1, 1: 0}, judged=0)
     noted(installation.paths, p0=1)
     _, end = ended(installation, None)
-    assert end == WholeEnds.read(installation.paths.whole).last
+    assert end == WholeEnds.read(note_of(installation.paths)).last
 
 
 def test_a_note_that_does_not_parse_counts_for_nothing_and_is_written_anew(installation):
     installation.holds({0: 2, 1: 2})
     installation.has_drained({0: 1, 1: 1}, judged=0)
-    installation.paths.whole.write_text("{")
+    note_of(installation.paths).write_text("{")
     found, end = ended(installation, Logs())
     assert found.topic.latest == end.offsets == {0: 2, 1: 2}
     read_whole(installation.paths).note(end, installation.paths, None)
-    assert WholeEnds.read(installation.paths.whole).last == end
+    assert WholeEnds.read(note_of(installation.paths)).last == end
 
 
 def test_a_note_behind_what_the_transaction_topic_has_counts_for_nothing(installation):

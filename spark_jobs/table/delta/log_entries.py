@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.storage.delta_log import COMMIT
-from spark_jobs.storage.log_files import LogFiles
+from spark_jobs.table.delta.delta_log import COMMIT
+from spark_jobs.table.delta.log_files import LogFiles
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -10,8 +10,8 @@ from spark_jobs.errors import RepairUnknown, SwapRefused
 from spark_jobs.journal.begun import has_journal
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.exchange import is_going_in
-from spark_jobs.repair.exchange.unnoted import unnoted
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.repair.unnoted import unnoted
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths

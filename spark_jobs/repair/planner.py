@@ -40,8 +40,8 @@ from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import Span, joined
-from spark_jobs.storage.delta import is_table
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table.delta.door import is_table
 
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request

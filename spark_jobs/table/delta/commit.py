@@ -13,8 +13,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from upath import UPath
 
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.contention import again
-from spark_jobs.sink.history import Note
+from spark_jobs.table.delta.contention import again
+from spark_jobs.table.port import Note
 from spark_jobs.values.own_columns import own
 
 ROWS = {

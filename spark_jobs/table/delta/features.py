@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from deltalake import TableFeatures
 
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     import deltalake
@@ -49,9 +49,9 @@ def name_invariants(path: UPath) -> int:
 
     For a timestamp_ntz delta-rs 1.6 writes such a protocol without it, and Spark refuses the table.
     """
-    table = delta.briefly(path)
+    table = door.briefly(path)
     named = table.protocol().writer_features
     if named and INVARIANTS not in named and '"nullable":false' in table.schema().to_json():
         table.alter.add_feature([TableFeatures.Invariants])
-        table = delta.open_table(path)
+        table = door.open_table(path)
     return table.version()

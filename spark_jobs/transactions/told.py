@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.runs.transactions.cut import PATIENCE_MS, End
-from spark_jobs.runs.transactions.marks import Mark, counts
+from spark_jobs.transactions.cut import PATIENCE_MS, End
+from spark_jobs.transactions.marks import Mark, counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
@@ -34,6 +34,7 @@ class Ends(NamedTuple):
 def ends_of(
     marks: Iterable[Mark],
     topics: Sequence[Topic],
+    told_in: str,
     wanted: AbstractSet[str],
     old: AbstractSet[str],
 ) -> Ends:
@@ -43,7 +44,6 @@ def ends_of(
     ids = set[str]()
     since, replaceable = 0, False
     came, now = set(old), 0
-    told_in = topics[0].transactions or ""
     for mark in marks:
         since = since or mark.millis
         if mark.id in wanted:

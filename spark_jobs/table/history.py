@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from spark_jobs.storage.log_entries import Entry, entries
+from spark_jobs.table.delta.log_entries import Entry, entries
+from spark_jobs.table.port import Note
 from spark_jobs.times import at_milliseconds
 
 if TYPE_CHECKING:
@@ -32,17 +33,6 @@ MARK = "sluice_mark"
 """Likewise one that only gives the table to a generation."""
 FORGOT = "sluice_forgot"
 """The word of a commit that removed deletes from a table that follows a key: no row of it."""
-
-
-class Note(TypedDict, total=False):
-    """What a batch's commit says of itself (sink/commit.py); empty for another's commit."""
-
-    sluice: str
-    """The pipeline and its generation, with a slash between."""
-    batch: int
-    run: str
-    fates: dict[str, int]
-    """Of a table that follows a key (sink/keyed/fates.py)."""
 
 
 def commits(path: UPath, owners: Collection[str]) -> Iterator[tuple[int, Entry]]:

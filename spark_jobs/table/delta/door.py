@@ -20,8 +20,8 @@ from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_ra
 from spark_jobs.errors import TableChanged
 from spark_jobs.root.path_forms import delta_path
 from spark_jobs.root.store import Store, is_s3
-from spark_jobs.storage import rewrite
-from spark_jobs.storage.log_files import LogFiles
+from spark_jobs.table.delta import rewrite
+from spark_jobs.table.delta.log_files import LogFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

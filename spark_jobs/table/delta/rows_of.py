@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from spark_jobs.storage.delta_log import Log
 from spark_jobs.storage.parquet_files import parquet_file
+from spark_jobs.table.delta.delta_log import Log
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import deltalake
 
 from spark_jobs.root.store import is_remote
-from spark_jobs.storage import delta
+from spark_jobs.table.delta import door
 from spark_jobs.times import at_seconds
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ UNITS = {"k": 2**10, "m": 2**20, "g": 2**30}
 Part = tuple[tuple[str, str | None], ...]
 """Partition columns with their values, as the log has them."""
 ZSTD = deltalake.WriterProperties(compression="ZSTD", compression_level=6)
-"""How the files of an archive are compressed, as sink/commit.py has it."""
+"""How the files of an archive are compressed, as table/delta/commit.py has it."""
 LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 """The log of a pipeline's table is Spark's to checkpoint and to clean up."""
 
@@ -38,7 +38,7 @@ LEAVE_LOG = deltalake.PostCommitHookProperties(create_checkpoint=False, cleanup_
 def small_files(path: UPath, partition: dict[str, str] | None = None) -> int:
     """How many files of the table `compact` would read; 0 if there is nothing to join."""
     wanted = (partition or {}).items()
-    small = _small(delta.open_table(path))
+    small = _small(door.open_table(path))
     return sum(count for part, count in small.items() if wanted <= {*part})
 
 
@@ -98,7 +98,7 @@ def compact(
 
     Raises CommitFailedError if another writer has removed one of them meanwhile.
     """
-    table = delta.open_table(path)
+    table = door.open_table(path)
     done = table.optimize.compact(
         partition_filters=[(name, "=", value) for name, value in (partition or {}).items()] or None,
         target_size=below or large(table),
@@ -117,7 +117,7 @@ def vacuum(
     without `execute`. It is a full one: a light one does not see the change feed's files, nor what
     a killed writer left.
     """
-    table = delta.open_table(path)
+    table = door.open_table(path)
     kept = [*keep]
 
     def run(hours: int | None, *, dry_run: bool) -> list[str]:
@@ -175,6 +175,6 @@ def checkpoint(path: UPath) -> None:
     """Write a checkpoint of the table's log, from which readers begin, and remove entries before it
     that are older than the log's retention (30 days).
     """
-    table = delta.open_table(path)
+    table = door.open_table(path)
     table.create_checkpoint()
     table.cleanup_metadata()

@@ -6,16 +6,16 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.errors import TransactionsUnusable
-from spark_jobs.runs.transactions.cut import PATIENCE_MS, Change, End, Found, Tail, cut
-from spark_jobs.runs.transactions.told import Ends, ends_of
 from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.transactions.cut import PATIENCE_MS, Change, End, Found, Tail, cut
+from spark_jobs.transactions.told import Ends, ends_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from spark_jobs.runs.transactions.view import Told, View
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Topic
+    from spark_jobs.transactions.view import Told, View
 
 LOOKED_AT: Final = 250_000
 """Of all partitions together so many of the newest offsets, for memory's sake: a first load may be
@@ -60,8 +60,12 @@ class Looked(NamedTuple):
     """The transaction with the next END; empty without one."""
 
 
-def look(view: View, told: Told, topics: Sequence[Topic], begin: Begin, latest: Offsets) -> Looked:
-    """Where a run that begins there ends at the latest. Raises what View does."""
+def look(
+    view: View, told: Told, topics: Sequence[Topic], told_in: str, begin: Begin, latest: Offsets
+) -> Looked:
+    """Where a run that begins there ends at the latest. `told_in`: the transaction topic's name.
+    Raises what View does.
+    """
     oldest = max(told.earliest, told.latest - LOOKED_AT_MOST)
     first = max(oldest, begin.behind or 0)
     known = first == begin.behind  # else an earlier run may not have what ended before
@@ -78,8 +82,8 @@ def look(view: View, told: Told, topics: Sequence[Topic], begin: Begin, latest: 
             for p, end in latest.items()
         }
         ids = {each.id for tail in tails.values() for each in tail.changes}
-        marks = ends_of(view.marks(first, told.latest), topics, ids, ended)
-        _refuse_unnamed(marks.ends, tails, topics)
+        marks = ends_of(view.marks(first, told.latest), topics, told_in, ids, ended)
+        _refuse_unnamed(marks.ends, tails, topics, told_in)
         old = ended | _old(marks, tails, unknown=not known)
         found = cut(marks.ends, tails, marks.open_, old, marks.now)
         blocked = _blocked(marks, tails, found)
@@ -111,7 +115,7 @@ def _old(marks: Ends, tails: Mapping[int, Tail], *, unknown: bool) -> set[str]:
 
 
 def _refuse_unnamed(
-    ends: Iterable[End], tails: Mapping[int, Tail], topics: Sequence[Topic]
+    ends: Iterable[End], tails: Mapping[int, Tail], topics: Sequence[Topic], told_in: str
 ) -> None:
     """Refuse a topic with changes of a transaction whose END names no table of it."""
     known = {end.id: end.counts for end in ends if not end.never}
@@ -120,7 +124,7 @@ def _refuse_unnamed(
             if p // PARTITIONS not in known.get(each.id, {p // PARTITIONS: 0}):
                 topic = topics[p // PARTITIONS]
                 raise TransactionsUnusable.not_counted(
-                    topic=topic.name, transactions=topic.transactions, id=each.id
+                    topic=topic.name, transactions=told_in, id=each.id
                 )
 
 

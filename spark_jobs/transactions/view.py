@@ -8,12 +8,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spark_jobs.errors import TopicMissing, TransactionsUnusable
-from spark_jobs.runs.transactions.cut import Change
-from spark_jobs.runs.transactions.marks import Mark, block, mark
 from spark_jobs.source.between import between
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.source.union import by_topic
 from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.transactions.cut import Change
+from spark_jobs.transactions.marks import Mark, block, mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -52,11 +52,9 @@ class KafkaView(NamedTuple):
 
     settings: Settings
     topics: Sequence[Topic]
-    """By their numbers. All name one transaction topic."""
-
-    @property
-    def name(self) -> str:
-        return self.topics[0].transactions or ""
+    """By their numbers."""
+    name: str
+    """The transaction topic's."""
 
     def told(self) -> Told:
         try:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import deltalake
 
-from spark_jobs.storage.delta import confirmed, here
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.door import confirmed, here
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -14,11 +14,11 @@ from spark_jobs.errors import CheckpointBroken, RepairUnknown
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange.exchange import Exchange
-from spark_jobs.repair.exchange.swap import SWAP
-from spark_jobs.repair.exchange.undo import UNDONE
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.sink import history
-from spark_jobs.storage import delta
+from spark_jobs.repair.swap import SWAP
+from spark_jobs.repair.undo import UNDONE
+from spark_jobs.table import history
+from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
     from spark_jobs.journal.change import Change
@@ -33,7 +33,7 @@ def unnoted(paths: Paths) -> Iterator[tuple[Change[Exchange], Exchange]]:
     Raises CheckpointBroken if what one needs is gone.
     """
     waiting = _waiting(paths)
-    if not waiting or not delta.is_table(paths.table):
+    if not waiting or not door.is_table(paths.table):
         return
     said = (history.said_by(each).get(history.REPAIR) for each in history.ours(paths.table))
     for commit in reversed([each for each in said if each in waiting]):

@@ -8,18 +8,17 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.runs.transactions import look as looking
-from spark_jobs.runs.transactions.cut import Change
-from spark_jobs.runs.transactions.look import Begin, look
-from spark_jobs.runs.transactions.marks import Mark
-from spark_jobs.runs.transactions.view import Told
 from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.transactions import look as looking
+from spark_jobs.transactions.cut import Change
+from spark_jobs.transactions.look import Begin, look
+from spark_jobs.transactions.marks import Mark
+from spark_jobs.transactions.view import Told
 from tests.unit import specs
 
+TOLD_IN = "eu.transaction"
 NAMES = ("eu.public.orders", "eu.public.lines")
-TOPICS = tuple(
-    specs.topic(name=name, envelope="debezium", transactions="eu.transaction") for name in NAMES
-)
+TOPICS = tuple(specs.topic(name=name, envelope="debezium") for name in NAMES)
 PLACES = (0, 1, PARTITIONS)
 """Two partitions of one topic, one of another."""
 
@@ -118,7 +117,7 @@ class Runs:
         back = self.kept if self.behind is None else self.done
         begin = Begin(self.done, back, self.behind)
         latest = {p: max(at, self.done[p]) for p, at in self.broker.latest.items()}
-        found = look(self.broker, self.broker.told(), TOPICS, begin, latest)
+        found = look(self.broker, self.broker.told(), TOPICS, TOLD_IN, begin, latest)
         assert all(at >= self.done[p] for p, at in found.found.cuts.items())
         self.done, self.whole = found.found.cuts, found.whole
         self.behind = found.behind if found.whole else None
@@ -407,7 +406,7 @@ def test_of_a_busy_transaction_topic_the_newest_marks_are_read(monkeypatch):
     broker = Asked(sent([[0], *[[PARTITIONS]] * 1000, [0]]))
     broker.show_all()
     begin = Begin({0: 1}, {0: 1}, 2)
-    found = look(broker, broker.told(), TOPICS[:1], begin, {0: 2})
+    found = look(broker, broker.told(), TOPICS[:1], TOLD_IN, begin, {0: 2})
     assert found.whole
     assert found.found.cuts == {0: 2}
     assert broker.asked < 300

@@ -28,8 +28,8 @@ from spark_jobs.repair.exchange.exchange import (
     stands,
 )
 from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows, old_rows
-from spark_jobs.repair.exchange.swap import Swapped, described, since
 from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.swap import Swapped, described, since
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.spans.span import joined

@@ -53,11 +53,11 @@ from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import record_bytes
-from spark_jobs.sink.few_rows import few_rows
 from spark_jobs.spans.span import Span
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.stopping import StopRequest, stop_on_signals
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table.delta.few_rows import few_rows
 
 if TYPE_CHECKING:
     from threading import Thread

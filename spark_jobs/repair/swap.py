@@ -26,7 +26,7 @@ from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows
 from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unranged, refuse_unready
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import history
+from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

@@ -1,5 +1,5 @@
 """Whole: where runs end between two transactions of the source, in whole.json beside the checkpoint
-of a pipeline with publish_at="transaction". A run notes its end before it reads.
+of a pipeline with publish_at=Transactions(...). A run notes its end before it reads.
 
 So a run that a kill or a limit ended before it has one way on, which is to this end; what is
 published ends at one; and the next run knows which transactions it has nothing of yet.
@@ -15,6 +15,8 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.up_to import UpTo
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.storage.lease_view import Held
@@ -64,7 +66,12 @@ class WholeEnds(Stored):
         """Note it, before a record behind the last one is read."""
         if end != self.last:
             now = (*self.ends, end)[-KEPT:]
-            self.model_copy(update={"ends": now}).put(paths.whole, held)
+            self.model_copy(update={"ends": now}).put(note_of(paths), held)
+
+
+def note_of(paths: Paths) -> UPath:
+    """Where it is."""
+    return paths.version / "whole.json"
 
 
 def read_whole(paths: Paths) -> WholeEnds:
@@ -72,8 +79,8 @@ def read_whole(paths: Paths) -> WholeEnds:
     anew, and what no note says is published later.
     """
     try:
-        return WholeEnds.read(paths.whole)
+        return WholeEnds.read(note_of(paths))
     except FileNotFoundError:
         return WholeEnds()
     except ValueError:
-        return WholeEnds().over(paths.whole)
+        return WholeEnds().over(note_of(paths))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from deltalake import CommitProperties
 
-from spark_jobs.storage import compaction, delta
-from spark_jobs.storage.delta_log import Log
+from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta.delta_log import Log
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -43,7 +43,7 @@ class Due(NamedTuple):
 
 def due(path: UPath, by: tuple[str, ...]) -> list[Due]:
     """The partitions in which there is something to do."""
-    table = delta.open_table(path)
+    table = door.open_table(path)
     target = compaction.large(table)
     parts = {p: f for p, f in compaction.files_of_parts(table).items() if len(f) > 1}
     names = (name for files in parts.values() for name, size in files.items() if size < target)
@@ -95,7 +95,7 @@ def put_in_order(path: UPath, by: tuple[str, ...]) -> int:
         if not whole:
             joined.append(part)
             continue
-        table = delta.open_table(path)
+        table = door.open_table(path)
         made = table.optimize.z_order(
             by,
             [(name, "=", value) for name, value in part] or None,
@@ -104,7 +104,7 @@ def put_in_order(path: UPath, by: tuple[str, ...]) -> int:
             post_commithook_properties=compaction.LEAVE_LOG,
         )
         done += int(made["numFilesRemoved"])
-    below = int(compaction.large(delta.open_table(path)) * HALF)
+    below = int(compaction.large(door.open_table(path)) * HALF)
     if any(value is None for part in joined for _, value in part):
         return done + compaction.compact(path, below=below)
     for part in joined:

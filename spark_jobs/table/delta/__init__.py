@@ -1,0 +1,1 @@
+"""Delta: the protocol, its log and delta-rs."""

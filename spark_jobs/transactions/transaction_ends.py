@@ -1,0 +1,136 @@
+"""Transaction ends: where a run has whole transactions of the source. See source/ends.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.up_to import UpTo
+from spark_jobs.source.ends import Cut
+from spark_jobs.source.kafka_time import clamped, is_time
+from spark_jobs.transactions.declaration import Transactions
+from spark_jobs.transactions.look import Begin, Looked, look
+from spark_jobs.transactions.view import KafkaView
+from spark_jobs.transactions.whole import Whole, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.ends import End
+    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
+    from spark_jobs.transactions.view import View
+
+MOST_TOLD = 5
+"""Transactions in a line."""
+
+
+class TransactionEnds(NamedTuple):
+    """Transactions.ends names it."""
+
+    spec: Pipeline
+    paths: Paths
+
+    @property
+    def told_in(self) -> str:
+        """The transaction topic's name."""
+        return cast("Transactions", self.spec.publish_at).topic
+
+    def cut(self, state: SourceState, done: Offsets, settings: Settings) -> Cut:
+        """Looks only where something is new. Raises TransactionsUnusable too."""
+        return self.cut_by(state, done, KafkaView(settings, self.spec.topic.each, self.told_in))
+
+    def note(self, end: End, held: Held) -> None:
+        """See Ends."""
+        read_whole(self.paths).note(cast("Whole", end), self.paths, held)
+
+    def at(self, offsets: Offsets) -> Whole | None:
+        """See Ends."""
+        return read_whole(self.paths).end_of(offsets)
+
+    def cut_by(self, state: SourceState, done: Offsets, view: View) -> Cut:
+        """As cut does; `view` is what is looked at."""
+        latest, begins = state.latest, state.begins
+        starts = {p: max(done.get(p, begins[p]), state.earliest[p]) for p in latest}
+        last = read_whole(self.paths).last
+        if last and _leads_to(last, starts, latest) and done.keys() <= last.offsets.keys():
+            until = {p: max(last.offsets.get(p, at), at) for p, at in starts.items()}
+            goes_on = f"an earlier run has begun to read up to {_name(last)}: first to there"
+            return Cut(until, {}, (goes_on,), last)
+        if last and last.is_end_of(done) and starts == latest:
+            return Cut(latest, {}, (), last)
+        told = view.told()
+        same = last and last.topic_id in {"", told.id} and last.behind <= told.latest
+        if last and not (same and last.is_end_of(done)):
+            last = None  # a run without it came between, or the transaction topic is another
+        seen = {} if last else state.earliest
+        back = {p: seen.get(p, at) if p in done else at for p, at in starts.items()}
+        begin = Begin(starts, back, last.behind if last else None)
+        looked = look(view, told, self.spec.topic.each, self.told_in, begin, latest)
+        return Cut(
+            looked.found.cuts,
+            _held(state, looked),
+            (*_lines(looked, told.id, self.told_in),),
+            _noted(looked, last, starts, done, told.id, self.told_in) if looked.whole else None,
+        )
+
+
+def _leads_to(end: Whole, starts: Offsets, latest: Offsets) -> bool:
+    ends = end.offsets
+    within = all(starts.get(p, 0) <= at <= latest.get(p, 0) for p, at in ends.items())
+    return within and any(starts[p] < at for p, at in ends.items())
+
+
+def _noted(
+    looked: Looked,
+    last: Whole | None,
+    starts: Offsets,
+    done: Offsets,
+    topic_id: str,
+    told_in: str,
+) -> Whole:
+    cuts = looked.found.cuts
+    up_to = UpTo(topic=told_in, offset=looked.behind - 1, id=looked.id) if looked.id else None
+    return Whole(
+        offsets=cuts,
+        unread=tuple(p for p, at in cuts.items() if p not in done and at <= starts[p]),
+        topic_id=topic_id,
+        behind=looked.behind,
+        up_to=up_to or (last.up_to if last else None),
+    )
+
+
+def _held(state: SourceState, looked: Looked) -> dict[int, HeldBack]:
+    kept = state.held
+    held = dict[int, HeldBack]()
+    for p, first in looked.waiting.items():
+        behind = state.latest[p] - first.offset + (kept[p].offsets if p in kept else 0)
+        since = clamped(first.millis) if is_time(first.millis) else None
+        told = looked.blocking or first.id
+        held[p] = HeldBack(offsets=behind, since=since, first=first.offset, transaction=told)
+    return held
+
+
+def _lines(looked: Looked, topic_id: str, told_in: str) -> Iterator[str]:
+    if looked.waiting:
+        yield (
+            "no drain reads these offsets until the transaction topic has its END and the topic "
+            "all of its changes. Most connectors write an END with the next transaction. If none "
+            "comes, look whether the connector runs"
+        )
+    if not topic_id and looked.waiting:
+        yield f"the brokers have no topic {told_in}: without it no transaction ends"
+    if lacking := looked.found.lacking:
+        told = ", ".join(lacking[:MOST_TOLD])
+        yield (
+            f"{len(lacking)} transactions lack changes that come no more, as retention, compaction "
+            f"or a transform took them: {told}{' ...' if lacking[MOST_TOLD:] else ''}"
+        )
+
+
+def _name(end: Whole) -> str:
+    return f"transaction {end.up_to.id}" if end.up_to else "the first transaction"

@@ -1,0 +1,55 @@
+"""Turns: of a dear test's many forms, a run has a third, by the day; `make test-long` has all.
+
+A form is one set of a test's parameters. At least one form of each test is in every run, and a test
+of two forms keeps both.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+from zlib import crc32
+
+import pytest
+
+from tests.harness.costs import TESTS, known
+
+VARIABLE: Final = "SLUICE_TURN"
+"""The number of the turn, as the Makefile derives it from the day; without it all forms run."""
+TURNS: Final = 3
+DEAR: Final = 0.5
+"""Processor seconds of a test, on average over its file."""
+
+
+def left(items: Sequence[pytest.Item], turn: int, costs: Mapping[str, float]) -> list[pytest.Item]:
+    """The items that another turn has."""
+    files = Counter(_file(item) for item in items)
+    forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if costs.get(file := _file(item), 0) > DEAR * files[file]:
+            forms[item.nodeid.partition("[")[0]].append(item)
+    return [each for of in forms.values() if len(of) >= TURNS for each in _others(of, turn)]
+
+
+def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out what another turn has, where the run takes turns."""
+    if VARIABLE not in os.environ:
+        return
+    others = left(items, int(os.environ[VARIABLE]), known())
+    config.hook.pytest_deselected(items=others)
+    out = {*others}
+    items[:] = [item for item in items if item not in out]
+
+
+def _others(forms: Sequence[pytest.Item], turn: int) -> list[pytest.Item]:
+    """Its id says whose turn a form is; where no id says the turn, the first of the ids is there."""
+    by_turn = {form: crc32(form.nodeid.encode()) % TURNS for form in forms}
+    ours = {form for form, its in by_turn.items() if its == turn % TURNS}
+    kept = ours or {min(forms, key=lambda form: form.nodeid)}
+    return [form for form in forms if form not in kept]
+
+
+def _file(item: pytest.Item) -> str:
+    return str(item.path.relative_to(TESTS))

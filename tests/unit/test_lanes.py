@@ -1,0 +1,146 @@
+"""How the suite is laid over lanes and days: on small suites of their own, by pytest itself."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.harness.costs import TESTS
+from tests.harness.lanes import needs_session, scope
+from tests.harness.turns import left
+
+CONFTEST = """
+import subprocess, sys
+import pytest
+from tests.harness.lanes import JVM, Lanes, end_without_jvm
+
+def pytest_xdist_make_scheduler(config, log):
+    return Lanes(config, log)
+
+def pytest_runtest_setup(item):
+    end_without_jvm(item.config)
+
+@pytest.fixture(scope="session")
+def jvm(request):
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    request.config.stash[JVM] = process
+    yield process
+    process.kill()
+"""
+SPARK = """
+import pytest
+
+@pytest.mark.parametrize("n", range(12))
+def test_it(n, jvm, worker_id):
+    print("LANE", worker_id)
+    if n == 3:
+        jvm.kill()
+        jvm.wait()
+        raise RuntimeError("the JVM has died")
+"""
+LIGHT = """
+def test_it(worker_id):
+    print("LANE", worker_id)
+"""
+
+
+def lanes(folder, *options: str) -> str:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-rA",
+        "--rootdir",
+        *options,
+    ]
+    return subprocess.run(
+        [*command, str(folder)], capture_output=True, text=True, check=False
+    ).stdout
+
+
+@pytest.fixture
+def suite(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "spark").mkdir()
+    (tmp_path / "spark/test_spark.py").write_text(SPARK)
+    (tmp_path / "unit").mkdir()
+    (tmp_path / "unit/test_light.py").write_text(LIGHT)
+    return tmp_path
+
+
+def test_a_lane_whose_jvm_has_died_ends_and_another_has_the_rest(suite):
+    told = lanes(suite / "spark", str(suite), "-n", "1")
+    # The test that killed it; the one that the lane was about to begin failed with the lane, and
+    # was run again.
+    assert re.search("2 failed, 11 passed", told), told
+
+
+def test_without_lanes_the_run_ends_where_the_jvm_has_died(suite):
+    told = lanes(suite / "spark", str(suite))
+    assert re.search("1 failed, 3 passed", told), told
+    assert "JVM is gone" in told
+
+
+def test_the_last_of_three_lanes_has_no_session(suite):
+    told = lanes(suite, str(suite), "-n", "3", "-k", "not 3")
+    assert {*re.findall(r"_ test_it\[\d+\] _+\n\[(gw\d)\]", told)} == {"gw0", "gw1"}
+    assert re.findall(r"_ test_it _+\n\[(gw\d)\]", told) == ["gw2"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "needed"),
+    [("tests/spark/test_drain.py::test_it", True), ("spark/test_doctor.py", True), ("airflow", False),
+     ("e2e", True), ("tests/unit/test_spark_errors.py::test_it[spark]", False)],
+)  # fmt: skip
+def test_a_session_is_for_the_folders_that_use_it(unit, needed):
+    assert needs_session(unit) is needed
+
+
+def test_a_file_with_a_fixture_for_several_of_its_tests_stays_in_one_lane():
+    assert scope("spark/test_buckets.py") == "spark/test_buckets.py"
+    assert scope("unit/test_words.py") == ""
+    assert scope("airflow/test_told.py") == "airflow"
+
+
+class Form:
+    """A test of a suite, as the turns ask for it."""
+
+    def __init__(self, path, name):
+        self.path, self.nodeid = path, f"tests/{path.name}::{name}"
+
+
+NAMES = [
+    *(("test_dear.py", f"test_many[{n}]") for n in range(30)),
+    *(("test_dear.py", f"test_three[{n}]") for n in range(3)),
+    *(("test_dear.py", f"test_two[{n}]") for n in range(2)),
+    ("test_dear.py", "test_alone"),
+    *(("test_cheap.py", f"test_many[{n}]") for n in range(30)),
+]
+
+
+@pytest.fixture
+def items():
+    return [Form(TESTS / file, name) for file, name in NAMES]
+
+
+COSTS = {"test_dear.py": 36 * 2.0, "test_cheap.py": 3.0}
+
+
+def test_three_turns_have_every_form_between_them(items):
+    runs = [{*items} - {*left(items, turn, COSTS)} for turn in range(3)]
+    assert set.union(*runs) == {*items}
+    assert left(items, 4, COSTS) == left(items, 1, COSTS)
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_each_turn_has_one_form_of_each_test_and_all_that_are_cheap(items, turn):
+    run = [item for item in items if item not in left(items, turn, COSTS)]
+    assert {item.nodeid.partition("[")[0] for item in run} == {
+        item.nodeid.partition("[")[0] for item in items
+    }
+    cheap = [item for item in items if "cheap" in item.nodeid or "two" in item.nodeid]
+    assert [item for item in run if item in cheap] == cheap
+    assert len(run) < len(items) - 15
