@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.formats import Decoded, Records, decoder_class
 
 if TYPE_CHECKING:
@@ -31,10 +32,6 @@ PART: Final = 16_000_000
 """Inflated bytes that are decoded at a time, beside one value: rows of them take several times as
 much, and an Arrow batch is of one part.
 """
-
-
-class Wrong(ValueError):
-    """Why a value is malformed."""
 
 
 class CompressedDecoder:

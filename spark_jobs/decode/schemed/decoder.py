@@ -65,7 +65,7 @@ class SchemedDecoder(ABC):
         for index, value in enumerate(values):
             if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
                 read.wrong[index] = TOMBSTONE if value is None else EMPTY
-        return Decoded(*self._objects.columns(read, len(values)))
+        return self._objects.columns(read, len(values))
 
     @abstractmethod
     def _of(self, schema: Schema) -> Reader:

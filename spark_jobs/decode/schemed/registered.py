@@ -157,7 +157,7 @@ class Registered:
 
         read = reader.read(values.to_pylist(), len(head))
         named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
-        return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
+        return self._objects.columns(read._replace(wrong=named), len(values))
 
     def _reader(self, number: str) -> Reader | str:
         """Of a schema; or why all its records are malformed."""
@@ -170,6 +170,4 @@ class Registered:
         return self._readers[number]
 
     def _malformed(self, why: str, count: int) -> Decoded:
-        return Decoded(
-            *self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)
-        )
+        return self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)
