@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.schemed.counted import counted
 from spark_jobs.decode.schemed.objects import Objects
-from spark_jobs.decode.schemed.registered import Given, Reader, Registered, given_by
+from spark_jobs.decode.schemed.registered import Given, Reader, Registered, header_of
 from spark_jobs.decode.schemed.shape import Shape, refuse
 
 if TYPE_CHECKING:
@@ -52,8 +52,17 @@ class SchemedDecoder(ABC):
     def prepare(
         format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None
     ) -> Given | None:
-        """The kept schemas."""
-        return given_by(format_, topic, root, settings) if format_.registry else None
+        """The schemas that are kept of the format's registry. An id may lack without `settings`,
+        and where records had more ids than the run's look asks for.
+        """
+        if not format_.registry:
+            return None
+        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
+
+        part = "key" if format_ is topic.key else "value"
+        header = header_of(part) if format_.id_in == "header" else ""
+        kept = Kept(root, format_.registry)
+        return Given(kept.schemas(), settings is not None and not kept.has_others(), header)
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.schemas.schema import Schema, Schemas
-    from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Avro, Protobuf, Topic
 
 HEAD: Final = 5
 """Bytes of an id in front of a value."""
@@ -58,17 +56,6 @@ class Given(NamedTuple):
     """
     header: str = ""
     """The header that has the ids, if one has."""
-
-
-def given_by(format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None) -> Given:
-    """The schemas that are kept of the format's registry. An id may lack without `settings`, and
-    where records had more ids than the run's look asks for."""
-    from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
-
-    part = "key" if format_ is topic.key else "value"
-    header = header_of(part) if format_.id_in == "header" else ""
-    kept = Kept(root, format_.registry)
-    return Given(kept.schemas(), settings is not None and not kept.has_others(), header)
 
 
 class Reader(Protocol):
