@@ -24,9 +24,12 @@ from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import Inputs
+from spark_jobs.side.sides import rows_of
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.several import COLUMN
 from spark_jobs.steps import chain
+from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
 if TYPE_CHECKING:
@@ -50,6 +53,8 @@ class Dataflow(NamedTuple):
 
     spec: Pipeline
     ways: tuple[Way, ...]
+    sides: Mapping[str, DataFrame]
+    """The rows of each table beside the stream, by its name."""
 
     @property
     def classified(self) -> DataFrame:
@@ -88,13 +93,14 @@ class Dataflow(NamedTuple):
         if self.spec.is_archive:
             return archive_rows(self.stateful_input, self.spec.topic.event_time, topic_id)
         inputs = [way.stateful_input for way in self.ways]
-        return chain.stateful_output(inputs, self.spec, root, timers)
+        return chain.stateful_output(inputs, self.spec, self.sides, root, timers)
 
 
 def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     records: DataFrame | Sequence[DataFrame],
     spec: Pipeline,
     settings: Settings,
+    inputs: Inputs,
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
     failing: Mapping[tuple[int, int], str] | None = None,
@@ -106,6 +112,9 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, millis,
     raw>, as source/port.py reads them; of a stream, for each topic.
+
+    `inputs` are the versions of the tables beside the stream. Each place has them from a note: of
+    the batch (checkpoint/pins.py), or of the plan of a repair.
 
     `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
     With `capture` and `observed`, the query also observes counts and rejected records, for the
@@ -122,22 +131,26 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
+    topics, given = spec.inputs, records
+    if isinstance(given, DataFrame):
+        topics, given = (spec.topic,), (given,)
+    sides = rows_of(given[0].sparkSession, spec, settings, inputs)
     # An archive keeps every raw byte, and of the fields only the one that it has a column for.
     wanted, kept = ([spec.topic.event_time], None) if spec.is_archive else (None, capture)
 
     def classified_of(topic: Topic, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
-        fields = wanted or topic.each[0].columns
-        prepared = [prepare(each, settings.root, settings, fields) for each in topic.each]
+        prepared = [prepare(each, settings.root, settings, wanted) for each in topic.each]
+        own = [limit for limit in limits if limit.field in topic.columns]
         decoded = decode(
-            given, prepared, kept, failing, notes, limits, headers=spec.reads_headers, in_jvm=in_jvm
+            given, prepared, kept, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
         )
         if topic is not spec.topic:
             decoded = _as_one_of(spec.topic, topic, decoded)
         if spec.is_archive:
             return (all_good(decoded),) * 2
         by_decoder = classify(decoded, topic, clock)
-        held = refuse_unheld(decoded, topic, limits)
+        held = refuse_unheld(decoded, topic, own)
         return by_decoder if held is decoded else classify(held, topic, clock), by_decoder
 
     def way(number: int, topic: Topic, given: DataFrame) -> Way:
@@ -146,20 +159,20 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
             classified = observe_classified(classified, spec, number)
         if counts:
             classified = classified.observe(counts, *outcome_counts())
-        stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec)
+        stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec, sides)
         if capture and observed:
             stateful_input = observe_stateful_input(stateful_input, spec, capture, number)
         return Way(classified, stateful_input, by_decoder)
 
-    if isinstance(records, DataFrame):
-        return Dataflow(spec, (way(0, spec.topic, records),))
-    given = zip(spec.topic.each, records, strict=True)
-    return Dataflow(spec, tuple(way(number, *each) for number, each in enumerate(given)))
+    ways = (way(number, *each) for number, each in enumerate(zip(topics, given, strict=True)))
+    return Dataflow(spec, tuple(ways), sides)
 
 
 def _as_one_of(all_: Topic, topic: Topic, decoded: DataFrame) -> DataFrame:
-    """Its fields in the order of all, and the column with its name."""
-    named = decoded.withColumn(COLUMN, F.lit(topic.name))
+    """Its fields in the order of all, null where it has none, and the column with its name."""
+    types = {each.name: spark_type(each.type) for each in all_.fields}
+    lacking = {name: F.lit(None).cast(types[name]) for name in {*types} - {*topic.columns}}
+    named = decoded.withColumns(lacking | {COLUMN: F.lit(topic.name)})
     return named.select(*all_.columns, KAFKA, MALFORMED)
 
 

@@ -9,6 +9,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.kind import Kind
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import Inputs
 from spark_jobs.source.port import Source
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -31,6 +32,8 @@ class Run(NamedTuple):
     run_id: str
     spark: SparkSession
     lease: Held
+    inputs: Inputs
+    """The versions of the tables beside the stream, which all of its batches read."""
 
     @property
     def source(self) -> Source:

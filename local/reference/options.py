@@ -13,7 +13,7 @@ def kafka() -> str:
     fixed = ((code(name), code(value), f"{why}.") for name, (value, why) in names.FIXED.items())
     return f"""\
 ## Kafka properties
-Of the declaration ([deploy.md](deploy.md#kafka)). Either client's name will do.
+Of the declaration ([deploy.md](deploy.md#kafka)), by librdkafka's names.
 
 {table(("property", "other names", "in a PEM file", "meaning"), map(_property, names.TABLE))}
 Only one value is allowed:
@@ -25,13 +25,9 @@ Refused:
 
 
 def _property(row: Property) -> tuple[str, ...]:
-    others = [
-        code(name) for name in dict.fromkeys((row.java, *row.also)) if name not in ("", row.name)
-    ]
-    jaas = [f"in `sasl.jaas.config`: {code(row.jaas)}"] if row.jaas else []
     return (
         code(row.name),
-        ", ".join([*others, *jaas]),
+        ", ".join(map(code, row.also)),
         ", ".join(map(code, row.file)),
         row.about + (" (secret)" if row.secret else ""),
     )

@@ -65,10 +65,7 @@ def main() -> None:
 
 
 def _user(admin: AdminClient, name: str) -> None:
-    declared = {
-        line.name: line.value
-        for line in properties_file.parse((SECRETS / f"kafka_{name}").read_text())
-    }
+    declared = dict(properties_file.parse((SECRETS / f"kafka_{name}").read_text()))
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, ITERATIONS)
     wanted = UserScramCredentialUpsertion(name, info, declared["sasl.password"].encode())
     admin.alter_user_scram_credentials([wanted])[name].result()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.origin import Origin
 from spark_jobs.spec.output_mode import mode_facts
 
 
@@ -20,8 +21,14 @@ def late_for_certain(spec: Pipeline, late_before_ms: int) -> int | None:
     """
     if spec.watermark_delay is None or spec.entry is None or spec.entry.late_after is None:
         return None
-    if mode_facts(spec.output_mode).keeps_all_state or not all(
-        step.where for step in spec.before_state
-    ):
+    if mode_facts(spec.output_mode).keeps_all_state or not keeps_time(spec):
         return None
     return late_before_ms - spec.entry.late_after // timedelta(milliseconds=1)
+
+
+def keeps_time(spec: Pipeline) -> bool:
+    """Whether each record enters the first stateful step with the event time that it came with."""
+    time, known = spec.topic.event_time, (Origin(spec.topic.event_time, "identity"),)
+    return all(
+        step.origins_after({time: known}, time).get(time) == known for step in spec.before_state
+    )

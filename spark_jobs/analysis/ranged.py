@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from spark_jobs.analysis.lateness import keeps_time
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
@@ -98,8 +99,9 @@ class Ranged(NamedTuple):
             return datetime.max.replace(tzinfo=UTC)
         if watermark is None:
             return None
-        if any(step.by_code for step in self.spec.steps):
-            return watermark - self.spec.ranges.settle
+        after = (step.settled_after(self.spec.ranges) for step in self.spec.steps)
+        if waits := [each for each in after if each is not None]:
+            return watermark - max(waits)
         # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
         return watermark if self.position.edge == "end" else watermark + MICROSECOND
 
@@ -125,7 +127,7 @@ def unranged(spec: Pipeline) -> str | None:
     """Why no range of its output can be computed by itself; None if one can."""
     if spec.entry and mode_facts(spec.output_mode).replaces_table:
         return "in complete mode the next drain writes the whole result from its state"
-    if not all(step.where for step in spec.before_state):
+    if not keeps_time(spec):
         return (
             "a Transform with sql or a function before the first stateful step may change the "
             "event time, by which the index finds records"

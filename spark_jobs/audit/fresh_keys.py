@@ -9,6 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import dataflow
 from spark_jobs.root.path_forms import state_url
 from spark_jobs.run import Run
@@ -40,8 +41,9 @@ def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
 def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
     records = source_of(spec, run.settings).read(run.spark, batch.parts)
     failing = read_failing(run.target.failing).reasons
+    inputs = inputs_of(batch.id, run.checkpoint, spec, run.settings)
     entered = dataflow(
-        records, spec, run.settings, clock_ms=batch.clock_ms or None, failing=failing
+        records, spec, run.settings, inputs, clock_ms=batch.clock_ms or None, failing=failing
     )
     return entered.stateful_input.where(~is_late(spec, batch.late_before_ms))
 

@@ -16,6 +16,7 @@ from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.classify.classifier import (
     has_outcome,
     read_counts,
@@ -113,12 +114,14 @@ def _outcomes(
     """
     records = source_of(spec, run.settings).read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
+    inputs = inputs_of(part.id, run.checkpoint, spec, run.settings)
 
     def classified(given: DataFrame) -> Dataflow:
         return dataflow(
             given,
             spec,
             run.settings,
+            inputs,
             capture,
             clock_ms=part.clock_ms or None,
             failing=failing,

@@ -47,11 +47,11 @@ class Checkpoint:
 
     def planned(self) -> list[int]:
         """Ids of the batches that have an entry in the offset log, ascending."""
-        return _ids(self.folder / "offsets")
+        return ids(self.folder / "offsets")
 
     def committed(self) -> list[int]:
         """Ids of the batches that have an entry in the commit log, ascending."""
-        return _ids(self.folder / "commits")
+        return ids(self.folder / "commits")
 
     def committed_after(self, batch_id: int) -> list[int]:
         """Ids of the batches after this one, up to the newest that is committed, ascending.
@@ -162,8 +162,8 @@ class Checkpoint:
         state = self.folder / "state"
         stores = [
             {partition: versions(state / str(operator) / str(partition)) for partition in found}
-            for operator in _ids(state)
-            if (found := _ids(state / str(operator)))
+            for operator in ids(state)
+            if (found := ids(state / str(operator)))
         ]
         if not stores:
             return []
@@ -199,7 +199,7 @@ class Checkpoint:
 
     def begun(self) -> list[int]:
         """The numbers of the topics whose first batch's start Spark has noted."""
-        return [n for n in _ids(self.folder / "sources") if self.initial_path(n).exists()]
+        return [n for n in ids(self.folder / "sources") if self.initial_path(n).exists()]
 
     def initial_path(self, number: int) -> UPath:
         """Of the note where the first batch of the topic with this number starts."""
@@ -250,7 +250,8 @@ def versions(store: UPath) -> set[int]:
     return {int(number) for name in names if (number := name.split(".")[0].split("_")[0]).isdigit()}
 
 
-def _ids(folder: UPath) -> list[int]:
+def ids(folder: UPath) -> list[int]:
+    """The numbers by which entries of a log are named, ascending."""
     return (
         sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit())
         if folder.exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-LOGS = ("offsets", "commits")
+INPUTS = "inputs"
+"""Where the versions of the tables beside the stream are noted (pins.py)."""
+LOGS = ("offsets", "commits", INPUTS)
 NOTES = "/_metadata/v2"
 """Where transformWithState's notes are, by their batch: the number of stores among them. Spark
 leaves a note that is there as it is."""
@@ -14,6 +16,8 @@ def up_to(batch: int, path: str) -> bool:
 
     >>> [up_to(4, path) for path in ("offsets/4", "commits/.5.crc", "state/0/1/5_id.zip")]
     [True, False, True]
+    >>> [up_to(4, path) for path in ("inputs/4", "inputs/5")]
+    [True, False]
     >>> [up_to(4, path) for path in ("state/0/1/6_id.zip", "state/0/1/SSTs/9.sst", "metadata")]
     [False, True, True]
     """

@@ -108,7 +108,7 @@ def resolve_outcomes(
         _text(Outcome.ACCEPTED)
     )
     good = _is(Outcome.GOOD)
-    conditions = [step.where for step in spec.before_state]
+    conditions = [step.condition for step in spec.before_state]
     if all(conditions):
         reached = _kept(spec.topic)
         for where in conditions:

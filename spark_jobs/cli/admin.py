@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -66,6 +67,7 @@ def reset(pipeline: PipelineName, execute: Execute = False) -> None:
         "sluice rewind flight_events --to-batch 7 --execute",
     ),
 )
+@takes_next
 def rewind(
     pipeline: PipelineName,
     to_batch: Annotated[
@@ -133,6 +135,7 @@ def repartition(
         "sluice doctor --installation  # Java, jars, root, Kafka, a line each",
     ),
 )
+@takes_next
 def doctor(
     pipeline: PipelineOrNone = None,
     execute: Execute = False,
@@ -184,6 +187,7 @@ def _checkup() -> None:
         "    --check 'expect_column_values_to_be_in_set(carrier)'",
     ),
 )
+@takes_next
 def accept(
     pipeline: PipelineName,
     check: Annotated[
@@ -216,6 +220,7 @@ def accept(
         "sluice quarantine departure_delays --record 1:88-90 --reason 'overflows'",
     ),
 )
+@takes_next
 def quarantine(
     pipeline: PipelineName,
     record: Annotated[

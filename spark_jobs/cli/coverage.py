@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.repair import PANEL, From, To
 from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.terminal import (
@@ -44,6 +45,7 @@ NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
         "sluice coverage departure_delays --format json | jq 'select(.late > 0)'",
     ),
 )
+@takes_next
 def coverage(
     pipeline: PipelineName,
     start: From = None,

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.tables.growth import growth
 from spark_jobs.cli.tables.layout import fold
@@ -49,6 +50,7 @@ PANEL = "Inspect"
         "sluice state departure_delays --keep  # for the page State in Airflow's UI",
     ),
 )
+@takes_next
 def state(
     pipeline: PipelineName,
     key: Annotated[

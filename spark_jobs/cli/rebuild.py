@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import getpass
+import logging
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_jobs import log
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.carry_out import run_id
 from spark_jobs.cli.terminal import (
@@ -19,14 +21,19 @@ from spark_jobs.cli.terminal import (
     say,
     with_spark,
 )
+from spark_jobs.messages.report import read_report
+from spark_jobs.messages.summary import summary
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
+from spark_jobs.root.paths import Paths, report_path
 from spark_jobs.settings.installation import Settings, log_format
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.live import Live
+    from spark_jobs.messages.report import Report
+    from spark_jobs.rebuild.run import JobAt, Submit
     from spark_jobs.spec import Pipeline
 
+LOG = logging.getLogger(__name__)
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Compute ranges again"
 
@@ -37,6 +44,7 @@ PANEL = "Compute ranges again"
         "sluice validate departure_delays  # checks NEXT too",
         "sluice rebuild departure_delays  # dry run",
         "sluice rebuild departure_delays --execute  # compares, asks, switches",
+        "sluice plan departure_delays --next  # so do drain, repair, verify, accept",
         "sluice rebuild departure_delays --back --execute  # logic and rows of before",
     ),
 )
@@ -61,8 +69,9 @@ def rebuild(
 ) -> None:
     """Compute the table with changed logic, NEXT in spec.py, beside the live one, and switch.
 
-    Drains go on meanwhile. It is a drain into a table of its own: after Ctrl-C or a kill, give the
-    same command again. The switch is one write of a file, and it always asks before.
+    Drains go on meanwhile. NEXT is a pipeline beside, which this drains and repairs. After Ctrl-C
+    or a kill, give the same command again. The switch is one write of a file, and it always asks
+    before.
     """
     log.setup(log_format())
     run = run_id("rebuild")
@@ -73,50 +82,60 @@ def rebuild(
         elif discard:
             _discard(spec, settings, execute=execute)
         else:
-            live = live_spec(spec, settings.root, about=False)
-            _rebuild(spec, live, settings, run, (execute, yes, without_lost))
+            _rebuild(spec, settings, run, (execute, yes, without_lost))
 
 
-def _rebuild(
-    spec: Pipeline, live: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]
-) -> None:
-    from spark_jobs.cli.rebuilding import in_foreground, wait_for_runs  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild import parts as rebuilding  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
-    from spark_jobs.rebuild.beside import begin  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
+def _rebuild(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
+    from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
+    from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost, versions  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import Rebuilding, compute, differing, switched  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
-    following = next_of(spec, live, settings.root)
+    live, following = versions(spec, settings.root)
     plan = plan_rebuild(live, following, settings)
     for line in plan.lines:
         say(line)
     if not without_lost:
-        refuse_lost(spec, plan)
+        refuse_lost(live, plan)
     if not execute:
         end_undone()
-    paths, who = Paths(settings.root, live), getpass.getuser()
-    if plan.begun is None:
-        begin(paths, following, plan.topic_id, who)
-    submit = in_foreground(settings, spec.name)
-
-    def refuse() -> None:
-        now = plan_rebuild(live, following, settings)
-        if not without_lost:
-            refuse_lost(spec, now)
-
-    it = Rebuilding(live, following, settings, run, who, submit, say, refuse)
-    it = it._replace(without_lost=without_lost)
-    rebuilding.compute(it)
+    submit, who = _in_foreground(settings, spec.name), getpass.getuser()
+    it = Rebuilding(live, following, settings, run, who, submit, say, without_lost=without_lost)
+    compute(it)
     say(f"{spec.name}: the live table, and what was computed beside it")
-    for line in lines(rebuilding.differing(it)):
+    for line in lines(differing(it.paths, following)):
         say(line)
     if not yes and not typer.confirm("Switch to it?"):
         end_undone(
             f"{spec.name}: nothing is changed; the same command goes on with what is computed"
         )
-    _told(rebuilding.switched(it, wait_for_runs), Paths(settings.root, following))
+    _told(switched(it, _wait_for_runs), it.side)
+
+
+def _in_foreground(settings: Settings, pipeline: str) -> Submit:
+    """What runs a job about NEXT."""
+    from spark_jobs.warm import submitted  # noqa: PLC0415 - as above
+
+    beside = settings._replace(next="on")
+
+    def run(run_id: str, job_at: JobAt, records: int) -> Report:
+        at = report_path(beside.root, pipeline, run_id)
+        at.unlink(missing_ok=True)
+        submitted.run(beside, job_at(at).model_copy(update={"told": True}), records)
+        report = read_report(at)
+        for line in summary(report):
+            LOG.info("%s", line)
+        return report
+
+    return run
+
+
+def _wait_for_runs(paths: Paths) -> None:
+    """Until no run works on the live table."""
+    if held := holder(paths.lease):
+        say(f"  waits for {held}")
+    while holder(paths.lease):
+        time.sleep(1)
 
 
 def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
@@ -147,13 +166,11 @@ def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, b
 
 
 def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
-    from spark_jobs.rebuild.beside import discard, is_begun  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.beside import discard  # noqa: PLC0415 - as above
 
-    paths = Paths(settings.root, spec)
-    if not is_begun(paths):
+    if (remove := discard(Paths(settings.root, spec))) is None:
         say(f"{spec.name}: no rebuild is half done")
         return
-    remove = discard(paths)
     say(f"{spec.name}: remove what NEXT has computed; the live table stays as it is")
     if not execute:
         end_undone()

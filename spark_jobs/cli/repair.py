@@ -10,6 +10,7 @@ import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.carry_out import Asked, carry_out, run_id
+from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -66,6 +67,7 @@ MOST = 50_000_000
         "sluice repair departure_delays --execute",
     ),
 )
+@takes_next
 def repair(
     pipeline: PipelineName,
     start: From = None,
@@ -92,6 +94,7 @@ def repair(
         'sluice backfill orders_now --keys "order_id = 7" --execute',
     ),
 )
+@takes_next
 def backfill(  # noqa: PLR0913, PLR0917 - each is an option
     pipeline: PipelineName,
     start: From = None,
@@ -119,6 +122,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - each is an option
         'sluice verify orders_now --keys "order_id % 10 = 0"',
     ),
 )
+@takes_next
 def verify(  # noqa: PLR0913, PLR0917 - as above
     pipeline: PipelineName,
     start: From = None,
@@ -152,6 +156,7 @@ def verify(  # noqa: PLR0913, PLR0917 - as above
         "sluice replay departure_delays --reason distance_miles --execute",
     ),
 )
+@takes_next
 def replay(  # noqa: PLR0913, PLR0917 - each is an option
     pipeline: PipelineName,
     reason: Annotated[
@@ -185,6 +190,7 @@ def replay(  # noqa: PLR0913, PLR0917 - each is an option
         "sluice undo departure_delays 20261123T101500-3fa9c1",
     ),
 )
+@takes_next
 def undo(
     pipeline: PipelineName,
     repair_id: Annotated[str, typer.Argument(help="The repair.", metavar="REPAIR")],

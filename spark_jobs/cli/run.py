@@ -11,6 +11,7 @@ import typer
 from spark_jobs import log
 from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
@@ -81,6 +82,7 @@ def run_cases(
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice plan flight_events"))
+@takes_next
 def plan(pipeline: PipelineName) -> None:
     """Show the new offsets per partition and the batches to recover. Starts no JVM."""
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
@@ -104,6 +106,7 @@ def plan(pipeline: PipelineName) -> None:
         "sluice drain flight_events --run-id after-the-repair --report /tmp/report.json",
     ),
 )
+@takes_next
 def drain(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None) -> None:
     """Read what Kafka holds now, through spark-submit, and stop.
 
@@ -144,6 +147,7 @@ def _drain(pipeline: str, report: Path | None, run_id: str | None) -> None:
 
 
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice explain departure_delays"))
+@takes_next
 def explain(pipeline: PipelineName) -> None:
     """Show the physical plan, a sentence for each stateful operator, and what evicts its state.
 

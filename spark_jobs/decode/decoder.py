@@ -33,7 +33,7 @@ from spark_jobs.decode.unread_headers import with_headers, without_headers
 from spark_jobs.messages.carried import carried
 from spark_jobs.spec.several import COLUMN
 from spark_jobs.spec.topic import PARTITIONS
-from spark_jobs.values.conversions import spark_type
+from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
@@ -71,8 +71,9 @@ def decode(
     `in_jvm`: by the JVM where it can. Its reasons are PENDING, and it fails on a record of which
     only Python knows whether it is malformed (jvm/decoder.py).
     """
-    types = {field.name: field.type for field in prepared[0].topic.fields}
-    columns = [StructField(name, spark_type(types[name])) for name in prepared[0].wanted]
+    types = {field.name: field.type for each in prepared for field in each.topic.fields}
+    wanted = dict.fromkeys(name for each in prepared for name in each.wanted)
+    columns = [StructField(name, spark_type(types[name])) for name in wanted]
     if len(prepared) > 1:
         columns.append(StructField(COLUMN, StringType()))
     kafka = StructType(
@@ -99,6 +100,7 @@ def decode(
                     RawFilter(each.topic, capture, unheld) if capture else None,
                     SliceCounter(each.topic, noted[0]) if noted else None,
                     UnnamedKeys(each.topic) if unnamed else None,
+                    {name: types[name] for name in wanted},
                     most,
                 )
                 for each in prepared
@@ -125,6 +127,8 @@ class _Work(NamedTuple):
     raw_filter: RawFilter | None
     counter: SliceCounter | None
     keys: UnnamedKeys | None
+    columns: dict[str, str]
+    """Those of all topics -> their types. What this one lacks is null."""
     most: int | None = None
     """As in raised.py."""
 
@@ -162,7 +166,11 @@ class _Work(NamedTuple):
                 reason or failing.get(place) for reason, place in zip(reasons, places, strict=True)
             ]
             columns = taken(columns, reasons)
-        arrays = dict(zip(self.prepared.wanted, columns, strict=True))
+        known = dict(zip(self.prepared.wanted, columns, strict=True))
+        arrays = {
+            name: known[name] if name in known else pa.nulls(len(reasons), arrow_type(kind))
+            for name, kind in self.columns.items()
+        }
         if self.counter:
             self.counter.add(kafka, arrays[self.prepared.topic.event_time])
         if self.raw_filter:

@@ -17,7 +17,7 @@ class KafkaConfigInvalid(SluiceError):
     file_unreadable = reason(
         "{source} cannot be read: {error}.", "Name a properties file that this user may read."
     )
-    not_utf8 = reason("{source} is not UTF-8.", "Write it as UTF-8, or with \\uXXXX.")
+    not_utf8 = reason("{source} is not UTF-8.", "Write it as UTF-8.")
     not_properties = reason(
         "{source}: {error}.", "Write one name=value on each line; # starts a comment."
     )

@@ -15,9 +15,14 @@ class RebuildRefused(SluiceError):
         "{pipeline}: a rebuild cannot be reset.",
         "Remove it, and begin anew: sluice rebuild {pipeline} --discard --execute",
     )
+    unpublished = reason(
+        "{pipeline}: what a rebuild computes is not published before the switch to it.",
+        "Give the command without SLUICE_NEXT. To switch: sluice rebuild {pipeline} --execute",
+    )
     no_rebuild_of_next = reason(
-        "{pipeline}: SLUICE_NEXT asks for a rebuild of NEXT. None is under way.",
-        "Give the command without SLUICE_NEXT.",
+        "{pipeline}: no rebuild of NEXT is under way.",
+        "Begin it: sluice rebuild {pipeline} --execute. Or give the command without --next "
+        "(SLUICE_NEXT).",
     )
     archive_unread = reason(
         "{pipeline}: only the topic's archive has {count:,} records that the rebuild needs. They "
@@ -38,7 +43,6 @@ class RebuildRefused(SluiceError):
         "{began}. Its offsets mean other records.",
         "To rebuild from the new topic, {begin_anew}.",
     )
-    held = reason("{folder} is being written by {holder}.", "Wait until it ends, or stop it.")
     no_next = reason(
         "{pipeline}: spec.py defines no NEXT. There is nothing to rebuild.",
         "Keep SPEC. Write below it NEXT = SPEC.model_copy(update={{'steps': (...), 'state': "
@@ -60,8 +64,7 @@ class RebuildRefused(SluiceError):
     )
     older_rebuild = reason(
         "{folder} is there. An older Sluice has begun a rebuild, in a root of its own.",
-        "Complete it with that version of Sluice. Or remove it: `sluice rebuild {pipeline} "
-        "--discard --execute`.",
+        "Complete it with that version of Sluice. Or remove the folder, and begin anew.",
     )
     no_batch_yet = reason(
         "{pipeline}: the rebuild has no batch yet.", "Run it: sluice rebuild {pipeline} --execute"
@@ -98,11 +101,11 @@ class RebuildRefused(SluiceError):
         "{pipeline}: batches {first} to {newest} of the rebuild have not passed their account "
         "and checks.",
         "Run it again: sluice rebuild {pipeline} --execute. A failed check is accepted with "
-        "SLUICE_NEXT=on sluice accept {pipeline}.",
+        "sluice accept {pipeline} --next.",
     )
     question_outdated = reason(
-        "{pipeline}: since the question was shown, {differences}. The answer is about what was "
-        "shown.",
+        "{pipeline}: since the question was shown, this has changed: {differing}. The answer is "
+        "about what was shown.",
         "Clear the task plan, with all behind it. It computes what is missing, and you are asked "
         "again.",
     )
@@ -110,32 +113,9 @@ class RebuildRefused(SluiceError):
         "{pipeline}: there is no rebuild to switch to.",
         "Compute it: sluice rebuild {pipeline} --execute",
     )
-    rebuild_gone = reason(
-        "{pipeline}: the rebuild that this DAG run planned was discarded, or switched to.",
-        "Trigger the DAG again.",
-    )
-    next_changed_since_plan = reason(
-        "{pipeline}: NEXT, or a check of it, has changed since this DAG run planned.",
-        "Clear the task plan, with all behind it, to go on with NEXT as it is now.",
-    )
-    switched_otherwise = reason(
-        "{pipeline}: state version {version} drains, by another switch than was approved here. "
-        "The live table is another one than was shown.",
-        "Trigger the DAG again if NEXT is still to replace it.",
-    )
     not_approved = reason(
         "{pipeline}: nobody has approved the switch in this DAG run.",
         "Clear the task approve, and answer it.",
-    )
-    question_of_other_version = reason(
-        "{pipeline}: another version of Sluice put the question of this DAG run. What was "
-        "approved cannot be compared with what is there.",
-        "Clear the task approve, and answer it again.",
-    )
-    plan_of_other_version = reason(
-        "{pipeline}: another version of Sluice planned this DAG run. Its plan lacks {missing}. "
-        "Nobody can tell whether NEXT is still the same.",
-        "Clear the task plan, with all behind it, to plan again and go on.",
     )
 
 

@@ -101,6 +101,11 @@ class StateUnreadable(SluiceError):
     stateless = reason(
         "No step of {pipeline} keeps state.", "Name a pipeline with a stateful step."
     )
+    inputs_apart = reason(
+        "Step {step} of {pipeline} takes the inputs {inputs} apart. Spark has stores of each, and "
+        "this command reads steps with one.",
+        "Name another step by --step, if there is one.",
+    )
     batch_absent = reason("Batch {batch} is not committed.", "{available}")
     batch_purged = reason(
         "Spark has purged the state of batch {batch}. It keeps only the last states.", "{available}"
@@ -171,6 +176,11 @@ class RepartitionRefused(SluiceError):
         "The state of {pipeline} is in {provider}, format {form}. Spark moves only RocksDB's, of "
         "format 2.",
         "Compute it again with another store: `sluice rebuild {pipeline}`, with NEXT in spec.py.",
+    )
+    inputs_apart = reason(
+        "Step {step} of {pipeline} takes the inputs {inputs} apart. Spark has stores of each, and "
+        "nobody has tried to move these.",
+        "Compute it again with another number: `sluice rebuild {pipeline}`, with NEXT in spec.py.",
     )
     step_without_keys = reason(
         "Step {step} of {pipeline} has neither a window nor keys. Its one row is always in one "

@@ -101,6 +101,30 @@ class RowRefused(SluiceError):
     )
 
 
+class SideGone(SluiceError):
+    """A table beside the stream lacks the version that a batch or a repair reads."""
+
+    code, exit_status = "SIDE_GONE", 64
+    usual_remedy = "Put that version back."
+
+    of_batch = reason(
+        "Batch {batch} of {pipeline} reads version {version} of {side}. It is there no more: the "
+        "table was made anew, or its old files were removed. With another version the batch would "
+        "have other rows than when it ran.",
+        "Put that version back. Or go back behind a batch before: `sluice rewind {pipeline}`.",
+    )
+    unnoted = reason(
+        "{folder} has no version of {side} for batch {batch} of {pipeline}. Nobody knows which "
+        "rows the batch has read.",
+        "Restore the notes in it. Or go back behind a batch before: `sluice rewind {pipeline}`.",
+    )
+    of_repair = reason(
+        "Repair {repair} of {pipeline} was planned with version {version} of {side}. It is there "
+        "no more: the table was made anew, or its old files were removed.",
+        "Plan it again, with the newest version.",
+    )
+
+
 class MaintenanceRefused(SluiceError):
     """A command cannot compact, vacuum, restore or release the table: it has a feature that only
     Spark writes.

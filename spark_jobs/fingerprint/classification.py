@@ -66,10 +66,12 @@ def with_classification(spec: Pipeline, stored: Classification, *, other_code: b
     if isinstance(topic, Several):
         before = stored.topics or (stored,)  # of a pipeline that read one topic
         pairs = zip_longest(topic.members, before[: len(topic.members)])
-        members = [_with(each, was, other_code=other_code) if was else each for each, was in pairs]
-        # A newer field is in none of them, as in those that were there.
-        known = {*members[0].columns}
-        topic = topic.with_members(_only(each, known) for each in members)
+        [first, *_] = members = [
+            _with(each, was, other_code=other_code) if was else each for each, was in pairs
+        ]
+        # A newer field is in no newer topic, as in those that were there.
+        newer = (_only(each, {*first.columns}) for each in members[len(before) :])
+        topic = topic.with_members((*members[: len(before)], *newer))
     else:
         topic = _with(topic, stored, other_code=other_code)
     return spec if topic == spec.topic else spec.model_copy(update={"topic": topic})

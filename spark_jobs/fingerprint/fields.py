@@ -144,6 +144,8 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
             fields[f"steps[{index}].{name}"] = (
                 [list(pair) for pair in value.items()] if name == "measures" else value
             )
+        if step.sides:
+            fields[f"steps[{index}].sides"] = [side.name for side in step.sides]
     if any(step.logic for step in spec.steps):
         fields["logic"] = logic.digest(registry.logic_path(spec.name))
     return fields

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
     "anew": "spark_jobs.runs.resume.anew:ANEW",
-    "back": "spark_jobs.rebuild.switch:BACK",
+    "back": "spark_jobs.rebuild.switch:SWITCH",
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",

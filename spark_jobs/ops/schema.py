@@ -317,6 +317,11 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "null likewise",
         ),
         Column("spec_digest", _STRING, "digest of the spec by which the rows were computed"),
+        Column(
+            "inputs",
+            _STRING,
+            "table beside the stream -> id and version that it read, as JSON; null without one",
+        ),
         Column("table_version_before", _LONG, "the table's version before it"),
         Column("table_version", _LONG, "the version that the swap committed; null without one"),
         Column("staged_at", _TIME, "when the rows were computed"),

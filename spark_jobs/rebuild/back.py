@@ -6,21 +6,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.data_loss import DataLoss, format_data_loss
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RecordsUnreachable, TopicRemade
-from spark_jobs.rebuild.older import read_to
+from spark_jobs.rebuild.needs import read_to
 from spark_jobs.rebuild.ready import ready_back
-from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.root.paths import Paths
-from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.spec import Pipeline
 
 
 class Back(NamedTuple):
@@ -28,30 +27,9 @@ class Back(NamedTuple):
 
     again: int
     """Offsets that the live checkpoint has read, and the former one has not."""
-    lost: DataLoss
-    """Partition -> the first and last offset of those behind the former checkpoint that Kafka has
-    no longer.
-    """
-    archived: int
-    """How many of the lost ones the topic's archive has, which drains do not read."""
-    topic: Topic
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        told = f"  its next drain reads {self.again:,} offsets again that were drained since"
-        told_lost = format_data_loss(self.lost, self.topic.shown)
-        if not self.lost:
-            return (f"{told}; Kafka has every one that it needs",)
-        return (
-            told,
-            f"  Kafka has no longer {self.offsets:,} that it needs: {told_lost}",
-            f"  the topic's archive has {self.archived:,} of them",
-        )
-
-    @property
-    def offsets(self) -> int:
-        """How many offsets are lost."""
-        return sum(last - first + 1 for first, last in self.lost.values())
+    lost: Parts
+    """Those behind the former checkpoint that Kafka has no longer."""
+    lines: tuple[str, ...]
 
 
 def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
@@ -67,14 +45,22 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
         raise TopicRemade.remade_since_switch(topic=former.topic.name, pipeline=former.name)
     end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
     again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())
-    lost = {
-        p: (end.get(p, 0), first - 1)
+    lost: Parts = {
+        p: ((end.get(p, 0), first),)
         for p, first in sorted(topic.earliest.items())
         if first > end.get(p, 0)
     }
+    told = f"  its next drain reads {again:,} offsets again that were drained since"
+    if not lost:
+        return Back(again, lost, (f"{told}; Kafka has every one that it needs",))
     has, _ = archived_or_why(paths.root, former.topic, topic.id)
-    wanted: Parts = {p: ((first, last + 1),) for p, (first, last) in lost.items()}
-    return Back(again, lost, offsets_in(located(wanted, has, {}).archive), former.topic)
+    lines = (
+        told,
+        f"  Kafka has no longer {offsets_in(lost):,} that it needs: "
+        + places(lost, former.topic.shown),
+        f"  the topic's archive has {offsets_in(located(lost, has, {}).archive):,} of them",
+    )
+    return Back(again, lost, lines)
 
 
 def refuse_lost(former: Pipeline, plan: Back) -> None:
@@ -88,7 +74,5 @@ def refuse_lost(former: Pipeline, plan: Back) -> None:
         "on_lost_records='skip'."
     )
     raise RecordsUnreachable.gone_since_switch(
-        pipeline=former.name,
-        offsets=plan.offsets,
-        skip=skip,
+        pipeline=former.name, offsets=offsets_in(plan.lost), skip=skip
     )

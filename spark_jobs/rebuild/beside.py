@@ -2,7 +2,7 @@
 
 It has everything that a place has: checkpoint, table, leases and stagings. So a rebuild is a plain
 drain that cannot touch the live place, resumes as any other, and is looked at with any command
-(`SLUICE_NEXT=on sluice show runs`). Its rows in the ops tables have its own generation.
+(`sluice drain --next`). Its rows in the ops tables have its own generation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.lease import holder, lease
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
@@ -29,12 +29,9 @@ from spark_jobs.storage.folders import remove_folder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from upath import UPath
-
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.lease_view import Held
 
-
+WHO = "sluice rebuild --discard"
 OF_GENERATIONS = ("batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
 """The ops tables whose rows have a generation."""
 
@@ -77,29 +74,21 @@ def begin(paths: Paths, following: Pipeline, topic_id: str, who: str) -> None:
 
 def logic_of(following: Pipeline) -> Fingerprint:
     """Field of NEXT -> its value, of all on which the rows depend but Spark's version."""
-    found = fingerprint(following, version("pyspark")) | {"state.version": following.state.version}
+    found, made = fingerprint(following, version("pyspark")), classification(following)
     del found["spark"]
-    return found | _classified(following)
-
-
-def _classified(following: Pipeline) -> Fingerprint:
-    made = classification(following)
     required = {f"topic.fields.{name}.required": value for name, value in made.required.items()}
-    return {"topic.max_ahead": str(made.max_ahead), **required}
+    own = {"state.version": following.state.version, "topic.max_ahead": str(made.max_ahead)}
+    return found | own | required
 
 
 def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
     """Raise RebuildRefused if what is half done was begun with another NEXT, or another topic."""
-    now = logic_of(following)
-    was = begun.fingerprint | {"state.version": begun.version}
-    if "topic.max_ahead" not in was:  # an older Sluice began it
-        now = {name: value for name, value in now.items() if name not in _classified(following)}
+    name, was, now = following.name, begun.fingerprint, logic_of(following)
     differing = [
         f"{name}: was {was.get(name, ABSENT)!r}, is {now.get(name, ABSENT)!r}"
         for name in sorted(was.keys() | now.keys())
-        if name != "spark" and was.get(name, ABSENT) != now.get(name, ABSENT)
+        if was.get(name, ABSENT) != now.get(name, ABSENT)
     ]
-    name = following.name
     begin_anew = f"begin anew: `sluice rebuild {name} --discard --execute`"
     if differing:
         raise RebuildRefused.next_changed(
@@ -118,90 +107,54 @@ def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
         )
 
 
-def is_begun(paths: Paths) -> bool:
-    """Whether a rebuild is there, or what an older Sluice had beside, or a note that is torn."""
-    try:
-        return read_begun(paths) is not None or older_root(paths).exists()
-    except CheckpointBroken:
-        return True
+def discard(paths: Paths) -> Callable[[], None] | None:
+    """What removes the place of a rebuild, and its rows in the ops tables; None if none is half
+    done. A torn note says no place: it is removed alone.
 
-
-def discard(paths: Paths) -> Callable[[], None]:
-    """What removes the place of a rebuild, and what an older Sluice had beside.
-
-    Raises RebuildRefused while it is drained; what it returns LeaseHeld, and LeaseLost if another
-    has begun one meanwhile.
+    The function raises LeaseHeld while NEXT drains, and LeaseLost if another has begun a rebuild
+    meanwhile.
     """
-    _unheld(paths)
-    begun = _begun(paths)
+    torn, begun = _note(paths)
+    if not torn and begun is None:
+        return None
 
     def remove() -> None:
-        held_place: Held | None = None
-        with ExitStack() as held:
-            # The place's own, which a switch takes too: it is refused, or it came before, and what
-            # it made live is not among the folders below.
-            for place in _folders(paths)[:1]:
-                if place.exists():
-                    own = lease(place / paths.lease.name, "sluice rebuild --discard")
-                    held_place = held.enter_context(own)
-            if _begun(paths) != begun:
+        with ExitStack() as stack:
+            held = None
+            if begun and (place := paths.above / begun.folder).exists():
+                # The place's own, which a switch takes too: it is refused, or it came before.
+                held = stack.enter_context(lease(place / paths.lease.name, WHO))
+            if _note(paths) != (torn, begun):
                 raise LeaseLost.note_elsewhere(path=paths.rebuild)
-            if held_place:
-                held_place.confirm()
-            _remove(paths, begun)
+            if begun is None:
+                paths.rebuild.unlink(missing_ok=True)
+                return
+            if held:
+                held.confirm()
+            fact = read_live(paths)
+            if fact is None or fact.folder != begun.folder:  # else it is switched to
+                _remove(paths, begun)
+            # Last: until then the command may be repeated.
+            begun.end(paths, None)
 
     return remove
 
 
-def _begun(paths: Paths) -> Begun | None:
-    return None if _is_torn(paths) else read_begun(paths)
-
-
-def _is_torn(paths: Paths) -> bool:
+def _note(paths: Paths) -> tuple[bool, Begun | None]:
+    """Whether the note is torn, and what it says."""
     try:
-        read_begun(paths)
+        return False, read_begun(paths)
     except CheckpointBroken:
-        return True
-    return False
+        return True, None
 
 
-def _remove(paths: Paths, begun: Begun | None) -> None:
-    rows = _rows(paths)
-    for table in OF_GENERATIONS:
-        if rows and ops_tables.exists(paths.root, table):
+def _remove(paths: Paths, begun: Begun) -> None:
+    place, generations = paths.above / begun.folder, tuple[str, ...]()
+    with suppress(CheckpointBroken, OSError, ValueError):  # then no row of it is known
+        generations = Identity.read(place / paths.identity.name).generations
+    for table in OF_GENERATIONS if generations else ():
+        if ops_tables.exists(paths.root, table):
+            rows = ops_tables.of_checkpoint(paths.pipeline, generations)
             ops_tables.remove(paths.root, table, rows)
-    for folder in (*_folders(paths), older_root(paths)):
+    for folder in (place, paths.tables / begun.table, paths.root / "staging" / begun.table):
         remove_folder(folder)
-    # Last: until then the command may be repeated.
-    if begun:
-        begun.end(paths, None)
-    elif _is_torn(paths):
-        paths.rebuild.unlink(missing_ok=True)
-
-
-def older_root(paths: Paths) -> UPath:
-    """Where an older Sluice rebuilt: a root of its own."""
-    return paths.root / "rebuilds" / paths.pipeline
-
-
-def _unheld(paths: Paths) -> None:
-    for folder in (*_folders(paths), older_root(paths) / "checkpoints" / paths.pipeline):
-        if held := holder(folder / "lease"):
-            raise RebuildRefused.held(folder=folder, holder=held)
-
-
-def _rows(paths: Paths) -> str:
-    with suppress(CheckpointBroken, OSError, ValueError):  # then none is known
-        if (begun := read_begun(paths)) and _folders(paths):
-            known = Identity.read(paths.above / begun.folder / paths.identity.name)
-            of_it = ops_tables.among("generation", known.generations)
-            return f"{ops_tables.equals({'pipeline': paths.pipeline})} AND {of_it}"
-    return ""
-
-
-def _folders(paths: Paths) -> tuple[UPath, ...]:
-    begun, fact = _begun(paths), read_live(paths)
-    if begun is None or (fact is not None and begun.folder == fact.folder):  # it is switched to
-        return ()
-    staged = paths.root / "staging" / begun.table
-    return (paths.above / begun.folder, paths.tables / begun.table, staged)

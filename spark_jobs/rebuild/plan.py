@@ -5,39 +5,31 @@ and how far it is.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.known_topics import with_known_topics
-from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.live import live_spec, read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.beside import (
-    beside_paths,
-    older_root,
-    refuse_other,
-)
-from spark_jobs.rebuild.older import Older, begun_identity, older, put_in, read_to, unusable
-from spark_jobs.rebuild.starting import since
+from spark_jobs.rebuild.beside import beside_paths, refuse_other
+from spark_jobs.rebuild.needs import Needs, needs, read_to
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.repair.offsets.archived import archived_or_why, located
-from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import Settings
-from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import same_topics
-from spark_jobs.spec import Pipeline
 
-Lost = tuple[tuple[int, int, int], ...]
-"""Partition, first and last offset of what the live table was made from, and the rebuild has not
-and cannot get from Kafka any more.
-"""
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Offsets, Parts
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Pipeline
 
 
 class RebuildPlan(NamedTuple):
@@ -45,23 +37,26 @@ class RebuildPlan(NamedTuple):
 
     begun: Begun | None
     topic_id: str
-    lost: Lost
+    lost: Parts
+    """What the live table was made from, and nobody can give the rebuild any more."""
+    archived: Parts
+    """What it takes from the archive: one range of a partition."""
     left: int
-    """Offsets that are still to be read."""
+    """Offsets that are still to be read from Kafka."""
     lines: tuple[str, ...]
 
 
-def next_of(spec: Pipeline, live: Pipeline, root: str) -> Pipeline:
-    """The spec that a rebuild computes: NEXT. `live` is the one that drains.
+def versions(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
+    """The spec that drains, and the one that a rebuild computes: NEXT. `spec` is SPEC.
 
-    Raises RebuildRefused without one, or after the switch to it; SpecInvalid.
+    Raises RebuildRefused without a NEXT, or after the switch to it; SpecInvalid, VersionNotLive.
     """
-    following = registry.load_next(spec.name)
+    live, following = live_spec(spec, root, about=False), registry.load_next(spec.name)
     if following is None:
         raise RebuildRefused.no_next(pipeline=spec.name, free=live.state.version + 1)
     if following.state.version == live.state.version:
         raise RebuildRefused.next_is_live(pipeline=spec.name, version=live.state.version)
-    return with_known_topics(following, root, live)
+    return live, with_known_topics(following, root, live)
 
 
 def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
@@ -89,150 +84,91 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     known = read_identity(paths)
     if known is None or not known.table_id:
         raise RebuildRefused.never_drained(pipeline=spec.name)
-    if older_root(paths).exists():
-        raise RebuildRefused.older_rebuild(folder=older_root(paths), pipeline=spec.name)
+    if (older := paths.root / "rebuilds" / paths.pipeline).exists():
+        raise RebuildRefused.older_rebuild(folder=older)
     topic = source_of(spec, settings).state()
     if not same_topics(known.topic_id, topic.id):
         raise TopicRemade.remade_since_table(topic=spec.topic.name, pipeline=spec.name)
-    topic = _starting(topic, spec, following, settings)
+    if [each.starting for each in spec.topic.each] != [t.starting for t in following.topic.each]:
+        topic = topic._replace(starting=source_of(following, settings).state().starting)
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
     side = beside_paths(paths, following)
-    done = _done(side, topic)
+    done = (read_to(side) if begun else {}) or topic.begins
     left = sum(latest - done.get(p, topic.begins.get(p, 0)) for p, latest in topic.latest.items())
-    # Behind no batch of NEXT, nothing could be computed from the archive; and once it is, the
-    # archive may lose it.
-    wanted = (left or read_to(side)) and not put_in(side, following.name)
-    archived = older(paths, side, spec, following, topic.earliest) if wanted else {}
-    lost = _lost(paths, known, topic, side, following, archived)
-    lines = _lines(paths, (spec, following), begun, topic, (known, lost, archived), left)
-    return RebuildPlan(begun, topic.id, lost, left, tuple(lines))
+    lacks = needs(paths, side, (spec, following), topic)
+    lines = (
+        f"{spec.name}: rebuild of state version {following.state.version} beside the live table, "
+        f"which goes on with version {spec.state.version}",
+        *_reads(following, side, topic, done, left),
+        *(_begun(begun, side) if begun else ()),
+        *_lacks(paths, following, lacks, known.generations),
+    )
+    return RebuildPlan(begun, topic.id, lacks.lost, lacks.archived, left, lines)
 
 
 def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
-    """Raise RecordsUnreachable if Kafka has no longer all that the live table was made from, and
-    that the rebuild has not read yet.
+    """Raise RecordsUnreachable if nobody can give the rebuild any more what the live table was made
+    from.
     """
     if plan.lost:
-        count = sum(last - first + 1 for _, first, last in plan.lost)
-        raise RecordsUnreachable.gone_since_table(pipeline=spec.name, count=count)
+        raise RecordsUnreachable.gone_since_table(pipeline=spec.name, count=offsets_in(plan.lost))
 
 
-def _starting(
-    topic: SourceState, spec: Pipeline, following: Pipeline, settings: Settings
-) -> SourceState:
-    if [each.starting for each in spec.topic.each] == [t.starting for t in following.topic.each]:
-        return topic
-    return topic._replace(starting=source_of(following, settings).state().starting)
-
-
-def _left_out(paths: Paths, known: Identity, topic: SourceState, following: Pipeline) -> Offsets:
-    of, several = following.topic, len(following.topic.each) > 1
-    found = {} if several or not of.starting else since(paths.root, of, known.topic_id)
-    exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
-    return {**found, **exact}
-
-
-def _lost(
-    paths: Paths,
-    known: Identity,
-    topic: SourceState,
-    side: Paths,
-    following: Pipeline,
-    archived: Older,
-) -> Lost:
-    begun, committed = begun_identity(side), Checkpoint(side.checkpoint).committed()
-    # Before it is put in, what the archive had is as good as not read.
-    drained = not put_in(side, side.pipeline)
-    first = beginning(side, begun.generations, drained=drained) if begun and committed else {}
-    done = Checkpoint(side.checkpoint).batch(committed[-1]).end if first else {}
-    read = read_to(paths)
-    found = []
-    left_out = _left_out(paths, known, topic, following)
-    for p, oldest in sorted(beginning(paths, known.generations).items()):
-        began = max(oldest, left_out.get(p, oldest))
-        earliest = topic.earliest.get(p, began)
-        end = read.get(p, began)  # what comes behind is in no live row either
-        begins = min(first.get(p, topic.begins.get(p, began)), end)
-        found.append((p, began, (archived[p][0] if p in archived else begins) - 1))
-        found.append((p, done.get(p, earliest), min(earliest, end) - 1))
-    return tuple(span for span in found if span[2] >= span[1])
-
-
-def _lines(
-    paths: Paths,
-    specs: tuple[Pipeline, Pipeline],
-    begun: Begun | None,
-    topic: SourceState,
-    live: tuple[Identity, Lost, Older],
-    left: int,
-) -> list[str]:
-    (spec, following), (known, lost, archived) = specs, live
+def _reads(
+    following: Pipeline, side: Paths, topic: SourceState, done: Offsets, left: int
+) -> Iterator[str]:
     shown = following.topic.shown
-    name = following.name
-    side = beside_paths(paths, following)
-    committed, done = Checkpoint(side.checkpoint).committed(), _done(side, topic)
     whole = sum(latest - topic.begins.get(p, 0) for p, latest in topic.latest.items())
-    found = [
-        f"{name}: rebuild of state version {following.state.version} beside the live table, "
-        f"which goes on with version {spec.state.version}",
-        f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: "
-        + ", ".join(f"partition {shown(p)} from {done.get(p, 0)}" for p in sorted(topic.latest)),
-        f"  into a table of its own, {side.table}",
-    ]
+    yield f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: " + ", ".join(
+        f"partition {shown(p)} from {done.get(p, 0)}" for p in sorted(topic.latest)
+    )
+    yield f"  into a table of its own, {side.table}"
     if left and following.max_offsets_per_batch is None:
-        found.append(
+        yield (
             "  in one batch, which begins again if it is cut off: max_offsets_per_batch of NEXT "
             "makes several"
         )
-    if begun:
-        state = f"batch {committed[-1]} is done" if committed else "no batch is done"
-        found.append(f"  goes on: {begun.who} began it on {begun.began:%F %H:%M} UTC, {state}")
-    if held := holder(side.lease) if begun else None:
-        found.append(f"  at work: {held}")
-    if lost:
-        until = _lost_until(paths, known, lost)
-        found.append(
+
+
+def _begun(begun: Begun, side: Paths) -> Iterator[str]:
+    committed = Checkpoint(side.checkpoint).committed()
+    state = f"batch {committed[-1]} is done" if committed else "no batch is done"
+    yield f"  goes on: {begun.who} began it on {begun.began:%F %H:%M} UTC, {state}"
+    if held := holder(side.lease):
+        yield f"  at work: {held}"
+
+
+def _lacks(
+    live: Paths, following: Pipeline, lacks: Needs, generations: tuple[str, ...]
+) -> Iterator[str]:
+    if lacks.lost:
+        until = _newest(live, generations, lacks.lost)
+        yield (
             "  Kafka has no longer all that the live table was made from: "
-            + ", ".join(f"partition {shown(p)}: {a} to {b}" for p, a, b in lost)
+            + places(lacks.lost, following.topic.shown)
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
-        found += _in_archive(paths, spec, following, topic, lost)
-    if archived:
-        found.append(
-            f"  then {sum(stop - first for first, stop in archived.values()):,} that Kafka has no "
-            "longer, from the topic's archive"
-        )
-    if not lost and not archived:
-        found.append("  Kafka has every record that the live table was made from")
-    return found
+    if lacks.unused:
+        yield f"  {lacks.unused}"
+    if lacks.archived:
+        count = offsets_in(lacks.archived)
+        yield f"  then {count:,} that Kafka has no longer, from the topic's archive"
+    if not lacks.lost and not lacks.archived:
+        yield "  Kafka has every record that the live table was made from"
 
 
-def _done(side: Paths, topic: SourceState) -> Offsets:
-    return read_to(side) or topic.begins
-
-
-def _in_archive(
-    paths: Paths, spec: Pipeline, following: Pipeline, topic: SourceState, lost: Lost
-) -> list[str]:
-    has, broken = archived_or_why(paths.root, spec.topic, topic.id)
-    if broken:
-        return [f"  the topic's archive is not read: {broken.what} {broken.remedy}"]
-    count = sum(offsets_in(located({p: ((a, b + 1),)}, has, {}).archive) for p, a, b in lost)
-    if not count:
-        return []
-    why = unusable(spec, following) or "not without a hole up to those that Kafka has"
-    return [f"  the topic's archive has {count:,} of them, which a rebuild cannot use: {why}"]
-
-
-def _lost_until(paths: Paths, known: Identity, lost: Lost) -> datetime | None:
-    which = " OR ".join(f'("partition" = {p} AND first_offset <= {b})' for p, _, b in lost)
+def _newest(live: Paths, generations: tuple[str, ...], lost: Parts) -> datetime | None:
+    """The newest event time of the slices up to these offsets."""
+    which = " OR ".join(
+        f'("partition" = {p} AND first_offset < {ranges[-1][1]})' for p, ranges in lost.items()
+    )
     [row] = ops_tables.query(
-        paths.root,
+        live.root,
         "slices",
-        f"SELECT max(last_event_time) AS until FROM slices WHERE pipeline = '{paths.pipeline}' "
-        f"AND {ops_tables.among('generation', known.generations)} AND ({which})",
+        "SELECT max(last_event_time) AS until FROM slices WHERE "
+        f"{ops_tables.of_checkpoint(live.pipeline, generations)} AND ({which})",
     ).to_pylist()
     until: datetime | None = row["until"]
     return until

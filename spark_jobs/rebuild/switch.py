@@ -1,11 +1,13 @@
 """Switch: the place that was computed beside becomes the live one, or the one before again.
 
-All preconditions first; then live.json says it, in one write. No row and no checkpoint is moved.
+All preconditions first (ready.py); then live.json says it, in one write. No row and no checkpoint
+is moved.
 """
 
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import Live, Replaced, following as takes_turn
 from spark_jobs.checkpoint.notes.rebuild import read_begun
@@ -13,11 +15,13 @@ from spark_jobs.errors import RebuildRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.rebuild.beside import beside_paths
-from spark_jobs.rebuild.ready import place_before, ready, ready_back
+from spark_jobs.rebuild.ready import ready, ready_back
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
 
 LOG = logging.getLogger(__name__)
 
@@ -31,21 +35,18 @@ def switch(spec: Pipeline, following: Pipeline, root: str, run_id: str) -> Live:
     """
     live = Paths(root, spec)
     require_writable(live)
-    if read_begun(live) is None:
+    if (begun := read_begun(live)) is None:
         raise RebuildRefused.no_rebuild(pipeline=spec.name)
-    beside = beside_paths(live, following)
+    beside = Paths(root, following, begun.place)
     # Both leases: a run that went on beside would write into the live table without the live lease.
     with leased(live, run_id) as held, leased(beside, run_id):
-        known = ready(live, beside)
         before = Replaced(
             version=spec.state.version,
-            generation=known.generation,
+            generation=ready(live, beside).generation,
             folder=live.place.folder,
             table=live.place.table,
         )
-        fact = takes_turn(live, following.state.version, beside.place, before)
-        carry_out(SWITCH, GoesLive(live=fact), live, held, run_id)
-    return _ended(spec, fact)
+        return _go(live, beside, held, run_id, before)
 
 
 def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Live:
@@ -56,22 +57,22 @@ def switch_back(spec: Pipeline, former: Pipeline, root: str, run_id: str) -> Liv
     live = Paths(root, spec)
     require_writable(live)
     with leased(live, run_id) as held:
-        ready_back(live, former)
-        fact = takes_turn(live, former.state.version, place_before(live, former))
-        carry_out(BACK, GoesLive(live=fact), live, held, run_id)
-    return _ended(spec, fact)
+        return _go(live, ready_back(live, former).paths, held, run_id)
+
+
+def _go(live: Paths, to: Paths, held: Held, run_id: str, before: Replaced | None = None) -> Live:
+    fact = takes_turn(live, to.state_version, to.place, before)
+    carry_out(SWITCH, GoesLive(live=fact), live, held, run_id)
+    LOG.info("%s: state version %d drains, with table %s", live.pipeline, fact.version, fact.table)
+    return fact
 
 
 def end_rebuild(facts: GoesLive, scene: Scene) -> None:
-    """Let no run work in the place as one of a rebuild."""
-    del facts
-    if begun := read_begun(scene.paths):
+    """Let no run work in the place that is live now as in one of a rebuild. On the way back
+    another rebuild may be half done, and stays.
+    """
+    if (begun := read_begun(scene.paths)) and begun.folder == facts.live.folder:
         begun.end(scene.paths, scene.held)
-
-
-def _ended(spec: Pipeline, fact: Live) -> Live:
-    LOG.info("%s: state version %d drains, with table %s", spec.name, fact.version, fact.table)
-    return fact
 
 
 SWITCH = Change(
@@ -79,12 +80,5 @@ SWITCH = Change(
     GoesLive,
     lambda facts: f"the switch to state version {facts.live.version}",
     (go_live, end_rebuild),
-    of_place=True,
-)
-BACK = Change(
-    "back",
-    GoesLive,
-    lambda facts: f"the way back to state version {facts.live.version}",
-    (go_live,),
     of_place=True,
 )

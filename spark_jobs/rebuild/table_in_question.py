@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -18,66 +18,35 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
 
+COMPUTED = "what is computed"
 JUDGED = {"on_lost_records", "close_after", "output_checks", "state_checks", "state_checks_off"}
 """Fields that change freely between drains, and that decide which rows are switched to."""
 
-
-class Shown(NamedTuple):
-    """The facts of both places. Text and numbers, as JSON has them."""
-
-    began: str
-    """When the rebuild began."""
-    following: str
-    """The digest of NEXT."""
-    replaced: str
-    """The generation of the live checkpoint. Drains keep it; a rewind, a reset, a switch and its
-    way back do not.
-    """
-    computed: str
-    """The generation of the one beside; empty without a batch."""
-    batch: int
-    """The newest batch of the one beside; -1 without any."""
+Shown = dict[str, str]
+"""A thing in words -> what tells it from another one, as JSON has it; empty for none."""
 
 
 def shown(live: Paths, following: Pipeline) -> Shown:
-    """The facts of now. `live` are the paths of the version that drains."""
+    """What is there now. `live` are the paths of the version that drains.
+
+    Drains change nothing of it: the switch lets NEXT catch up with the live pipeline. A rewind, a
+    reset, a switch and its way back change a generation.
+    """
     side, begun, known = beside_paths(live, following), read_begun(live), read_identity(live)
-    computed, committed = read_identity(side), Checkpoint(side.checkpoint).committed()
-    return Shown(
-        began=begun.began.isoformat() if begun else "",
-        following=digest(following),
-        replaced=known.generation if known else "",
-        computed=computed.generation if computed and committed else "",
-        batch=committed[-1] if committed else -1,
-    )
-
-
-def digest(following: Pipeline) -> str:
-    """Of all in NEXT on which its rows, and whether they pass, depend."""
-    made = json.dumps(
-        [logic_of(following), following.model_dump(mode="json", include=JUDGED)],
-        sort_keys=True,
-        default=str,
-    )
-    return hashlib.sha256(made.encode()).hexdigest()[:16]
+    computed = read_identity(side) if Checkpoint(side.checkpoint).committed() else None
+    judged = following.model_dump(mode="json", include=JUDGED)
+    made = json.dumps([logic_of(following), judged], sort_keys=True, default=str)
+    return {
+        "the rebuild": begun.began.isoformat() if begun else "",
+        "NEXT": hashlib.sha256(made.encode()).hexdigest()[:16],
+        "the live table": known.generation if known else "",
+        COMPUTED: computed.generation if computed else "",
+    }
 
 
 def refuse_changed(name: str, was: Shown, now: Shown) -> None:
-    """Raise RebuildRefused if the answer was about something else. NEXT may have read on: the
-    switch lets it catch up with the live pipeline.
+    """Raise RebuildRefused if the answer was about something else. Where nothing was computed yet,
+    it may be by now.
     """
-    differing = [
-        word
-        for word, differs in (
-            ("another rebuild is there", was.began != now.began),
-            ("NEXT has changed", was.following != now.following),
-            ("the live table was rewound, reset or switched", was.replaced != now.replaced),
-            (
-                "the rebuild was rewound or reset",
-                was.computed not in ("", now.computed) or was.batch > now.batch,
-            ),
-        )
-        if differs
-    ]
-    if differing:
-        raise RebuildRefused.question_outdated(pipeline=name, differences="; ".join(differing))
+    if differing := [each for each in now if was.get(each) not in (now[each], "")]:
+        raise RebuildRefused.question_outdated(pipeline=name, differing=", ".join(differing))

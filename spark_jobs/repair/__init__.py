@@ -2,8 +2,8 @@
 compute/ stages its rows, exchange/ swaps them in.
 
 May import: analysis, audit, checkpoint, checks, classify, dataflow, decode, errors, failpoint,
-fingerprint, journal, launch, messages, ops, registry, root, runs, settings, sink, source, spans,
-spec, steps, stopping, storage, table, values. Imported by: admin, cli, main, overview, pages,
-rebuild, sluice_airflow.
+fingerprint, journal, launch, messages, ops, registry, root, runs, settings, side, sink, source,
+spans, spec, steps, stopping, storage, table, values. Imported by: admin, cli, main, overview,
+pages, rebuild, sluice_airflow.
 Never here: the live checkpoint's state, which a repair never touches.
 """

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field as Described
 
 from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import AskedKind
+from spark_jobs.side.port import Pin
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 
@@ -62,6 +63,8 @@ class Manifest(Stored):
     position: Position
     spec_digest: str = ""
     """Of the spec and the code by which the rows were computed; an older Sluice noted none."""
+    inputs: dict[str, Pin] = Described(default_factory=dict)
+    """The versions of the tables beside the stream with which they were computed."""
     table_id: str
     """Delta's id of the table."""
     table_version: int

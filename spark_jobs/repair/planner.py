@@ -36,6 +36,7 @@ from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
+from spark_jobs.side.sides import newest
 from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
@@ -139,6 +140,7 @@ def _plan_ranges(
         replays=replayed,
         late=late,
         until=closed.until,
+        inputs=newest(spec, settings),
         lines=(),
     )
     covered = sum(stop - first for first, stop in reach.slices.within.values())

@@ -26,6 +26,7 @@ from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows
 from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unranged, refuse_unready
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.root.paths import Paths
+from spark_jobs.side.port import as_json
 from spark_jobs.table import history
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def record(facts: Exchange, scene: Scene) -> None:
         "table_version_before": manifest.table_version if version is None else version - 1,
         "swapped_at": before.get("swapped_at") or since(paths, version),
         "approved_by": manifest.approved_by,
+        "inputs": as_json(manifest.inputs),
     }
     # Before it: a repair that is told to be there has lost no record.
     if manifest.newly_bad:

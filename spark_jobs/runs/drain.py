@@ -14,9 +14,9 @@ from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
+from spark_jobs.checkpoint.pins import pin
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
 from spark_jobs.fingerprint.fields import in_force
@@ -43,6 +43,7 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.ends import ends_of
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
@@ -91,7 +92,9 @@ def _run(
         now, paths = settled(spec, settings, held, outcome.run_id)
         found = _looked(now, settings, paths, outcome, held)
         note.reads(found.topic, held)
-        remove_orphan_checksums(Checkpoint(paths.checkpoint))
+        remove_orphan_checksums(found.checkpoint)
+        in_table = newest_batch(found.target.table, found.target.owner)
+        inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
         outcome.lap("settle")
         stop.raise_if_asked()
         warming = expectations.warm_up()
@@ -111,6 +114,7 @@ def _run(
             run_id=outcome.run_id,
             spark=session,
             lease=held,
+            inputs=inputs,
         )
         outcome.lap("start")
         stop.raise_if_asked()

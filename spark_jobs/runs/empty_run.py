@@ -22,6 +22,7 @@ from spark_jobs.errors import CheckBroken
 from spark_jobs.launch.session import CHECKPOINTS
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
+from spark_jobs.side.sides import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.steps.timers import Timers
@@ -45,9 +46,8 @@ def refuse_what_a_drain_refuses(spark: SparkSession, spec: Pipeline, settings: S
         source.mkdir()
         no_files = [spark.readStream.schema(each.schema) for each in streams]
         empty = [reader.parquet(spark_url(source)) for reader in no_files]
-        rows = dataflow(empty, spec, settings).output(
-            Paths(settings.root, spec).root, Timers(spark)
-        )
+        flow = dataflow(empty, spec, settings, newest(spec, settings))
+        rows = flow.output(Paths(settings.root, spec).root, Timers(spark))
         with _local_checkpoints(spark):
             _start(rows, spec, UPath(folder) / "checkpoint")
     _refuse_broken(spark, spec, rows.schema)

@@ -15,6 +15,7 @@ from spark_jobs.launch.session import PROVIDERS, session
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.sides import newest
 from spark_jobs.sink import table, table_layout
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -44,6 +45,8 @@ OPERATORS = {
     "merge rows into them",
     "SessionWindowStateStoreSave": "stores the sessions that changed and writes those that have "
     "ended",
+    "StreamingSymmetricHashJoin": "keeps the rows of both inputs by key, passes on those that "
+    "match, and drops late rows of either",
     "TransformWithStateInPySpark": "passes each key's rows and due timers to the processor in a "
     "Python worker",
     "FlatMapGroupsInPandasWithState": "calls the function for each key that has rows, then for "
@@ -59,7 +62,8 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     spark = session(spec.name, spec.state, settings.root)
     refuse_unsafe_trees(spark, spec)
     records = source_of(spec, settings).stream(spark)
-    return dataflow(records, spec, settings).output(Paths(settings.root, spec).root, Timers(spark))
+    flow = dataflow(records, spec, settings, newest(spec, settings))
+    return flow.output(Paths(settings.root, spec).root, Timers(spark))
 
 
 def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:

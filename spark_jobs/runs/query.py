@@ -242,6 +242,7 @@ class Query:
             records,
             run.spec,
             run.settings,
+            run.inputs,
             capture,
             failing=failing,
             notes=notes,

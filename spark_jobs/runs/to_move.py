@@ -75,6 +75,11 @@ def _refuse_unmovable(spec: Pipeline, known: Identity) -> None:
             provider=stored["state.provider"],
             form=stored.get("state.format", 1),
         )
+    for at, step in enumerate(spec.steps, 1):
+        if step.takes:
+            raise RepartitionRefused.inputs_apart(
+                step=at, pipeline=name, inputs=", ".join(step.takes)
+            )
     alone = [
         at
         for at, step in enumerate(spec.steps, 1)

@@ -25,7 +25,7 @@ def union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets |
     """Several.source names it."""
     from spark_jobs.source.union import UnionSource, by_topic  # noqa: PLC0415 - as above
 
-    topics, most = spec.topic.each, spec.max_offsets_per_batch
+    topics, most = spec.inputs, spec.max_offsets_per_batch
     waits = {number: sum(own.values()) for number, own in by_topic(waiting).items()}
     shares = shared(most, [waits.get(number, 0) for number in range(len(topics))]) if most else ()
     ends = None if until is None else by_topic(until)
@@ -33,7 +33,7 @@ def union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets |
     for number, (topic, share) in enumerate(zip_longest(topics, shares)):
         own = {"topic": topic, "max_offsets_per_batch": share}
         end = None if ends is None else ends.get(number, {})
-        found.append(kafka(spec.model_copy(update=own), settings, waiting, end))
+        found.append(source_of(spec.model_copy(update=own), settings, waiting, end))
     return UnionSource(tuple(found))
 
 

@@ -20,12 +20,12 @@ from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
 from spark_jobs.spec.several import Several
+from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
 from spark_jobs.spec.state_metrics import STATE_METRICS
 from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.spec.steps.transform import Transform
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
@@ -236,7 +236,8 @@ class Pipeline(Model):
         topics = several.refuse_none(given["topics"])
         if topic is not None and not isinstance(topic, Several):
             refuse("topic", topic.name, "topics is there too", "Set one of the two")
-        return given | {"topics": topics, "topic": Several.of(topics)}
+        apart = several.apart(given.get("steps"))
+        return given | {"topics": topics, "topic": Several.of(topics, apart=apart)}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -268,6 +269,16 @@ class Pipeline(Model):
                 several=self.is_several,
                 undeleted=self.topic.tombstones == "dropped" and not self.topic.envelope,
             )
+        for name in [
+            side.name for step in self.steps for side in step.sides if side not in self.sides
+        ]:
+            refuse(
+                "steps",
+                name,
+                "two tables beside the stream have this name",
+                "Declare one table once, or give each another name",
+            )
+        several.refuse_taken(self.steps, self.inputs, self.more_topics)
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
@@ -347,9 +358,14 @@ class Pipeline(Model):
             )
 
     @property
+    def inputs(self) -> tuple[Topic, ...]:
+        """What it reads, by their numbers: one topic, for most."""
+        return self.topic.each
+
+    @property
     def is_several(self) -> bool:
         """Whether it reads several topics, or may."""
-        return len(self.topic.each) > 1 or self.more_topics is not None
+        return len(self.inputs) > 1 or self.more_topics is not None
 
     def with_topics(self, names: Iterable[str]) -> Self:
         """The same with these topics, and behind them what it lists besides: each as it is listed,
@@ -477,9 +493,14 @@ class Pipeline(Model):
         return len(self.before_state)
 
     @property
-    def before_state(self) -> tuple[Transform, ...]:
+    def before_state(self) -> tuple[Step, ...]:
         """The steps before that one. Each of their rows is still one record."""
-        return tuple(takewhile(lambda step: not step.remembers, self.steps))  # type: ignore[arg-type]
+        return tuple(takewhile(lambda step: not step.remembers, self.steps))
+
+    @property
+    def sides(self) -> tuple[SideTable, ...]:
+        """The tables beside the stream that its steps read; each once."""
+        return tuple({side.name: side for step in self.steps for side in step.sides}.values())
 
     @property
     def entry(self) -> Step | None:

@@ -6,6 +6,7 @@ topic's number times PARTITIONS and Kafka's own. So with one topic all numbers a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from spark_jobs.spec.fields.field import Field
@@ -13,7 +14,10 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.spec.topic import PARTITIONS, Topic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from spark_jobs.spec.more_topics import MoreTopics
+    from spark_jobs.spec.steps.step import Step
 
 COLUMN: Final = "topic"
 """The column with a record's topic."""
@@ -31,7 +35,10 @@ _LIST: Final = (
 
 
 class Several(Topic):
-    """What the topics have in common. A member has what is its own: name, format, places, rules."""
+    """The record of all: what the topics have in common; of topics that a step takes apart, the
+    fields of each, null in the records of the others. A member has what is its own: name, format,
+    places, rules.
+    """
 
     source: ClassVar[str] = "spark_jobs.source.sources:union"
     name: str
@@ -40,18 +47,26 @@ class Several(Topic):
     """the topics, by their numbers"""
 
     @classmethod
-    def of(cls, topics: tuple[Topic, ...]) -> Self:
-        """Raises SpecInvalid, which names the field in which two of them differ."""
+    def of(cls, topics: tuple[Topic, ...], *, apart: bool = False) -> Self:
+        """`apart`: a step takes them apart, so each may have fields of its own. Raises SpecInvalid,
+        which names the field in which two of them differ.
+        """
         _refuse_names(topics)
         first = topics[0]
-        for other in topics[1:]:
-            _refuse_other_fields(first, other)
-        required = {
-            name: all(_fields(topic)[name].required for topic in topics) for name in first.columns
-        }
+        for other in () if apart else topics[1:]:
+            _refuse_lacking(first, other)
+        _refuse_other_types(topics)
+        found: defaultdict[str, list[Field]] = defaultdict(list)
+        for field in (field for topic in topics for field in topic.fields):
+            found[field.name].append(field)
         fields = (
-            Field(name=each.name, type=each.type, required=required[each.name], about=each.about)
-            for each in first.fields
+            Field(
+                name=name,
+                type=of[0].type,
+                required=len(of) == len(topics) and all(field.required for field in of),
+                about=of[0].about,
+            )
+            for name, of in found.items()
         )
         return cls(
             name=BETWEEN.join(topic.name for topic in topics),
@@ -89,7 +104,37 @@ class Several(Topic):
 
     def with_members(self, members: Iterable[Topic]) -> Self:
         """The same with other declarations of the same topics."""
-        return type(self).of(tuple(members))
+        apart = any({*each.columns, COLUMN} != {*self.columns} for each in self.members)
+        return type(self).of(tuple(members), apart=apart)
+
+
+def refuse_taken(steps: Sequence[Step], inputs: tuple[Topic, ...], more: MoreTopics | None) -> None:
+    """Refuse a step that takes inputs apart where it cannot: other inputs than the pipeline's,
+    topics that may come later, a step before it that has other columns than the topics have.
+    """
+    for at, step in enumerate(steps):
+        if not step.takes:
+            continue
+        names, before = tuple(topic.name for topic in inputs), steps[:at]
+        if more is not None or {*step.takes} != {*names}:
+            refuse(
+                f"{step.kind}.takes",
+                step.takes,
+                f"the pipeline's topics are {', '.join(names)}" + (" and more" if more else ""),
+                "List these topics, each with topics=(ONE, TWO), and no others",
+            )
+        if made := [each.kind for each in before if each.condition is None]:
+            refuse(
+                "steps",
+                made,
+                f"a {step.kind} takes the topics' records as they are",
+                f"Put the {step.kind} first, or behind conditions alone",
+            )
+
+
+def apart(steps: object) -> bool:
+    """Whether one of these steps takes the topics apart."""
+    return isinstance(steps, tuple | list) and any(getattr(each, "takes", ()) for each in steps)
 
 
 _CLUSTERS = "they are of several clusters, and a pipeline reads one"
@@ -134,8 +179,8 @@ def _fields(topic: Topic) -> dict[str, Field]:
     return {field.name: field for field in topic.fields}
 
 
-def _refuse_other_fields(first: Topic, other: Topic) -> None:
-    """Where, how and whether a field is in a record may differ; its name and its type may not."""
+def _refuse_lacking(first: Topic, other: Topic) -> None:
+    """Where, how and whether a field is in a record may differ; its name may not."""
     one, two = _fields(first), _fields(other)
     for having, lacking, names in (
         (first, other, [name for name in one if name not in two]),
@@ -148,19 +193,26 @@ def _refuse_other_fields(first: Topic, other: Topic) -> None:
                 f"it has no field {names[0]!r}, which {having.name} has",
                 "Declare it in both, with required=False where records lack it, or in none",
             )
-    for name in first.columns:
-        if one[name].type != two[name].type:
+
+
+def _refuse_other_types(topics: tuple[Topic, ...]) -> None:
+    """A name has one type in all of them, and one is the event time's."""
+    types: dict[str, tuple[str, str]] = {}
+    for topic in topics:
+        for field in topic.fields:
+            kind, of = types.setdefault(field.name, (field.type, topic.name))
+            if field.type != kind:
+                refuse(
+                    "topics",
+                    topic.name,
+                    f"its field {field.name!r} is {field.type}, and {kind} in {of}",
+                    "Give the field one type in both",
+                )
+        if topic.event_time != topics[0].event_time:
             refuse(
                 "topics",
-                other.name,
-                f"its field {name!r} is {two[name].type}, and {one[name].type} in {first.name}",
-                "Give the field one type in both",
+                topic.name,
+                f"its event time is the field {topic.event_time!r}, and "
+                f"{topics[0].event_time!r} in {topics[0].name}",
+                "Give the event time one name in both",
             )
-    if first.event_time != other.event_time:
-        refuse(
-            "topics",
-            other.name,
-            f"its event time is the field {other.event_time!r}, and {first.event_time!r} in "
-            f"{first.name}",
-            "Give the event time one name in both",
-        )

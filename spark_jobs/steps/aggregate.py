@@ -11,7 +11,7 @@ from spark_jobs.spec import Aggregate, Pipeline, Session, Sliding, Tumbling
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import OutputMode, mode_facts
 from spark_jobs.spec.windows import Window
-from spark_jobs.steps.operator import NO_PREDICATE, LateBy, StepContext
+from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
 from spark_jobs.steps.sql.catalyst import grouping_input
 from spark_jobs.values.own_columns import WINDOW
 
@@ -61,13 +61,13 @@ class AggregateOperator(NamedTuple):
             case _:
                 assert_never(window)
 
-    def row_part(self, rows: DataFrame, _: Pipeline, __: int, event_time: str) -> DataFrame:
+    def row_part(self, rows: DataFrame, at: At) -> DataFrame:
         """The keys, the row's own gap and the arguments of the measures' aggregate functions.
 
         Not the measures themselves: `sum(a) / (count(*) - 1)` fails for each record alone, and for
         no group of two.
         """
-        return grouping_input(grouped(rows, self.step, event_time))
+        return grouping_input(grouped(rows, self.step, at.event_time))
 
     def state(self) -> str:
         group = ", ".join(self.step.group) or "empty, one group for all rows"

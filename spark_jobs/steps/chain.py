@@ -5,16 +5,16 @@ Observed metrics count the rows after each step. The audit balances these counts
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.steps import transform
-from spark_jobs.steps.operator import LateBy, StepContext
+from spark_jobs.steps.operator import At, LateBy, StepContext
 from spark_jobs.steps.operators import operator, stateful_operator
 from spark_jobs.steps.raw_bytes import refuse_raw_bytes
 from spark_jobs.steps.unholdable import held
@@ -22,26 +22,34 @@ from spark_jobs.steps.unholdable import held
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.spec import Topic
+    from spark_jobs.steps.operator import TakingOperator
     from spark_jobs.steps.timers import Timers
 
 
-def stateful_input(rows: DataFrame, spec: Pipeline) -> DataFrame:
-    """Good records after the steps before the first stateful one.
+def stateful_input(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame]) -> DataFrame:
+    """Good records after the steps before the first stateful one. `sides` as At has them.
 
     Each row is still one record, with the column kafka.
     """
-    for step in spec.before_state:
+    event_time = spec.topic.event_time
+    for index, step in enumerate(spec.before_state):
         before = rows
-        rows = transform.apply(before, step, spec.name)
-        added = 1  # a condition adds one node
-        if step.where is None:
-            added = transform.require_row_by_row(rows, before, spec.topic.event_time, spec.name)
-        refuse_raw_bytes(rows, added, spec.name)
+        rows = operator(step).row_part(before, At(spec, index, event_time, sides))
+        if step.sql_texts or step.logic:  # a person's
+            added = 1  # a condition adds one node
+            if step.condition is None:
+                added = transform.require_row_by_row(rows, before, event_time, spec.name)
+            refuse_raw_bytes(rows, added, spec.name)
     return rows
 
 
 def stateful_output(
-    inputs: Sequence[DataFrame], spec: Pipeline, root: UPath, timers: Timers
+    inputs: Sequence[DataFrame],
+    spec: Pipeline,
+    sides: Mapping[str, DataFrame],
+    root: UPath,
+    timers: Timers,
 ) -> DataFrame:
     """The stateful input of each topic with the pipeline's watermark, after the first stateful step
     and all later steps.
@@ -58,8 +66,12 @@ def stateful_output(
     rows = reduce(DataFrame.unionAll, each)
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         applied = operator(step)
-        rows = held(rows, spec, index, event_time)
-        rows = applied.apply(rows, StepContext(spec, index, event_time, root, timers))
+        context = StepContext(spec, index, event_time, sides, root, timers)
+        if step.takes:
+            taken = {of.name: own(frame, of) for of, frame in zip(spec.inputs, each, strict=True)}
+            rows = cast("TakingOperator", applied).apply(taken, context)
+        else:
+            rows = applied.apply(held(rows, spec, index, event_time), context)
         counts = [F.count(F.lit(1)).alias("rows"), *applied.counts()]
         event_time = step.time_after(event_time) or ""  # else a column of that name is no time
         if step.stateful and event_time in rows.columns:
@@ -70,7 +82,14 @@ def stateful_output(
     return rows
 
 
-def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> DataFrame:
+def own(rows: DataFrame, of: Topic) -> DataFrame:
+    """Rows of one input with the columns that it has itself."""
+    return rows.select(*of.columns)
+
+
+def row_part(
+    stateful_input: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame], late_before_ms: int
+) -> DataFrame:
     """What the query computes of each record by itself, as a batch query: up to the arguments of
     the first Aggregate, or to the first Python code that keeps state.
 
@@ -82,7 +101,8 @@ def row_part(stateful_input: DataFrame, spec: Pipeline, late_before_ms: int) -> 
         rows = rows.where(~is_late(spec, late_before_ms))
     event_time = spec.topic.event_time
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
-        rows = operator(step).row_part(held(rows, spec, index, event_time), spec, index, event_time)
+        at = At(spec, index, event_time, sides)
+        rows = operator(step).row_part(held(rows, spec, index, event_time), at)
         if step.stateful and not step.balance.only_fewer:
             break
     return rows

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.spec import Deduplicate, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import OutputMode
-from spark_jobs.steps.operator import LateBy, StepContext
+from spark_jobs.steps.operator import At, LateBy, StepContext
 
 
 class DeduplicateOperator(NamedTuple):
@@ -38,7 +38,7 @@ class DeduplicateOperator(NamedTuple):
         """Spark drops rows at or before the watermark of the previous batch."""
         return F.col(event_time) <= late_before
 
-    def row_part(self, rows: DataFrame, _: Pipeline, __: int, ___: str) -> DataFrame:
+    def row_part(self, rows: DataFrame, _: At) -> DataFrame:
         """The rows: the keys are columns."""
         return rows
 

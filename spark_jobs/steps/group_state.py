@@ -19,7 +19,7 @@ from spark_jobs.steps.buckets.bucket import Bucket
 from spark_jobs.steps.buckets.packing import in_buckets
 from spark_jobs.steps.hidden import hide_column
 from spark_jobs.steps.logic import load
-from spark_jobs.steps.operator import NO_PREDICATE, LateBy, StepContext
+from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
 from spark_jobs.table.delta.door import is_table
@@ -89,7 +89,7 @@ class GroupStateOperator(NamedTuple):
     def is_late(self, event_time: str, late_before: Column) -> Column:
         return F.col(event_time) <= late_before
 
-    def row_part(self, rows: DataFrame, _: Pipeline, __: int, ___: str) -> DataFrame:
+    def row_part(self, rows: DataFrame, _: At) -> DataFrame:
         """The rows: all that follows is Python code."""
         return rows
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import History, Pipeline
+from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import CURRENT, SPAN, VALID_FROM, VALID_TO
 from spark_jobs.steps.latest import marked
-from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import DELETED
 
 
@@ -34,5 +34,5 @@ class HistoryOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
-    def row_part(self, rows: DataFrame, spec: Pipeline, index: int, _: str) -> DataFrame:
-        return marked(rows, self.step, spec, index)
+    def row_part(self, rows: DataFrame, at: At) -> DataFrame:
+        return marked(rows, self.step, at.spec, at.step_index)

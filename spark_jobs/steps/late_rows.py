@@ -18,9 +18,18 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.steps.chain import late_by
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from py4j.java_gateway import JavaObject
 
-WITH_WATERMARK = "org.apache.spark.sql.execution.streaming.operators.stateful.WatermarkSupport"
+    from spark_jobs.steps.operator import LateBy
+
+STATEFUL = "org.apache.spark.sql.execution.streaming.operators.stateful"
+DROPPING = (
+    f"{STATEFUL}.WatermarkSupport",
+    f"{STATEFUL}.join.StreamingSymmetricHashJoinExec",  # drops rows of either side
+)
+"""Operators of Spark that drop late rows."""
 WATERMARK = "spark.watermarkDelayMs"
 """In the metadata of a column that has one (EventTimeWatermark.delayKey)."""
 
@@ -42,13 +51,23 @@ def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
     if by is None:
         return
     entry = _first(plan)
-    # The predicates themselves are not asked for: made here, they would go with each task.
-    if entry is None or not _has_watermark(
-        entry.keyExpressions() if by == "key" else entry.child().output()
-    ):
+    if entry is None or not all(map(_has_watermark, _compared(entry, by))):
         raise SpecInvalid.late_rows_enter(
             pipeline=spec.name, step=spec.first_stateful + 1, column=spec.topic.event_time
         )
+
+
+def _compared(entry: JavaObject, by: LateBy) -> Iterator[JavaObject]:
+    """The columns of which Spark compares one with the watermark: the key's, or each input's.
+
+    The predicates themselves are not asked for: made here, they would go with each task.
+    """
+    if by == "key":
+        yield entry.keyExpressions()
+        return
+    inputs = entry.children()
+    for number in range(inputs.size()):
+        yield inputs.apply(number).output()
 
 
 def _has_watermark(columns: JavaObject) -> bool:
@@ -62,5 +81,5 @@ def _first(plan: JavaObject) -> JavaObject | None:
     for number in range(children.size()):
         if (found := _first(children.apply(number))) is not None:
             return found
-    known = is_instance_of(SparkContext._gateway, plan, WITH_WATERMARK)  # noqa: SLF001 - no public way to it
-    return plan if known else None
+    gateway = SparkContext._gateway  # noqa: SLF001 - no public way to it
+    return plan if any(is_instance_of(gateway, plan, each) for each in DROPPING) else None

@@ -13,7 +13,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.spec.steps.following import COMPARABLE, Following
 from spark_jobs.steps.contents import contents
-from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,
@@ -48,8 +48,8 @@ class LatestOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
-    def row_part(self, rows: DataFrame, spec: Pipeline, index: int, _: str) -> DataFrame:
-        return marked(rows, self.step, spec, index)
+    def row_part(self, rows: DataFrame, at: At) -> DataFrame:
+        return marked(rows, self.step, at.spec, at.step_index)
 
 
 def marked(

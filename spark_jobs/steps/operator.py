@@ -6,6 +6,7 @@ this here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pyspark.sql import Column, DataFrame
@@ -14,6 +15,8 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from upath import UPath
 
     from spark_jobs.steps.timers import Timers
@@ -24,14 +27,27 @@ LateBy = Literal["key", "row"]
 """
 
 
-class StepContext(NamedTuple):
-    """What a step needs besides its declaration."""
+class At(NamedTuple):
+    """Where a step stands."""
 
     spec: Pipeline
     step_index: int
     """The index of the step in the spec, from 0."""
     event_time: str
     """The event time column of the input rows; empty if they have none."""
+    sides: Mapping[str, DataFrame]
+    """The rows of each table beside the stream, by its name. They are of one version, which no step
+    chooses, and the same if the batch runs again.
+    """
+
+
+class StepContext(NamedTuple):
+    """What a step needs in a query besides its declaration: as At, and where state is kept."""
+
+    spec: Pipeline
+    step_index: int
+    event_time: str
+    sides: Mapping[str, DataFrame]
     root: UPath
     timers: Timers
     hidden: str | None = None
@@ -39,7 +55,7 @@ class StepContext(NamedTuple):
 
 
 class Operator(Protocol):
-    """A step from the first stateful one on. chain.py applies the Transforms before it itself."""
+    """A step. Of those before the first stateful one `row_part` is all that is asked."""
 
     def apply(self, rows: DataFrame, context: StepContext, /) -> DataFrame:
         """The output rows for the input rows."""
@@ -47,12 +63,10 @@ class Operator(Protocol):
     def counts(self) -> list[Column]:
         """Aggregates over the output rows. They are observed together with the number of rows."""
 
-    def row_part(
-        self, rows: DataFrame, spec: Pipeline, index: int, event_time: str, /
-    ) -> DataFrame:
-        """What Spark computes of each input row by itself, without state and without other rows:
-        the rows, or a column for each expression. `index` is the step's, `event_time` as
-        StepContext has it.
+    def row_part(self, rows: DataFrame, at: At, /) -> DataFrame:
+        """What Spark computes of each input row by itself, without state and without other rows of
+        the stream: of a step without state its output, else the rows, or a column for each
+        expression.
         """
 
 
@@ -80,3 +94,14 @@ class StatefulOperator(Operator, Protocol):
 
     def eviction(self, spec: Pipeline, /) -> str:
         """Description of when its state is evicted, for output modes that evict state."""
+
+
+class TakingOperator(Protocol):
+    """How a step that takes inputs apart is applied. The rest is a StatefulOperator's: the rows
+    there have the columns of all inputs, and `topic` with the input's name.
+    """
+
+    def apply(self, inputs: Mapping[str, DataFrame], context: StepContext, /) -> DataFrame:
+        """The output rows for the rows of each input, by its name: with the input's own columns. In
+        a stream each has a watermark of its own.
+        """

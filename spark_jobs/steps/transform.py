@@ -9,9 +9,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Pipeline, Transform
+from spark_jobs.spec import Transform
 from spark_jobs.steps.logic import load
-from spark_jobs.steps.operator import StepContext
+from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import KAFKA, PREFIX, is_own
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ STATEFUL = {
 
 
 class TransformOperator(NamedTuple):
-    """A Transform after the first stateful step."""
+    """A Transform, anywhere."""
 
     step: Transform
 
@@ -47,8 +47,8 @@ class TransformOperator(NamedTuple):
     def counts(self) -> list[Column]:
         return []
 
-    def row_part(self, rows: DataFrame, spec: Pipeline, _: int, __: str) -> DataFrame:
-        return apply(rows, self.step, spec.name)
+    def row_part(self, rows: DataFrame, at: At) -> DataFrame:
+        return apply(rows, self.step, at.spec.name)
 
 
 def all_at_once(rows: DataFrame, step: Transform, given: Given) -> DataFrame:

@@ -9,13 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from spark_jobs.repair.find.planner import plan_repair
-
 from spark_jobs import failpoint
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
 from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.settings.installation import Settings
-from spark_jobs.settings.kafka import jaas, properties_file
+from spark_jobs.settings.kafka import jaas
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import kafka_reader
 
@@ -53,18 +53,13 @@ def read(spark: SparkSession, file: Path) -> int | str:
         return str(translate_error(error, spec.name))
 
 
-def through_java(jvm: Any, text: str) -> list[str]:
-    """The text as Kafka's login module and java.util.Properties give it back."""
+def through_java(jvm: Any, text: str) -> str:
+    """The text as Kafka's login module gives it back."""
     configs = jvm.java.util.HashMap()
     rendered = jaas.render("PLAIN", {"username": "u", "password": text})
     configs.put("sasl.jaas.config", jvm.org.apache.kafka.common.config.types.Password(rendered))
     context = jvm.org.apache.kafka.common.security.JaasContext.loadClientContext(configs)
-    properties = jvm.java.util.Properties()
-    properties.load(jvm.java.io.StringReader(properties_file.render({"password": text})))
-    return [
-        context.configurationEntries().get(0).getOptions().get("password"),
-        properties.getProperty("password"),
-    ]
+    return str(context.configurationEntries().get(0).getOptions().get("password"))
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class SpreadOperator(NamedTuple):
     def is_late(self, event_time, late_before) -> Column:
         return F.date_trunc("hour", event_time) + F.expr("INTERVAL 1 HOUR") <= late_before
 
-    def row_part(self, rows, spec, index, event_time) -> DataFrame:
+    def row_part(self, rows, at) -> DataFrame:
         return rows.select(*self.step.keys, self.step.of)
 
     def state(self) -> str:

@@ -25,7 +25,7 @@ from spark_jobs.errors import TableContended
 from spark_jobs.messages.event import Event
 from spark_jobs.rebuild.back import plan_back, refuse_lost as lost_back
 from spark_jobs.rebuild.beside import begin, beside_paths, discard
-from spark_jobs.rebuild.older import read_to
+from spark_jobs.rebuild.needs import read_to
 from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch, switch_back
@@ -223,7 +223,8 @@ class World:
 
     def discard(self) -> None:
         """Give up what is computed beside."""
-        discard(self.paths)()
+        if remove := discard(self.paths):
+            remove()
 
     def back(self) -> None:
         """Go back to the table of before the switch."""

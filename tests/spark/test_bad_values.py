@@ -323,7 +323,7 @@ def test_a_late_record_that_a_later_step_would_fail_on_is_late(spark, steps, fai
         at = datetime(2026, 1, 1, hour, tzinfo=UTC) - timedelta(hours=4)
         rows = spark.createDataFrame([("a", at, "s", amount, "")], SCHEMA)
         try:
-            chain.row_part(rows, made, BEFORE_MS).write.format("noop").mode("append").save()
+            chain.row_part(rows, made, {}, BEFORE_MS).write.format("noop").mode("append").save()
         except ArithmeticException:
             return True
         return False
@@ -345,7 +345,7 @@ def test_a_measure_is_searched_by_its_arguments_and_conditions(spark):
         at = datetime(2026, 1, 1, tzinfo=UTC)
         rows = spark.createDataFrame([("a", at, "s", amount, "")], SCHEMA)
         try:
-            chain.row_part(rows, made, 0).write.format("noop").mode("append").save()
+            chain.row_part(rows, made, {}, 0).write.format("noop").mode("append").save()
         except ArithmeticException:
             return True
         return False

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("settings_of_a_run", "examples")
 def test_each_form_gives_what_duckdb_gives_over_all_good_records(spark, ledger, operator):
     counted: Counted = {}
     rows = canonical_output(
-        stateful_input(spark, operator.spec, ledger), operator.spec, counted=counted
+        stateful_input(spark, operator.spec, ledger), operator.spec, {}, counted=counted
     )
     found = rows.toArrow().to_pylist()
     known = truth.canonical(operator, pa.table(_read(ledger)), FOR_EVER)
@@ -38,7 +38,7 @@ def test_where_no_step_keeps_state_it_is_the_input_without_the_column_kafka(spar
     spec = operators.ALL[0].spec
     plain = spec.model_copy(update={"steps": ()})
     given = stateful_input(spark, plain, ledger)
-    rows = canonical_output(given, plain)
+    rows = canonical_output(given, plain, {})
     assert rows.columns == list(spec.topic.columns)
     assert rows.count() == given.count()
 

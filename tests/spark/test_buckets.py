@@ -148,7 +148,7 @@ def types(spark, tmp_path):
 
     def of(*keys: str) -> list[str]:
         rows = spark.readStream.format("rate").load().selectExpr(*keys)
-        context = StepContext(SPEC, 1, "", UPath(tmp_path), Timers(spark))
+        context = StepContext(SPEC, 1, "", {}, UPath(tmp_path), Timers(spark))
         return state_types(GroupStateOperator(SPEC.steps[1]).apply(rows, context))
 
     return lambda kind, name="carrier": of(

@@ -71,10 +71,10 @@ def _computed(spark, way, ledger, folder, span) -> list[dict[str, Any]]:
     needed = Position(spec.topic.event_time).sql([way.needed(span)])
     rows = stateful_input(spark, spec, ledger).where(needed)
     until = next_group_state(spec, spec.first_stateful)
-    rows = canonical_output(rows, spec, spec.first_stateful, until)
+    rows = canonical_output(rows, spec, {}, spec.first_stateful, until)
     if until < len(spec.steps):
         end = span.end + spec.ranges.settle
-        rows = replay(spark, spec, rows, until, UPath(folder), UPath(folder / "replay"), end)
+        rows = replay(spark, spec, rows, {}, until, UPath(folder), UPath(folder / "replay"), end)
     return _listed(rows.where(F.expr(way.position.sql([span]))))
 
 

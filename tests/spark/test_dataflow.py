@@ -70,7 +70,7 @@ def spec_with(step: Transform) -> Pipeline:
 
 
 def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
-    found = outcomes(dataflow(records(spark), spec_with(CONDITION), SETTINGS).classified)
+    found = outcomes(dataflow(records(spark), spec_with(CONDITION), SETTINGS, {}).classified)
     assert found == {
         outcome: outcome if outcome in ("malformed", "premature") else "good" for outcome in VALUES
     }
@@ -79,7 +79,7 @@ def test_before_any_step_a_record_is_malformed_premature_or_good(spark):
 def test_a_record_that_is_newer_than_its_batch_is_premature_whatever_kafka_has(spark):
     """With CreateTime the producer stamps both, by the same wrong clock."""
     year_ago = CLOCK_MS - 365 * 86_400_000
-    flow = dataflow(records(spark), spec_with(CONDITION), SETTINGS, clock_ms=year_ago)
+    flow = dataflow(records(spark), spec_with(CONDITION), SETTINGS, {}, clock_ms=year_ago)
     assert set(outcomes(flow.classified).values()) == {"malformed", "premature"}
 
 
@@ -89,10 +89,13 @@ def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_f
 ):
     spec = spec_with(step)
     given = records(spark)
-    classified = dataflow(given, spec, SETTINGS).classified
+    classified = dataflow(given, spec, SETTINGS, {}).classified
     found = outcomes(
         resolve_outcomes(
-            classified, lambda: dataflow(given, spec, SETTINGS).stateful_input, spec, LATE_BEFORE_MS
+            classified,
+            lambda: dataflow(given, spec, SETTINGS, {}).stateful_input,
+            spec,
+            LATE_BEFORE_MS,
         )
     )
     assert found == {outcome: outcome for outcome in VALUES if outcome is not Outcome.FILTERED}
@@ -102,7 +105,7 @@ def test_of_a_batch_that_is_over_each_record_has_its_last_outcome_and_what_was_f
     "capture", [None, CapturePolicy(LATE_BEFORE_MS, BUDGET, CLOCK_MS)], ids=["explain", "drain"]
 )
 def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, capture):
-    flow = dataflow(records(spark), spec_with(CONDITION), SETTINGS, capture)
+    flow = dataflow(records(spark), spec_with(CONDITION), SETTINGS, {}, capture)
     plan = flow.stateful_input._jdf.queryExecution().analyzed().toString()  # noqa: SLF001 - no public way to a plan
     assert re.findall(r"CollectMetrics (\w+)", plan) == (["entered", "fate"] if capture else [])
     assert flow.stateful_input.columns == ["id", "at", "shop", "amount", "kafka"]
@@ -122,7 +125,7 @@ def test_only_a_drain_counts_what_passes_and_its_rows_are_the_same(spark, captur
 
 def test_python_gets_no_lists_of_a_topic_that_reads_no_headers(spark):
     """Of null lists alone a batch took 46 processor seconds a million records, and 10 without."""
-    rows = dataflow(records(spark), spec_with(CONDITION), SETTINGS).classified
+    rows = dataflow(records(spark), spec_with(CONDITION), SETTINGS, {}).classified
     kafka = decoder_input(rows)["kafka"].dataType
     assert kafka["raw"].dataType.names == ["key", "value"]
     assert rows.schema["kafka"].dataType["raw"].dataType.names == ["key", "value", "headers"]

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation
 
 from local.deliveries import Delivered
 from spark_jobs import failpoint
-from spark_jobs.rebuild.parts import compute, switched
+from spark_jobs.rebuild.run import compute, switched
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.kafka.config import KafkaConfig

@@ -175,7 +175,7 @@ def test_a_record_that_a_condition_removes_is_filtered_whatever_its_times(spark)
     )
     capture = CapturePolicy(clock_ms - 3_600_000, BUDGET, clock_ms + 1000)
     settings = Settings("/root", "127.0.0.1:1", Path("/jars"), "local[1]", "1g")
-    flow = dataflow(rows, made, settings, capture, clock_ms=clock_ms, observed=False)
+    flow = dataflow(rows, made, settings, {}, capture, clock_ms=clock_ms, observed=False)
     found = flow.classified.select(
         F.col(OUTCOME).alias("fate"), F.col(MALFORMED).alias("malformed"), "at", "kafka.raw.value"
     ).collect()

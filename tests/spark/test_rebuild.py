@@ -23,10 +23,16 @@ from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
 from spark_jobs.rebuild.beside import begin, beside_paths
 from spark_jobs.rebuild.compare import difference, lines
-from spark_jobs.rebuild.parts import compute, drain_beside, switched
 from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
-from spark_jobs.rebuild.run import Arguments, Rebuilding as AdminRebuilding, Submit
+from spark_jobs.rebuild.run import (
+    JobAt,
+    Rebuilding as RebuildRun,
+    Submit,
+    compute,
+    drain_beside,
+    switched,
+)
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.planner import plan_repair
@@ -71,7 +77,8 @@ class Rebuilding:
         self.beside = scene.settings._replace(next="on")
 
     def begin(self) -> None:
-        begin(self.live, self.next, "", "tester")
+        topic_id = plan_rebuild(self.spec, self.next, self.scene.settings).topic_id
+        begin(self.live, self.next, topic_id, "tester")
 
     def compute(self, run_id: str) -> Report:
         return good(drain(self.next, self.beside, run_id))
@@ -320,21 +327,18 @@ def retention_takes(made: Scene, until: dict[int, int]) -> int:
     return sum(until.values())
 
 
-def begun(it: Rebuilding, folder: Path, said: list[str]) -> AdminRebuilding:
+def begun(it: Rebuilding, folder: Path, said: list[str]) -> RebuildRun:
     """A rebuild whose runs are in this process."""
-    settings = it.scene.settings
-    begin(it.live, it.next, plan_rebuild(it.spec, it.next, settings).topic_id, "tester")
-    return AdminRebuilding(
-        it.spec, it.next, settings, "rebuild", "tester", in_process(it, folder), said.append,
-        lambda: refuse_lost(it.spec, plan_rebuild(it.spec, it.next, settings)),
-    )  # fmt: skip
+    it.begin()
+    submit = in_process(it, folder)
+    return RebuildRun(it.spec, it.next, it.scene.settings, "rebuild", "tester", submit, said.append)
 
 
 def in_process(it: Rebuilding, folder: Path) -> Submit:
     """What a spark-submit does."""
 
-    def run(arguments: Arguments, run_id: str, _records: int) -> Report:
-        job = arguments(folder / "report.json")
+    def run(run_id: str, job_at: JobAt, _records: int) -> Report:
+        job = job_at(folder / "report.json")
         if isinstance(job, Drain):
             return drain(it.next, it.beside, run_id)
         return stage(it.next, it.beside, run_id, job.repair_id)

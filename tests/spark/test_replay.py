@@ -46,8 +46,10 @@ pytestmark = pytest.mark.usefixtures("settings_of_a_run")
 def replayed(spark, spec, rows, folder, until) -> DataFrame:
     """The whole chain over the stateful input."""
     first = next_group_state(spec, 0)
-    before = canonical_output(rows, spec, until=first)
-    return replay(spark, spec, before, first, UPath(folder / ROOT), UPath(folder / "replay"), until)
+    before = canonical_output(rows, spec, {}, until=first)
+    return replay(
+        spark, spec, before, {}, first, UPath(folder / ROOT), UPath(folder / "replay"), until
+    )
 
 
 def listed(rows: DataFrame) -> list[Row]:
@@ -130,9 +132,11 @@ def rotations(spark, ledger, folder, a, b) -> list[Row]:
     assert delay is not None
     first = next_group_state(ROTATIONS, 0)
     rows = stateful_input(spark, ROTATIONS, ledger)
-    rows = canonical_output(between(rows, a - CONTEXT - delay, b + delay), ROTATIONS, until=first)
+    rows = canonical_output(
+        between(rows, a - CONTEXT - delay, b + delay), ROTATIONS, {}, until=first
+    )
     rows = between(rows, a - CONTEXT, b)
-    found = replay(spark, ROTATIONS, rows, first, UPath(folder), UPath(folder / "replay"), b)
+    found = replay(spark, ROTATIONS, rows, {}, first, UPath(folder), UPath(folder / "replay"), b)
     return listed(between(found, a, b, "closed_at"))
 
 
@@ -193,7 +197,7 @@ def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(
     folder = UPath(tmp_path_factory.mktemp("range"))
     first = next_group_state(ROTATIONS, 0)
     found = replay(
-        spark, ROTATIONS, between(rows, a - CONTEXT, b), first, folder, folder / "replay", b
+        spark, ROTATIONS, between(rows, a - CONTEXT, b), {}, first, folder, folder / "replay", b
     )
     whole = oracle.aircraft_rotations(pa.Table.from_pylist(departures), FOR_EVER)
     assert_same(

@@ -68,7 +68,7 @@ def differing(spark, table, records, measures=MEASURES) -> set[str]:
     step = given.steps[0]
     assert isinstance(step, Aggregate)
     live = grouped(frame(spark, table), step, "at")
-    computed = canonical_output(frame(spark, records), given, moved=True)
+    computed = canonical_output(frame(spark, records), given, {}, moved=True)
     paired = change(given, live, computed).where("op IS NOT NULL")
     found = paired.selectExpr("coalesce(after, before).account AS account").collect()
     return {row["account"] for row in found}

@@ -33,7 +33,7 @@ def test_each_record_is_decoded_once_and_by_its_own_topics_declaration(spark, ca
     ]
     given = spark.createDataFrame(rows, SCHEMA).coalesce(1).select(F.struct("*").alias("kafka"))
     failing = {(PARTITIONS, 1): "a person says so"}
-    flow = dataflow(given, SPEC, SETTINGS, clock_ms=CLOCK_MS, failing=failing)
+    flow = dataflow(given, SPEC, SETTINGS, {}, clock_ms=CLOCK_MS, failing=failing)
     found = flow.classified.select("kafka.partition", "kafka.offset", "topic", OUTCOME, MALFORMED)
     told = {row[:2]: (row.topic, row[OUTCOME]) for row in found.collect()}
     assert told == {

@@ -39,4 +39,4 @@ def stateful_input(spark: SparkSession, spec: Pipeline, folder: Path) -> DataFra
             F.lit(None).cast(HEADERS).alias("headers"),
         ).alias("raw"),
     )
-    return chain.stateful_input(good.select(*spec.topic.columns, kafka.alias("kafka")), spec)
+    return chain.stateful_input(good.select(*spec.topic.columns, kafka.alias("kafka")), spec, {})

@@ -53,6 +53,19 @@ def in_buckets(**changes: Any) -> GroupState:
     return group_state(**usual | {"state": state} | changes)
 
 
+class Apart(Deduplicate):
+    """A step that takes topics apart."""
+
+    of: tuple[str, ...] = ("eu", "us")
+    takes = property(lambda self: self.of)
+
+
+EU = topic(name="eu")
+FEWER = topic(name="us", fields=(*FIELDS[:2], Field(name="paid", type="double")))
+TWO_APART: dict[str, Any] = {"topics": (EU, FEWER), "topic": None, "steps": (Apart(keys=("id",)),)}
+"""Two topics with fields of their own, which a step takes apart."""
+
+
 def pipeline(**changes: Any) -> Pipeline:
     """Sales by the hour."""
     steps = (deduplicate(), aggregate())

@@ -1,7 +1,6 @@
 """What only the archive has, and a rebuild that has not put it in yet."""
 
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import deltalake
@@ -13,14 +12,7 @@ from spark_jobs.checkpoint.notes.live import Live
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.rebuild import (
-    archive_merge,
-    archive_times,
-    older,
-    parts as rebuilding,
-    plan as rebuild,
-)
-from spark_jobs.rebuild.archive_times import Times, slices
+from spark_jobs.rebuild import archive, needs, run as rebuilding
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.run import Rebuilding
 from spark_jobs.repair.planner import Brought
@@ -33,6 +25,7 @@ from tests.harness.sources import says
 from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
 
 HOUR = timedelta(hours=1)
+ALL = {0: ((0, 3),)}
 
 
 @pytest.fixture
@@ -45,18 +38,24 @@ def it(tmp_path, monkeypatch) -> Rebuilding:
     side = Drains(tmp_path / ROOT, NEXT, "g2")
     side.drain(0, 4)
     began(side, "g2", 3)
-    monkeypatch.setattr(older, "archived_or_why", lambda *_: ({0: ((0, 5),)}, None))
+    monkeypatch.setattr(needs, "archived_or_why", lambda *_: ({0: ((0, 5),)}, None))
+    says(monkeypatch, SourceState("topic-1", {0: 3}, {0: 5}))
 
     def nothing(*_: object):
         raise AssertionError
 
-    return Rebuilding(
-        SPEC, NEXT, live.settings, "run", "ada", nothing, lambda _: None, lambda: None
-    )
+    return Rebuilding(SPEC, NEXT, live.settings, "run", "ada", nothing, lambda _: None)
+
+
+@pytest.fixture
+def closed(monkeypatch):
+    """All rows are final."""
+    until = datetime.max.replace(tzinfo=UTC)
+    monkeypatch.setattr(Ranged, "closed_until", lambda *_: until)
 
 
 def test_a_switch_without_what_only_the_archive_has_is_refused(it):
-    assert archive_merge.pending(it) == {0: (0, 3)}
+    assert it.looked().archived == ALL
     with fails(RebuildRefused, "archive_unread", count=3):
         rebuilding.switched(it, nobody)
     assert read_begun(it.paths) is not None
@@ -64,50 +63,38 @@ def test_a_switch_without_what_only_the_archive_has_is_refused(it):
 
 @pytest.mark.parametrize(
     ("hours", "wanted"),
-    [(-1, {0: (0, 3)}), (0.5, {0: (1, 3)}), (1, {0: (1, 3)}), (9, {})],
+    [(-1, ALL), (0.5, {0: ((1, 3),)}), (1, {0: ((1, 3),)}), (9, {})],
     ids=["it began later", "between two", "one's own time", "none is so new"],
 )
 def test_what_came_before_next_begins_is_not_taken_from_the_archive(it, hours, wanted):
     archived(it, NOON, NOON, NOON, sent=[NOON, NOON + HOUR, NOON])
     declared = NEXT.topic.model_copy(update={"starting": NOON + hours * HOUR})
-    it = it._replace(following=NEXT.model_copy(update={"topic": declared}))
-    assert archive_merge.pending(it) == wanted
+    it = it._replace(following=NEXT.model_copy(update={"topic": declared}), without_lost=True)
+    assert it.looked().archived == wanted
 
 
 def nobody(_: object):
     """No run works on the live table."""
 
 
-def test_it_is_in_by_the_backfill_that_was_swapped_in_and_not_by_its_slices_alone(it):
-    archived(it, NOON, NOON, NOON)
-    ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
-    row = {
-        "pipeline": SPEC.name, "generation": "g2", "repair_id": "r", "state": "staged",
-        "request": f'{{"note": "{archive_merge.NOTE}"}}',
-    }  # fmt: skip
-    repairs.put(it.side.root, [row])
-    assert archive_merge.pending(it) == {0: (0, 3)}
-    repairs.put(it.side.root, [row | {"state": "swapped"}])
-    assert archive_merge.pending(it) == {}
-
-
+@pytest.mark.usefixtures("closed")
 @pytest.mark.parametrize("left", [{}, {0: ((2, 5),)}])
-def test_what_is_in_is_not_lost_if_the_archive_loses_it_before_the_switch_and_what_is_not_is(
+def test_what_the_archive_loses_is_lost_unless_the_backfill_was_swapped_in_and_not_by_slices_alone(
     it, monkeypatch, left
 ):
     archived(it, NOON, NOON, NOON)
-    ops_tables.append(it.side.root, "slices", slices(it, {0: (0, 3)}))
-    monkeypatch.setattr(older, "archived_or_why", lambda *_: (left, None))
-    monkeypatch.setattr(rebuild, "archived_or_why", lambda *_: (left, None))
-    says(monkeypatch, SourceState("topic-1", {0: 3}, {0: 5}))
-
-    def lost() -> rebuild.Lost:
-        return rebuild.plan_rebuild(SPEC, NEXT, it.settings).lost
-
-    assert lost() == ((0, 0, 1 if left else 2),)
-    row = {"pipeline": SPEC.name, "generation": "g2", "repair_id": "r", "state": "swapped"}
-    repairs.put(it.side.root, [row | {"request": f'{{"note": "{archive_merge.NOTE}"}}'}])
-    assert lost() == ()
+    archive.brought(it.side, NEXT, ALL, "run")
+    row = {
+        "pipeline": SPEC.name, "generation": "g2", "repair_id": "r", "state": "staged",
+        "request": f'{{"note": "{needs.NOTE}"}}',
+    }  # fmt: skip
+    repairs.put(it.side.root, [row])
+    assert it.looked().archived == ALL
+    monkeypatch.setattr(needs, "archived_or_why", lambda *_: (left, None))
+    it = it._replace(without_lost=True)
+    assert it.looked().lost == {0: ((0, 2 if left else 3),)}
+    repairs.put(it.side.root, [row | {"state": "swapped"}])
+    assert (it.looked().lost, it.looked().archived) == ({}, {})
 
 
 def test_records_that_touch_rows_which_drains_still_write_wait(it, monkeypatch):
@@ -115,18 +102,19 @@ def test_records_that_touch_rows_which_drains_still_write_wait(it, monkeypatch):
     until = NOON + timedelta(minutes=30)  # its hour is open
     monkeypatch.setattr(Ranged, "closed_until", lambda *_: until)
     with fails(RangeOpen, "archive_open"):
-        archive_merge.merge_archived(it)
+        rebuilding.merge_archived(it)
     assert not ops_tables.exists(it.side.root, "slices"), "nothing is begun"
-    assert archive_merge.pending(it)
+    assert it.looked().archived
 
 
+@pytest.mark.usefixtures("closed")
 @pytest.mark.parametrize("at", [NOON, None])
 def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_in_quarantine(
-    it, monkeypatch, at
+    it, at
 ):
     archived(it, at, at, at)
-    brought, said = merged(it, monkeypatch)
-    assert brought.parts == {0: ((0, 3),)}
+    brought, said = found(it)
+    assert brought.parts == ALL
     # A whole window, though none has a row: no row depends on a record of less.
     assert (brought.spans == (ranged(SPEC).touched(FIRST),)) == (at is None)
     assert said[0].endswith(
@@ -135,61 +123,69 @@ def test_all_of_them_are_read_also_if_none_is_good_since_the_bad_ones_are_to_be_
     )
 
 
-def test_an_archive_of_years_stops_no_rebuild_and_an_old_record_has_its_range(it, monkeypatch):
+@pytest.mark.usefixtures("closed")
+def test_an_archive_of_years_stops_no_rebuild_and_an_old_record_has_its_range(it):
     old = NOON.replace(year=1970)
     archived(it, NOON, old, NOON)
-    brought, said = merged(it, monkeypatch)
+    brought, said = found(it)
     assert spans(brought) == [span_of(old), span_of(NOON)], "and none of the rows between"
     assert str(span_of(old)) in said[0]
     [noted] = stored_slices(it)
     assert (noted["first_event_time"], noted["last_event_time"]) == (old, NOON)
 
 
+@pytest.mark.usefixtures("closed")
 @pytest.mark.parametrize("year", [1, 1699, 2200, 9999])
-def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(it, monkeypatch, year):
+def test_a_time_that_no_range_reaches_is_said_and_stops_no_rebuild(it, year):
     sent = NOON.replace(year=9999) if year > NOON.year else NOON  # or it were premature
     archived(it, NOON, datetime(year, 1, 1, tzinfo=UTC), NOON, sent=sent)
-    brought, said = merged(it, monkeypatch)
-    assert (brought.parts, spans(brought)) == ({0: ((0, 3),)}, [span_of(NOON)])
+    brought, said = found(it)
+    assert (brought.parts, spans(brought)) == (ALL, [span_of(NOON)])
     assert "1 of them have event times that are not of the years 1700 to 2200" in said[1]
     [noted] = stored_slices(it)
     assert (noted["records"], noted["first_event_time"]) == (3, NOON)
 
 
+@pytest.mark.usefixtures("closed")
 def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(it, monkeypatch):
-    monkeypatch.setattr(archive_times, "SLICE", 2)
+    monkeypatch.setattr(archive, "SLICE", 2)
     archived(it, *[NOON] * 4)
     deltalake.DeltaTable(str(it.paths.root / "archive" / SPEC.topic.name)).delete('"offset" = 1')
-    found = slices(it, {0: (0, 9)}).to_pylist()
-    assert [(row["first_offset"], row["last_offset"], row["records"]) for row in found] == [
+    archive.brought(it.side, NEXT, {0: ((0, 9),)}, "run")
+    assert [
+        (row["first_offset"], row["last_offset"], row["records"]) for row in stored_slices(it)
+    ] == [
         (0, 1, 1),
         (2, 8, 2),
     ]
 
 
-def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_out(it, monkeypatch):
+@pytest.mark.usefixtures("closed")
+def test_days_far_apart_are_more_ranges_than_one_commit_takes_and_none_is_left_out(it):
     days = [datetime(year, 6, 1, tzinfo=UTC) for year in range(1900, 2020)]
-    times = [Span(day, day + MICROSECOND) for day in days]
-    monkeypatch.setattr(archive_merge, "times", lambda *_: Times(tuple(times), 0))
-    archived(it, NOON, NOON, NOON)
-    brought, said = merged(it, monkeypatch)
+    archived(it, *days, sent=datetime(2026, 1, 1, tzinfo=UTC))
+    brought, said = found(it, {0: ((0, len(days)),)})
     assert len(brought.spans) == MOST
-    assert all(any(span.overlaps(day) for span in brought.spans) for day in times)
+    assert all(
+        any(span.overlaps(Span(day, day + MICROSECOND)) for span in brought.spans) for day in days
+    )
     assert f"and {MOST - 5} more again" in said[0]
 
 
-def test_copies_of_an_old_record_a_little_later_or_earlier_are_computed_again(it, monkeypatch):
+@pytest.mark.usefixtures("closed")
+def test_copies_of_an_old_record_a_little_later_or_earlier_are_computed_again(it):
     delay, way = SPEC.watermark_delay, ranged(SPEC)
     assert delay is not None
     archived(it, NOON, NOON, NOON)
-    brought, _ = merged(it, monkeypatch)
+    brought, _ = found(it)
     for copy in (NOON - delay, NOON + delay):
         assert any(way.touched(copy).within(span) == way.touched(copy) for span in brought.spans)
 
 
-def test_a_premature_record_of_the_archive_widens_no_range(it, monkeypatch):
+@pytest.mark.usefixtures("closed")
+def test_a_premature_record_of_the_archive_widens_no_range(it):
     archived(it, NOON, NOON + timedelta(days=30), NOON)
-    brought, _ = merged(it, monkeypatch)
+    brought, _ = found(it)
     assert spans(brought) == [span_of(NOON)]
 
 
@@ -213,18 +209,10 @@ def archived(
     deltalake.write_deltalake(str(it.paths.root / "archive" / SPEC.topic.name), table)
 
 
-def merged(it: Rebuilding, monkeypatch: pytest.MonkeyPatch) -> tuple[Brought, list[str]]:
-    """What is planned for, and what is said, where all rows are final and 3 records are bad."""
-    said, asked = list[str](), list[Any]()
-    found = SimpleNamespace(change=SimpleNamespace(newly_bad=3))
-    until = datetime.max.replace(tzinfo=UTC)
-    monkeypatch.setattr(Ranged, "closed_until", lambda *_: until)
-    monkeypatch.setattr(archive_merge, "plan_repair", lambda *given: asked.extend(given[2:]))
-    monkeypatch.setattr(archive_merge, "repair_beside", lambda *_: (found, None))
-    assert archive_merge.merge_archived(it._replace(say=said.append)) == (found,)
-    request, brought = asked
-    assert request.kind == "backfill"
-    return brought, said
+def found(it: Rebuilding, parts: Any = ALL) -> tuple[Brought, list[str]]:
+    """What is planned for, and what is said, where 3 records are bad."""
+    found = archive.brought(it.side, NEXT, parts, "run")
+    return found.brought, [*archive.told(found, parts, 3)]
 
 
 def spans(brought: Brought) -> list[Span]:

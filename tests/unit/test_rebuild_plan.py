@@ -1,15 +1,15 @@
 """What `sluice rebuild` says and refuses before it begins, over a root as drains leave it."""
 
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.cli import app
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
-from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.rebuild import older, plan as rebuild
-from spark_jobs.rebuild.beside import begin, refuse_other
+from spark_jobs.rebuild import needs, plan as rebuild
+from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
@@ -47,11 +47,32 @@ def test_a_plan_says_what_is_read_from_where_and_that_everything_is_there(root, 
     assert read_begun(root.paths) is None
 
 
+def test_the_ordinary_commands_are_about_next_with_next(root, monkeypatch):
+    topic(monkeypatch)
+    begin(root.paths, NEXT, "topic-1", "tester")
+    Drains(Path(root.settings.root), NEXT, "g2").drain(0, 1)
+    monkeypatch.setattr(registry, "load", lambda _: SPEC)
+    next_is(monkeypatch, NEXT)
+    monkeypatch.setenv("SLUICE_ROOT", root.settings.root)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    for words, said in (
+        ((), ("generation g1", "partition 0: next 5, end 8, 3 new")),
+        (("--next",), ("generation g2", "partition 0: next 2, end 8, 6 new")),
+    ):
+        monkeypatch.setenv("SLUICE_NEXT", "off")
+        done = CliRunner().invoke(app, ["plan", SPEC.name, *words], env={"COLUMNS": "200"})
+        assert done.exit_code == 0, done.output
+        assert all(each in done.output for each in said)
+    next_is(monkeypatch, None)
+    done = CliRunner().invoke(app, ["drain", SPEC.name, "--next"], env={"COLUMNS": "200"})
+    assert "REBUILD_REFUSED" in done.output
+
+
 def test_what_kafka_has_no_longer_is_refused_unless_the_rebuild_has_read_it(root, monkeypatch):
     topic(monkeypatch, earliest=3)
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)
-    assert plan.lost == ((0, 0, 2),)
-    assert "partition 0: 0 to 2" in "\n".join(plan.lines)
+    assert plan.lost == {0: ((0, 3),)}
+    assert "partition 0: 3 (0 to 2)" in "\n".join(plan.lines)
     with fails(RecordsUnreachable, "gone_since_table", count=3):
         rebuild.refuse_lost(SPEC, plan)
     begin(root.paths, NEXT, "topic-1", "tester")
@@ -62,7 +83,7 @@ def test_what_kafka_has_no_longer_is_refused_unless_the_rebuild_has_read_it(root
     side.drain(0, 1)
     began(side, "g2")
     plan = rebuild.plan_rebuild(SPEC, NEXT, root.settings)  # what it has read is not lost
-    assert plan.lost == ((0, 2, 2),)
+    assert plan.lost == {0: ((2, 3),)}
     assert "tester began it" in "\n".join(plan.lines)
     side.drain(2, 3)
     rebuild.refuse_lost(SPEC, rebuild.plan_rebuild(SPEC, NEXT, root.settings))
@@ -72,32 +93,33 @@ def test_what_the_archive_has_up_to_kafkas_first_offset_is_not_lost(root, monkey
     topic(monkeypatch, earliest=3)
 
     def archive_has(*ranges: tuple[int, int]) -> rebuild.RebuildPlan:
-        for module in (rebuild, older):
-            monkeypatch.setattr(module, "archived_or_why", lambda *_: ({0: ranges}, None))
+        monkeypatch.setattr(needs, "archived_or_why", lambda *_: ({0: ranges}, None))
         return rebuild.plan_rebuild(SPEC, NEXT, root.settings)
 
     plan = archive_has((0, 4))
     rebuild.refuse_lost(SPEC, plan)
     assert plan.lines[-1] == "  then 3 that Kafka has no longer, from the topic's archive"
-    assert archive_has((1, 4)).lost == ((0, 0, 0),)
+    assert archive_has((1, 4)).lost == {0: ((0, 1),)}
     plan = archive_has((0, 2))
-    assert plan.lost == ((0, 0, 2),), "between it and Kafka's first one is a hole"
+    assert plan.lost == {0: ((0, 3),)}, "between it and Kafka's first one is a hole"
     assert "has 2 of them, which a rebuild cannot use: not without a hole" in plan.lines[-1]
-    other = NEXT.topic.model_copy(update={"event_time": "another"})
-    clocked = NEXT.model_copy(update={"topic": other})
-    found = older.older(root.paths, root.paths, SPEC, clocked, {0: 3})
-    assert found == {}, "its slices would have the times of another field"
-    assert "NEXT goes by 'another'" in (older.unusable(SPEC, clocked) or "")
-    monkeypatch.setattr(older, "unranged", lambda _: "no ranges.")
+    clocked = NEXT.model_copy(
+        update={"topic": NEXT.topic.model_copy(update={"event_time": "amount"})}
+    )
+    archive_has((0, 4))
+    found = rebuild.plan_rebuild(SPEC, clocked, root.settings)
+    assert found.archived == {}, "its slices would have the times of another field"
+    assert "NEXT goes by 'amount'" in found.lines[-1]
+    monkeypatch.setattr(needs, "unranged", lambda _: "no ranges.")
     plan = archive_has((0, 4))
-    assert plan.lost == ((0, 0, 2),)
+    assert plan.lost == {0: ((0, 3),)}
     assert plan.lines[-1].endswith("which a rebuild cannot use: no ranges.")
 
 
 def test_what_came_before_next_begins_is_not_lost(root, monkeypatch):
     declared = NEXT.topic.model_copy(update={"starting": NOON})
     following = NEXT.model_copy(update={"topic": declared})
-    for starts, lost in ((2, ()), (1, ((0, 0, 0),))):
+    for starts, lost in ((2, {}), (1, {0: ((0, 1),)})):
         says(monkeypatch, SourceState("topic-1", {0: 1}, {0: 8}, starting={0: starts}))
         plan = rebuild.plan_rebuild(SPEC, following, root.settings)
         assert (plan.lost, plan.left) == (lost, 8 - starts)
@@ -105,16 +127,7 @@ def test_what_came_before_next_begins_is_not_lost(root, monkeypatch):
 
 def test_only_what_the_live_table_was_made_from_can_be_lost(root, monkeypatch):
     topic(monkeypatch, earliest=7)  # the live pipeline has read up to offset 4
-    assert rebuild.plan_rebuild(SPEC, NEXT, root.settings).lost == ((0, 0, 4),)
-
-
-def test_a_rebuild_that_an_older_sluice_began_goes_on(root, monkeypatch):
-    topic(monkeypatch)
-    begin(root.paths, NEXT, "topic-1", "tester")
-    begun = read_begun(root.paths)
-    assert begun is not None
-    before = fingerprint(NEXT, version("pyspark"))
-    refuse_other(begun.model_copy(update={"fingerprint": before}), NEXT, "topic-1")
+    assert rebuild.plan_rebuild(SPEC, NEXT, root.settings).lost == {0: ((0, 5),)}
 
 
 @pytest.mark.parametrize(
@@ -147,14 +160,16 @@ def next_is(monkeypatch: pytest.MonkeyPatch, spec: Pipeline | None) -> None:
     monkeypatch.setattr(registry, "load_next", lambda _: spec)
 
 
-def test_without_a_next_and_behind_the_switch_to_it_there_is_nothing_to_rebuild(monkeypatch):
+def test_without_a_next_and_behind_the_switch_to_it_there_is_nothing_to_rebuild(root, monkeypatch):
+    where = root.settings.root
     next_is(monkeypatch, None)
     with fails(RebuildRefused, "no_next", free=2):
-        rebuild.next_of(SPEC, SPEC, "/nowhere")
+        rebuild.versions(SPEC, where)
     next_is(monkeypatch, NEXT)
-    assert rebuild.next_of(SPEC, SPEC, "/nowhere") == NEXT
+    assert rebuild.versions(SPEC, where) == (SPEC, NEXT)
+    next_is(monkeypatch, SPEC)
     with fails(RebuildRefused, "next_is_live"):
-        rebuild.next_of(SPEC, NEXT, "/nowhere")
+        rebuild.versions(SPEC, where)
 
 
 def test_the_way_back_needs_the_former_spec_and_not_the_one_that_it_takes_back(root, monkeypatch):

@@ -15,13 +15,14 @@ from spark_jobs.errors import (
 )
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild import late_merge, parts as rebuilding
+from spark_jobs.rebuild import run as rebuilding
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.run import Rebuilding
+from spark_jobs.source.port import SourceState
 from tests.harness import roots
 from tests.harness.roots import ROOT
-from tests.unit.drains import NOON, SPEC, Drains
-from tests.unit.test_rebuild_plan import NEXT
+from tests.harness.sources import says
+from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
 
 PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 
@@ -31,12 +32,15 @@ def it(tmp_path, monkeypatch) -> Rebuilding:
     """NEXT has drained all there is, and dropped one record as late."""
     live = Drains(tmp_path / ROOT)
     live.drain(0, 4)
+    began(live, "g1")
     begin(live.paths, NEXT, "topic-1", "ada")
     side = Drains(tmp_path / ROOT, NEXT, "g2")
     side.drain(0, 4)
+    began(side, "g2")
     row = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 1, "partition": 0, "offset": 1}
     ops_tables.append(side.paths.root, "late", [row | {"event_time": NOON}])
     monkeypatch.setattr(rebuilding, "plan", lambda *_: SimpleNamespace(idle=True))
+    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 5}))
     said: list[str] = []
     return Rebuilding(
         SPEC,
@@ -49,7 +53,6 @@ def it(tmp_path, monkeypatch) -> Rebuilding:
             problem=Problem(code="RANGE_UNSUPPORTED", what="a session is longer", remedy=""),
         ),
         say=said.append,
-        refuse=lambda: None,
         most_records=123,
     )
 
@@ -64,7 +67,7 @@ def planning(monkeypatch: pytest.MonkeyPatch, found: Any) -> list[int]:
             raise found
         return found
 
-    monkeypatch.setattr(late_merge, "plan_repair", plan_repair)
+    monkeypatch.setattr(rebuilding, "plan_repair", plan_repair)
     return bounds
 
 

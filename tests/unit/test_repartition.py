@@ -40,7 +40,7 @@ from spark_jobs.spec import Aggregate, Pipeline, State, Transform
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import plan_batch
 from tests.unit.drains import NOON, SPEC, Drains
-from tests.unit.specs import aggregate, deduplicate, pipeline, topic
+from tests.unit.specs import TWO_APART, aggregate, deduplicate, pipeline, topic
 
 NEWEST = 2
 """The newest batch of `root`."""
@@ -279,6 +279,11 @@ def test_one_whose_state_was_compared_counts(root, told, *, noted):
         root.identity.with_partitions(2).in_folder(left).write(root.paths.identity)
     assert settled(root) == ""
     assert (number(root), Checkpoint(root.paths.checkpoint).committed()) == (4, [0, 1, 2, 3])
+
+
+def test_the_state_of_inputs_apart_is_not_moved(root):
+    with fails(RepartitionRefused, "inputs_apart"):
+        planned(root, 4, pipeline(**TWO_APART))
 
 
 def test_an_aggregate_of_everything_is_not_moved(root):

@@ -26,17 +26,17 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import UnionSource
-from spark_jobs.spec import Field, Pipeline, Topic
+from spark_jobs.spec import Field, MoreTopics, Pipeline, Topic, Transform
 from spark_jobs.spec.topic import PARTITIONS
 from tests.harness.refused import fails
 from tests.harness.sources import Said
 from tests.unit.checkpoints import begin, commit_batch, fitted, plan_batch
-from tests.unit.specs import FIELDS, pipeline, topic
+from tests.unit.specs import EU, FEWER, FIELDS, TWO_APART, Apart, pipeline, topic
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 OTHERS = (FIELDS[1], Field(name="id", type="string", path="key"), *FIELDS[2:])
-EU, US = topic(name="eu"), topic(name="us", fields=OTHERS, max_ahead="1 hour")
+US = topic(name="us", fields=OTHERS, max_ahead="1 hour")
 
 
 def both(*topics: Topic, **changes: Any) -> Pipeline:
@@ -92,6 +92,36 @@ def retyped(name: str, kind: str) -> Topic:
 def test_topics_that_do_not_agree_are_refused_by_the_field(given, said):
     with fails(SpecInvalid, "fields_refused") as refused:
         pipeline(**{"topic": None} | given)
+    assert said in str(refused.value)
+
+
+def test_topics_that_a_step_takes_apart_have_fields_of_their_own_and_those_of_all_are_one_record():
+    spec = pipeline(**TWO_APART)
+    fields = {field.name: (field.type, field.required) for field in spec.topic.fields}
+    assert spec.inputs == (EU, FEWER)
+    assert spec.topic.columns == ("id", "at", "shop", "amount", "paid", "topic")
+    assert (fields["id"], fields["shop"]) == (("string", True), ("string", False))
+    assert fields["paid"] == ("double", False)
+    stored = classification(spec)
+    assert with_classification(spec, stored, other_code=False) == spec
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"steps": (Apart(keys=("id",), of=("eu", "uk")),)}, "eu, us"),
+        ({"steps": (Apart(keys=("id",), of=("eu",)),)}, "eu, us"),
+        ({"topics": (), "topic": EU}, "eu"),
+        ({"more_topics": MoreTopics(like=EU, pattern="e.")}, "more"),
+        ({"steps": (Transform(sql="SELECT id, at, paid FROM rows"), Apart(keys=("id",)))}, "transform"),
+        ({"topics": (EU, topic(name="us", fields=(*FIELDS[:2], Field(name="shop", type="int"))))}, "'shop'"),
+        ({"topics": (EU, topic(name="us", fields=(FIELDS[0], Field(name="t", type="timestamp")), event_time="t"))}, "'t'"),
+    ],
+    ids=["another", "not all", "one topic", "topics to come", "behind SQL", "another type", "another time"],
+)  # fmt: skip
+def test_what_a_step_cannot_take_apart_is_refused(given, said):
+    with fails(SpecInvalid, "fields_refused") as refused:
+        pipeline(**TWO_APART | given)
     assert said in str(refused.value)
 
 

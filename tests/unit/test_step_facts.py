@@ -63,6 +63,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "unranged": lambda step: step.unranged(RANGES),
     "needed": lambda step: step.needed(SPAN, HOUR * 2, RANGES),
     "touched": lambda step: step.touched(SPAN, RANGES),
+    "settled_after": lambda step: step.settled_after(RANGES),
     "position_after": lambda step: step.position_after(AT, RANGES),
     "with_expressions": lambda step: _changed(step, step.with_expressions(WAS)),
     "unheld": lambda step: step.unheld("timestamp"),
@@ -150,6 +151,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "bucketed": NONE,
     "unfollowed": NONE,
     "placed": ((), (), (), ("id", "at"), ("id", "at"), ()),
+    "sides": ((), (), (), (), (), ()),
     "with_expressions": (
         {},
         {"measures": {"sales": "sum(amount)"}},
@@ -205,6 +207,8 @@ SAID: dict[str, tuple[Any, ...]] = {
     "unranged": (None, None, None, BY_KEY.format("Latest"), BY_KEY.format("History"), None),
     "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0)),
     "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0)),
+    "settled_after": (None, None, RANGES.settle, None, None, None),
+    "takes": ((),) * 6,
     "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT),
 }
 OF_KEYS: dict[str, tuple[Any, ...]] = {

@@ -208,6 +208,15 @@ def test_the_published_table_and_the_event_follow_there_and_back(rebuilt):
     assert sorted(shown.to_pyarrow_table()["n"].to_pylist()) == [0, 1, 2, 3, 4]
 
 
+def test_nothing_of_a_rebuild_is_published_before_the_switch(rebuilt):
+    side = rebuilt.side.paths
+    with fails(RebuildRefused, "unpublished"):
+        publication.publish(side, NEXT, Announced())
+    assert publication.to_publish(side, NEXT) is None
+    assert not side.published_table.exists()
+    assert not side.events.exists()
+
+
 def refused(rebuilt: Rebuilt, error: type[SluiceError], reason: str, **told: object) -> None:
     with fails(error, reason, **told):
         rebuilt.switch()
@@ -263,8 +272,9 @@ def test_a_rebuild_that_is_half_done_is_not_continued_by_another_next_or_topic(r
 
 def test_discard_removes_what_is_half_done_and_never_beside_its_drain(rebuilt):
     side = rebuilt.side.paths
-    with lease(side.lease, "rebuild"), fails(RebuildRefused, "held", holder=has("run rebuild")):
-        discard(rebuilt.live.paths)
+    with lease(side.lease, "drain"), fails(LeaseHeld, "held_by_drain", holder=has("run drain")):
+        discard(rebuilt.live.paths)()
+    assert side.table.exists()
     discard(rebuilt.live.paths)()
     assert read_begun(rebuilt.live.paths) is None
     assert not any(each.exists() for each in (side.table, side.version))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from openlineage.client.event_v2 import InputDataset, OutputDataset
@@ -45,7 +46,7 @@ class Datasets:
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
         self._spec = spec
-        self._topics = [topic_name(brokers, each.name) for each in spec.topic.each if brokers]
+        self._topics = [topic_name(brokers, each.name) for each in spec.inputs if brokers]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
         self._stagings = table_name(str(paths.stagings))
@@ -71,7 +72,7 @@ class Datasets:
             schema.SchemaDatasetFacetFields(
                 name=field.name, type=field.type, description=field.about or None
             )
-            for field in self._spec.topic.each[number].fields
+            for field in self._spec.inputs[number].fields
         ]
         shape: DatasetFacet = schema.SchemaDatasetFacet(fields=fields)
         return InputDataset(*name, facets={"schema": shape}, inputFacets=facets)
@@ -91,7 +92,7 @@ class Datasets:
         """The table of judged rows. Consumers know it as Airflow's asset too."""
         same: Origins = {name: (Origin(name, "identity"),) for name in self._names()}
         facets = self._delta(None) | self._columns() | self._asset()
-        return OutputDataset(*self._published, facets=facets | _fields(same, self._table))
+        return OutputDataset(*self._published, facets=facets | _fields({self._table: same}))
 
     def staged(self, repair_id: str, rows: int | None) -> OutputDataset:
         """The rows of a repair beside the table. Its version is the repair."""
@@ -105,7 +106,7 @@ class Datasets:
     def swapped(self, version: int | None, rows: int) -> OutputDataset:
         """The table after a repair."""
         same: Origins = {name: (Origin(name, "identity"),) for name in self._names()}
-        facets = self._delta(version) | self._columns() | _fields(same, self._stagings)
+        facets = self._delta(version) | self._columns() | _fields({self._stagings: same})
         return OutputDataset(*self._table, facets=facets, outputFacets=_rows(rows))
 
     def rejected(self, report: Report) -> list[OutputDataset]:
@@ -155,12 +156,15 @@ class Datasets:
         return {"schema": schema.SchemaDatasetFacet(fields=fields)} if fields else {}
 
     def _from_topic(self) -> dict[str, Any]:
-        known = {each.name for each in self._spec.topic.each[0].fields}  # not the topic's name
-        origins = {
-            name: tuple(origin for origin in found if origin.column in known)
-            for name, found in origins_of(self._spec).items()
+        found = origins_of(self._spec)
+        of = {
+            dataset: {
+                name: tuple(origin for origin in each if origin.column in topic.columns)
+                for name, each in found.items()
+            }
+            for dataset, topic in zip(self._topics, self._spec.inputs, strict=False)
         }
-        return _fields(origins, *self._topics) if self._topics else {}
+        return _fields(of)
 
     def _asset(self) -> dict[str, Any]:
         known = symlinks.Identifier("x-sluice://tables", self._spec.name, "TABLE")
@@ -186,7 +190,8 @@ def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
     return {str(own): at for (topic, own), at in places if topic == number}
 
 
-def _fields(origins: Origins, *of: Name) -> dict[str, Any]:
+def _fields(of: Mapping[Name, Origins]) -> dict[str, Any]:
+    """The facet of what columns are made of, given that for each dataset."""
     fields = {
         name: lineage.Fields(
             inputFields=[
@@ -195,10 +200,10 @@ def _fields(origins: Origins, *of: Name) -> dict[str, Any]:
                     column,
                     transformations=[lineage.Transformation(type="DIRECT", subtype=SUBTYPES[how])],
                 )
-                for dataset in of
-                for column, how in found
+                for dataset, origins in of.items()
+                for column, how in origins.get(name, ())
             ]
         )
-        for name, found in origins.items()
+        for name in dict.fromkeys(name for origins in of.values() for name in origins)
     }
     return {"columnLineage": lineage.ColumnLineageDatasetFacet(fields=fields)} if fields else {}

@@ -7,11 +7,11 @@ from typing import Any
 
 
 class TellsLineage:
-    """The three methods that Airflow's OpenLineage provider looks for; it calls none of them while
-    it is not configured.
+    """The method that Airflow's OpenLineage provider looks for. It takes it for a task's end too,
+    where there is none for that, and does not call it while it is not configured.
 
-    It calls them in a fork of the task's process, or in a thread. So they read what `execute` has
-    left on the operator, and ask Airflow for nothing: the answer would reach the task itself.
+    It calls it in a fork of the task's process, or in a thread. So it reads what `execute` has left
+    on the operator, and asks Airflow for nothing: the answer would reach the task itself.
     """
 
     @abstractmethod
@@ -22,13 +22,5 @@ class TellsLineage:
         """
 
     def get_openlineage_facets_on_start(self) -> Any:
-        """Before `execute`."""
-        return self.lineage()
-
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:  # noqa: ARG002 - the provider passes it
-        """After `execute`."""
-        return self.lineage()
-
-    def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:  # noqa: ARG002 - as above
-        """After an `execute` that raised, at each try."""
+        """Before `execute`, after it, and after one that raised, at each try."""
         return self.lineage()

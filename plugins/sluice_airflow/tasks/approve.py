@@ -62,7 +62,7 @@ class ConfirmOperator(ApprovalOperator):
             with one_line_errors(self.log), root_credentials(self.pipeline):
                 waits = (context["ti"].xcom_pull(task_ids=STAGE) or {}).get("waits", "")
                 self.body, about = rebuild.question(
-                    planned_repair(context), waits, self.pipeline, settings_of(self.pipeline)
+                    waits, self.pipeline, settings_of(self.pipeline)
                 )
             context["ti"].xcom_push(key=SHOWN, value=about)
             return super().execute(context)

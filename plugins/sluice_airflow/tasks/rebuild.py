@@ -1,103 +1,74 @@
 """The kind rebuild: what the tasks of a backfill DAG do for it, in their order.
 
-The parts are `sluice rebuild`'s (spark_jobs/rebuild/parts.py).
+It is `sluice rebuild` (spark_jobs/rebuild/run.py), cut at the question. Each task looks at the root
+and at NEXT anew; the swap holds them against what was shown.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Context
 
-from sluice_airflow.tasks.rebuild_handed_over import (
-    Planned,
-    approved,
-    refuse_older,
-    refuse_other_table,
-)
-from sluice_airflow.tasks.xcom import to_xcom
+from sluice_airflow.tasks.xcom import APPROVE, SHOWN, to_xcom
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import LeaseHeld, RangeInvalid, RebuildRefused
 from spark_jobs.journal.runner import settle
-from spark_jobs.messages.job import Run
 from spark_jobs.messages.report import Account, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
-from spark_jobs.settings.installation import Settings
 
 if TYPE_CHECKING:
-    from sluice_airflow.tasks.submission import Submission
     from spark_jobs.messages.request import Request
-    from spark_jobs.rebuild.run import Rebuilding
+    from spark_jobs.rebuild.run import Rebuilding, Submit
+    from spark_jobs.rebuild.table_in_question import Shown
+    from spark_jobs.settings.installation import Settings
 
 LOG = logging.getLogger(__name__)
 
 
-def plan(pipeline: str, settings: Settings, request: Request) -> Planned:
-    """Log what the rebuild will do, and note that it has begun.
+def plan(pipeline: str, settings: Settings, request: Request) -> dict[str, Any]:
+    """Log what the rebuild will do.
 
-    Raises what `sluice rebuild` refuses; RangeInvalid for too many records; LeaseHeld while another
-    run drains NEXT.
+    Raises what `sluice rebuild` refuses; RangeInvalid for too many records.
     """
-    from spark_jobs.rebuild.beside import begin, beside_paths  # noqa: PLC0415 - likewise
-    from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
-    from spark_jobs.rebuild.table_in_question import shown  # noqa: PLC0415 - likewise
+    from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost, versions  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
 
-    spec = registry.load(pipeline)
-    live = live_spec(spec, settings.root, about=False)
-    paths = Paths(settings.root, live)
-    following = next_of(spec, live, settings.root)
+    live, following = versions(registry.load(pipeline), settings.root)
     found = plan_rebuild(live, following, settings)
     for line in found.lines:
         LOG.info("%s", line)
-    refuse_lost(spec, found)
+    refuse_lost(live, found)
     if found.left > request.most_records:
         raise RangeInvalid.too_many_for_rebuild(
             pipeline=pipeline,
             left=found.left,
             most_records=request.most_records,
         )
-    side = beside_paths(paths, following)
-    if found.begun and (held := holder(side.lease)):
-        raise LeaseHeld.held(folder=side.version, holder=held)
-    if found.begun is None:
-        begin(paths, following, found.topic_id, request.who)
     LOG.info(
         "then: the difference by day, a person's approval, always; and the switch, in one step"
     )
-    begun = shown(paths, following)
-    return {
-        "kind": "rebuild",
-        "version": following.state.version,
-        "following": begun.following,
-        "began": begun.began,
-        "who": request.who,
-        "offsets": found.left,
-        "most_records": request.most_records,
-        "idle": False,
-    }
+    return {"kind": request.kind, "offsets": found.left, "idle": False}
 
 
 def stage(
-    planned: Planned, pipeline: str, run: str, settings: Settings, given: tuple[Submission, Any]
+    pipeline: str, run: str, settings: Settings, request: Request, submit: Submit
 ) -> dict[str, Any]:
     """Drain NEXT beside the live table until nothing is left, and merge its late records. Returns
     the sum of the runs' reports, and `waits`: how many late records stay waiting, and why.
 
     Raises the problem of a run, also a failed check.
     """
-    from spark_jobs.rebuild.parts import compute  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import compute  # noqa: PLC0415 - as above
 
     began = datetime.now(UTC)
-    reports, waits = compute(_rebuilding(planned, pipeline, run, settings, given))
+    reports, waits = compute(_rebuilding(pipeline, run, settings, request, submit))
     made = to_xcom(
         Report(
-            kind="rebuild",
+            kind=request.kind,
             pipeline=pipeline,
             run_id=run,
             status="succeeded",
@@ -111,24 +82,24 @@ def stage(
     return made | {"waits": waits}
 
 
-def question(
-    planned: Planned, waits: str, pipeline: str, settings: Settings
-) -> tuple[str, dict[str, Any]]:
+def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, Shown]:
     """The question, in Markdown: what a switch would change now, by day. And what it is about,
     which the swap compares (rebuild/table_in_question.py). `waits`: what the stage said of late
     records.
     """
     from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.parts import differing  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.plan import versions  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import differing  # noqa: PLC0415 - as above
     from spark_jobs.rebuild.table_in_question import shown  # noqa: PLC0415 - as above
 
-    it = _rebuilding(planned, pipeline, "", settings, None)
-    about = shown(it.paths, it.following)  # before the look: what comes between is refused
-    said = [*lines(differing(it)), *([waits] if waits else [])]
+    live, following = versions(registry.load(pipeline), settings.root)
+    paths = Paths(settings.root, live)
+    about = shown(paths, following)  # before the look: what comes between is refused
+    said = [*lines(differing(paths, following)), *([waits] if waits else [])]
     body = "\n".join(
         (
-            f"State version {it.following.state.version} of `{pipeline}`, NEXT in spec.py, is "
-            f"computed beside the live table, which has version {it.live.state.version}. A switch "
+            f"State version {following.state.version} of `{pipeline}`, NEXT in spec.py, is "
+            f"computed beside the live table, which has version {live.state.version}. A switch "
             "would change the table:",
             "",
             "```",
@@ -141,88 +112,63 @@ def question(
             "--execute` removes it.",
         )
     )
-    return body, about._asdict()
+    return body, about
 
 
 def swap(
-    planned: Planned, context: Context, run: str, settings: Settings, given: tuple[Submission, Any]
+    context: Context, pipeline: str, run: str, settings: Settings, request: Request, submit: Submit
 ) -> dict[str, Any]:
     """Switch, after NEXT has caught up with the live pipeline. It may be done again.
 
     Raises RebuildRefused if nobody has approved in this DAG run, or what is there is not what was
     shown; LeaseHeld while a drain works.
     """
-    from spark_jobs.rebuild.parts import switched  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.table_in_question import refuse_changed, shown  # noqa: PLC0415 - as above
+    from spark_jobs.checkpoint.identity import read_identity  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import switched  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.table_in_question import COMPUTED, refuse_changed, shown  # noqa: PLC0415 - as above
 
-    pipeline = given[0].pipeline
-    refuse_older(planned, pipeline)
-    answered = approved(context, pipeline)
+    answered = _approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
-    completed = settle(Paths(settings.root, live), run)
-    fact = None
-    if not completed and live.state.version != planned["version"]:
-        it = _rebuilding(planned, pipeline, run, settings, given)
-        refuse_changed(pipeline, answered, shown(it.paths, it.following))
-        fact = switched(it, _refuse_held)
-    else:
-        refuse_other_table(live, settings, planned, answered)
-    if fact is None:
+    settle(Paths(settings.root, live), run)
+    known = read_identity(Paths(settings.root, live))
+    if known and answered.get(COMPUTED) in known.generations:
         LOG.info("%s: state version %s drains already", pipeline, live.state.version)
         return {"state_version": live.state.version}
+    it = _rebuilding(pipeline, run, settings, request, submit)
+    refuse_changed(pipeline, answered, shown(it.paths, it.following))
+    fact = switched(it, _refuse_held)
     LOG.info(
         "%s: state version %s drains since now, into table %s", pipeline, fact.version, fact.table
     )
     return {"state_version": fact.version, "table": fact.table}
 
 
-def _rebuilding(
-    planned: Planned,
-    pipeline: str,
-    run: str,
-    settings: Settings,
-    given: tuple[Submission, Any] | None,
-) -> Rebuilding:
-    """Raises RebuildRefused if it is not there any more, was begun again, or NEXT has changed
-    since.
-    """
-    from spark_jobs.checkpoint.notes.rebuild import read_begun  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.beside import refuse_other  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.plan import next_of, plan_rebuild, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.table_in_question import digest  # noqa: PLC0415 - as above
+def _approved(context: Context, pipeline: str) -> Shown:
+    """What a person has approved in this DAG run. Raises RebuildRefused if nobody has."""
+    answer = context["ti"].xcom_pull(task_ids=APPROVE) or {}
+    about: Shown | None = context["ti"].xcom_pull(task_ids=APPROVE, key=SHOWN)
+    if answer.get("chosen_options") != ["Approve"] or not about:
+        raise RebuildRefused.not_approved(pipeline=pipeline)
+    return about
 
-    refuse_older(planned, pipeline)
-    spec = registry.load(pipeline)
-    live = live_spec(spec, settings.root, about=False)
-    following = next_of(spec, live, settings.root)
-    paths = Paths(settings.root, live)
-    begun = read_begun(paths)
-    if begun is None or begun.began.isoformat() != planned["began"]:
-        raise RebuildRefused.rebuild_gone(pipeline=pipeline)
-    refuse_other(begun, following, begun.topic_id)
-    if digest(following) != planned["following"]:
-        raise RebuildRefused.next_changed_since_plan(pipeline=pipeline)
+
+def _rebuilding(
+    pipeline: str, run: str, settings: Settings, request: Request, submit: Submit
+) -> Rebuilding:
+    from spark_jobs.rebuild.plan import versions  # noqa: PLC0415 - as above
+    from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
+
+    live, following = versions(registry.load(pipeline), settings.root)
     return Rebuilding(
         live,
         following,
         settings,
         run,
-        planned["who"],
-        submit=_by(given, settings._replace(next="on")),
-        say=LOG.info,
-        refuse=lambda: refuse_lost(spec, plan_rebuild(live, following, settings)),
-        most_records=planned["most_records"],
+        request.who,
+        submit,
+        LOG.info,
+        request.most_records,
     )
-
-
-def _by(given: tuple[Submission, Any] | None, beside: Settings) -> Any:
-    def run(arguments: Callable[[Path], Run], run_id: str, records: int) -> Report:
-        assert given is not None  # who only compares submits nothing
-        submission, keys = given
-        return submission.run(beside, keys, run_id, arguments, records)
-
-    return run
 
 
 def _refuse_held(paths: Paths) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,11 @@ class StageOperator(SubmitOperator):
         if not plans_rebuild(context):
             self.kind = planned_repair(context)["kind"]
             return super().execute(context)
-        planned, run = planned_repair(context), attempt(context, RUN_OF)
-        with one_line_errors(self.log), recorded_run(self.pipeline, run, "rebuild") as keys:
+        run, request = attempt(context, RUN_OF), request_of(context)
+        with one_line_errors(self.log), recorded_run(self.pipeline, run, request.kind) as keys:
             own = self.submission.settings()
-            return rebuild.stage(planned, self.pipeline, run, own, (self.submission, keys))
+            submit = partial(self.submission.run, own._replace(next="on"), keys)
+            return rebuild.stage(self.pipeline, run, own, request, submit)
 
     def job(self, context: Context, report: Path, run_id: str) -> Run:
         planned = planned_repair(context)
@@ -143,10 +145,11 @@ class SwapOperator(TellsLineage, BaseOperator):
         if KINDS[planned["kind"]].writes is Writes.NOTHING:
             raise AirflowSkipException("a verify changes nothing")
         if plans_rebuild(context):
-            run = attempt(context, RUN_OF)
+            run, request = attempt(context, RUN_OF), request_of(context)
             with one_line_errors(self.log), root_credentials(self.pipeline) as keys:
                 own = self.submission.settings()
-                return rebuild.swap(planned, context, run, own, (self.submission, keys))
+                submit = partial(self.submission.run, own._replace(next="on"), keys)
+                return rebuild.swap(context, self.pipeline, run, own, request, submit)
         from spark_jobs.repair.swap import swap  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         # Of stale rows the task plan is cleared, which plans and stages again.

@@ -52,13 +52,16 @@ def expression_failed(
     """
     spec, needed = way.spec, F.expr(Position(way.spec.topic.event_time).sql(plan.needed))
 
-    def computed(rows: DataFrame) -> DataFrame:
-        return chain.row_part(chain.stateful_input(rows, spec).where(needed), spec, NEVER_LATE_MS)
-
     unseen = Fetched.unread()
     given = records(spark, spec, settings, paths, plan, unseen)
     clock_ms = int(datetime.now(UTC).timestamp() * 1000)
-    flow = dataflow(given, spec, settings, clock_ms=clock_ms, failing=known_failing(paths, plan))
+    failing_before = known_failing(paths, plan)
+    flow = dataflow(given, spec, settings, plan.inputs, clock_ms=clock_ms, failing=failing_before)
+
+    def computed(rows: DataFrame) -> DataFrame:
+        entering = chain.stateful_input(rows, spec, flow.sides).where(needed)
+        return chain.row_part(entering, spec, flow.sides, NEVER_LATE_MS)
+
     good = good_records(flow.by_decoder, spec.topic).persist()
     try:
         found = [*islice(failing(_spanned(plan, good), good, computed), NAMED + 1)]

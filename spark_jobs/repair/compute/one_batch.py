@@ -10,7 +10,7 @@ its source may be files as well as Kafka.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -53,6 +53,7 @@ class OneBatch:
         spark: SparkSession,
         spec: Pipeline,
         index: int,
+        sides: Mapping[str, DataFrame],
         root: UPath,
         folder: UPath,
     ) -> None:
@@ -70,7 +71,9 @@ class OneBatch:
         self._event_time = event_time(spec, index)
         self._timers = Timers(spark)
         hidden = WATERMARK if step.needs_watermark else None
-        self._context = StepContext(spec, index, self._event_time, root, self._timers, hidden)
+        self._context = StepContext(
+            spec, index, self._event_time, sides, root, self._timers, hidden
+        )
 
     def output(self, rows: DataFrame, until: datetime) -> DataFrame:
         """The rows that the processor yields until the watermark is `until` and no timer is due."""

@@ -20,6 +20,8 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.steps.canonical.chain import Counted, canonical_output, next_group_state
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from upath import UPath
 
 
@@ -27,6 +29,7 @@ def replay(  # noqa: PLR0913 - the parts of one computation
     spark: SparkSession,
     spec: Pipeline,
     rows: DataFrame,
+    sides: Mapping[str, DataFrame],
     first: int,
     root: UPath,
     folder: UPath,
@@ -44,7 +47,7 @@ def replay(  # noqa: PLR0913 - the parts of one computation
 
     `folder` is emptied first: what an earlier try left, which was killed or failed, is never
     continued. The rows that are returned lie in it in part.
-    `counted`, `moved`: as canonical_output has them.
+    `sides`, `counted`, `moved`: as canonical_output has them.
 
     Raises SluiceError.
     """
@@ -55,9 +58,9 @@ def replay(  # noqa: PLR0913 - the parts of one computation
     attempt = folder / uuid.uuid4().hex[:12]
     index = first
     while index < len(spec.steps):
-        query = OneBatch(spark, spec, index, root, attempt / str(index))
+        query = OneBatch(spark, spec, index, sides, root, attempt / str(index))
         rows = query.output(rows, until)
         following = next_group_state(spec, index + 1)
-        rows = canonical_output(rows, spec, index + 1, following, counted, moved=moved)
+        rows = canonical_output(rows, spec, sides, index + 1, following, counted, moved=moved)
         index = following
     return rows

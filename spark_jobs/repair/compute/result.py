@@ -13,6 +13,7 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
+from spark_jobs.side.port import as_json
 from spark_jobs.sink import table
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def put_staged(
         "unaccounted": found.unaccounted,
         **(staged.copies.get if staged.copies else {}),
         "spec_digest": plan.spec_digest,
+        "inputs": as_json(plan.inputs),
         "table_version_before": plan.table_version,
         "staged_at": datetime.now(UTC),
         "seconds": sum(outcome.seconds.values()),
@@ -117,6 +119,7 @@ def put_staged(
         differing=tuple(staged.differing),
         position=way.position,
         spec_digest=plan.spec_digest,
+        inputs=plan.inputs,
         table_id=table.identifier(paths.table),
         table_version=plan.table_version,
         added=found.added,

@@ -4,7 +4,7 @@ of them late.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,6 +99,7 @@ class Judging(NamedTuple):
             given,
             spec,
             settings,
+            plan.inputs,
             clock_ms=clock_ms,
             failing=failing,
             counts=counts,
@@ -121,14 +122,15 @@ def compute(way: Ranged, judging: Judging) -> Computed:
     spark, spec, _, paths, plan, *_ = judging
     fetched = Fetched.unread()
     read, entered, kept = Observation(), Observation(), Observation()
-    good = judging.flow(fetched, read).stateful_input
+    flow = judging.flow(fetched, read)
+    good, sides = flow.stateful_input, flow.sides
     needed = F.expr(Position(spec.topic.event_time).sql(plan.needed))
     used = good.observe(
         entered, F.count(F.lit(1)).alias("rows"), F.count_if(needed).alias("used"), late_places()
     ).where(needed)
     first, copies = spec.first_stateful, Counted()
     if spec.entry and spec.entry.keeps_rows:
-        entering = Given(spec, first, spec.topic.event_time, copies, moved=False)
+        entering = Given(spec, first, spec.topic.event_time, sides, copies, moved=False)
         used = of_step(used, spec.entry, entering)
         first += 1
     used = used.observe(kept, F.count(F.lit(1)).alias("rows"), late_places())
@@ -138,17 +140,17 @@ def compute(way: Ranged, judging: Judging) -> Computed:
 
     def output(rows: DataFrame) -> DataFrame:
         until = next_group_state(spec, first)
-        rows = canonical_output(rows, spec, first, until, moved=True)
+        rows = canonical_output(rows, spec, sides, first, until, moved=True)
         if until < len(spec.steps):
             folder = paths.staging(plan.repair_id) / "replay"
             # Timers fire until nothing within the ranges can be open any more.
             end = plan.spans[-1].end + spec.ranges.settle
-            rows = replay(spark, spec, rows, until, paths.root, folder, end, moved=True)
+            rows = replay(spark, spec, rows, sides, until, paths.root, folder, end, moved=True)
         return rows if way.sessions else rows.where(within)
 
     return Computed(
         output(used),
-        _explaining(used.where("kafka.late"), way, first),
+        _explaining(used.where("kafka.late"), way, sides, first),
         fetched,
         read,
         entered,
@@ -159,10 +161,16 @@ def compute(way: Ranged, judging: Judging) -> Computed:
     )
 
 
-def _explaining(late: DataFrame, way: Ranged, first: int) -> DataFrame | None:
+def _explaining(
+    late: DataFrame, way: Ranged, sides: Mapping[str, DataFrame], first: int
+) -> DataFrame | None:
     spec = _unfiltered(way.spec, first)
-    until = next_group_state(spec, first)
-    rows = canonical_output(late, spec, first, until)
+    # What takes inputs apart makes nothing of the late records of one of them alone.
+    steps = enumerate(spec.steps)
+    until = next(
+        (at for at, of in steps if at >= first and (of.by_code or of.takes)), len(spec.steps)
+    )
+    rows = canonical_output(late, spec, sides, first, until)
     if until == len(spec.steps):
         keys = output_key(spec)
         return rows.select(*keys) if keys else rows

@@ -22,6 +22,7 @@ from spark_jobs.fingerprint.packages import version
 from spark_jobs.messages.kind import AskedKind
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.root.store import is_remote
+from spark_jobs.side.port import Pin
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spans.span import Span
 
@@ -84,6 +85,8 @@ class RepairPlan(Stored):
     """SQL: which keys are computed again, of a table that follows one and of a given range."""
     lost: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
     """Offsets that nobody has: the table's rows of these count as right."""
+    inputs: dict[str, Pin] = Described(default_factory=dict)
+    """The versions of the tables beside the stream that all records are computed with."""
     lines: tuple[str, ...]
     """The plan for a reader."""
 

@@ -26,6 +26,7 @@ from spark_jobs.repair.offsets.archived import Where, archive_records, archived_
 from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
+from spark_jobs.side.sides import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spans.span import EVER
 from spark_jobs.spec.sql.types import names_in
@@ -107,6 +108,7 @@ def plan_keys(spec: Pipeline, settings: Settings, request: Request) -> RepairPla
         until=closed.until,
         keys=request.keys,
         lost=where.nowhere,
+        inputs=newest(spec, settings),
         lines=(),
     )
     lines = key_lines(plan, closed)

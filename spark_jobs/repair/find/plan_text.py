@@ -10,7 +10,7 @@ from spark_jobs.repair.find.lost import told
 from spark_jobs.repair.find.plan import offsets_in
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from spark_jobs.repair.find.closed import Closed
     from spark_jobs.repair.find.lost import Counted
@@ -66,6 +66,7 @@ def plan_lines(
         *(f"  without         {each}, which nobody has" for each in told(counted, topic)),
         *_never_read(counted),
         f"  compared with   version {plan.table_version} of the table",
+        *_beside_lines(plan),
     )
 
 
@@ -85,7 +86,14 @@ def key_lines(plan: RepairPlan, closed: Closed) -> tuple[str, ...]:
         f"{name}: {plan.kind} of {which}; {as_of}",
         *(line for line, number in told.items() if number),
         f"  compared with   version {plan.table_version} of the table",
+        *_beside_lines(plan),
     )
+
+
+def _beside_lines(plan: RepairPlan) -> Iterator[str]:
+    """Which versions of the tables beside the stream it reads."""
+    for name, pin in plan.inputs.items():
+        yield f"  computed with   version {pin.version} of {name}"
 
 
 def _never_read(counted: Counted) -> tuple[str, ...]:

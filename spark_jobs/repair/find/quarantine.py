@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.values.gap import Unheld
+
+    Limits = Sequence[Unheld]
 
 Place = tuple[int, int]
 """Partition and offset of a record."""
@@ -63,10 +66,11 @@ def waiting(
     for module in spec.topic.asks if settings else ():
         resolve_name(module).ask_again(spec, settings, paths.root)
     limits = unheld(spec)
-    fields = [spec.topic.event_time, *(limit.field for limit in limits)]
-    decoders = [
-        prepare(topic, str(paths.root), settings, fields).decoder() for topic in spec.topic.each
-    ]
+    decoders = []
+    for topic in spec.inputs:
+        own: Limits = [limit for limit in limits if limit.field in topic.columns]
+        fields = [topic.event_time, *(limit.field for limit in own)]
+        decoders.append((prepare(topic, str(paths.root), settings, fields).decoder(), own))
     parts = ops_tables.stream(
         paths.root,
         "quarantine",
@@ -75,11 +79,11 @@ def waiting(
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
     )
-    for rows, (columns, malformed) in _decoded(parts, decoders, reason.lower()):
+    for rows, own, (columns, malformed) in _decoded(parts, decoders, reason.lower()):
         times, *limited = (column.to_pylist() for column in columns)
         for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
             held = (
-                limit.reason(values[number]) for limit, values in zip(limits, limited, strict=True)
+                limit.reason(values[number]) for limit, values in zip(own, limited, strict=True)
             )
             # Named by a person, it stays until one asks for it by its reason.
             aside = not reason and row["reason"].startswith(PUT_ASIDE)
@@ -91,17 +95,17 @@ def waiting(
 
 
 def _decoded(
-    parts: Iterable[pa.RecordBatch], decoders: Sequence[RecordDecoder], text: str
-) -> Iterator[tuple[list[Row], Decoded]]:
+    parts: Iterable[pa.RecordBatch], decoders: Sequence[tuple[RecordDecoder, Limits]], text: str
+) -> Iterator[tuple[list[Row], Limits, Decoded]]:
     for part in parts:
-        for number, decoder in enumerate(decoders):
+        for number, (decoder, limits) in enumerate(decoders):
             rows: list[Row] = [
                 row
                 for row in part.to_pylist()
                 if text in f"{row['kind']}: {row['reason']}".lower()
                 and row["partition"] // PARTITIONS == number
             ]
-            yield rows, decoder.decode(_records(rows))
+            yield rows, limits, decoder.decode(_records(rows))
 
 
 def _records(rows: Sequence[Row]) -> Records:

@@ -1,4 +1,5 @@
-"""Reachable: whether the topic is still the one that was planned for, and still has the records.
+"""Reachable: whether the topic is still the one that was planned for, and still has the records;
+and the tables beside the stream their versions.
 
 Hours may lie between plan and stage: retention goes on, and a topic may be made anew.
 """
@@ -7,10 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.errors import RecordsUnreachable, StagingStale
+from spark_jobs.errors import RecordsUnreachable, SideGone, StagingStale
 from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.slices import clipped
+from spark_jobs.side.sides import gone
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import same_topics
@@ -23,11 +25,14 @@ if TYPE_CHECKING:
 
 
 def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
-    """Ask the broker, if the plan reads anything from it.
+    """Ask the tables beside the stream, and the broker if the plan reads anything from it.
 
-    Raises StagingStale for another topic of the name, RecordsUnreachable if it lacks offsets of the
-    plan, and all errors of the source.
+    Raises SideGone; StagingStale for another topic of the name, RecordsUnreachable if it lacks
+    offsets of the plan, and all errors of the source.
     """
+    if lost := gone(spec, settings, plan.inputs):
+        at = plan.inputs[lost].version
+        raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)
     if not plan.parts:
         return
     topic, name = source_of(spec, settings).state(), spec.topic.name

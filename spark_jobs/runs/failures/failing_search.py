@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.classify.classifier import good_records
-from spark_jobs.dataflow import dataflow
+from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.errors import ExpressionFailed
 from spark_jobs.run import Run
 from spark_jobs.runs.failures.data_error import DataError
@@ -144,12 +144,20 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
     for part in slices(batch):
         records = source_of(spec, run.settings).read(run.spark, part.parts)
         flow = dataflow(
-            records, spec, run.settings, clock_ms=part.clock_ms or None, failing=known.reasons
+            records,
+            spec,
+            run.settings,
+            run.inputs,
+            clock_ms=part.clock_ms or None,
+            failing=known.reasons,
         )
         good = good_records(flow.by_decoder, spec.topic).persist()
 
-        def computed(rows: DataFrame, late_before_ms: int = part.late_before_ms) -> DataFrame:
-            return chain.row_part(chain.stateful_input(rows, spec), spec, late_before_ms)
+        def computed(
+            rows: DataFrame, flow: Dataflow = flow, late_before_ms: int = part.late_before_ms
+        ) -> DataFrame:
+            entering = chain.stateful_input(rows, spec, flow.sides)
+            return chain.row_part(entering, spec, flow.sides, late_before_ms)
 
         try:
             search = failing(part, good, computed)

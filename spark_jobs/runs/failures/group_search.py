@@ -48,6 +48,7 @@ def together(
         run.source.read(run.spark, batch.parts),
         run.spec,
         run.settings,
+        run.inputs,
         clock_ms=batch.clock_ms or None,
         failing=known.reasons,
     ).stateful_input

@@ -32,7 +32,7 @@ def trial(run: Run, known: FailingRecords, entering: Column) -> DataError | None
     spec = run.spec
     assert spec.state.takes_trials
     records = source_of(spec, run.settings).stream(run.spark)
-    flow = dataflow(records, spec, run.settings, failing=known.reasons)
+    flow = dataflow(records, spec, run.settings, run.inputs, failing=known.reasons)
     rows = flow.entering(entering).output(run.paths.root, Timers(run.spark), run.identity.topic_id)
 
     def compute(batch: DataFrame, _: int) -> None:

@@ -17,7 +17,7 @@ from spark_jobs import failpoint
 from spark_jobs.catalog.register import try_to_register
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
-from spark_jobs.errors import VersionNotLive
+from spark_jobs.errors import RebuildRefused, VersionNotLive
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import ops_tables
@@ -42,9 +42,11 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, 
     """Move the published table to what has passed; the events to emit then, in their order; none if
     consumers know of everything that passed.
 
-    The same events until Airflow has them, and those since. Raises PublishedTableRefused or
-    CheckpointBroken.
+    The same events until Airflow has them, and those since. Raises PublishedTableRefused,
+    CheckpointBroken, and RebuildRefused for what a rebuild computes.
     """
+    if paths.place.beside:
+        raise RebuildRefused.unpublished(pipeline=spec.name)
     events = _to_tell(paths, spec, announced)
     failpoint.at("fixed")
     # Who is told of a version must find it there, or a newer one, which a drain beside this has
@@ -66,6 +68,8 @@ def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None)
 
     Raises PublishedTableRefused or CheckpointBroken.
     """
+    if paths.place.beside:
+        return None
     last = read_published(paths)
     if announced is not None and last.number > announced.number:
         return last.table_version

@@ -65,4 +65,5 @@ def forget_failing(run: Run) -> None:
 
 def _query(run: Run, spec: Pipeline) -> DataFrame:
     records = source_of(spec, run.settings).stream(run.spark)
-    return dataflow(records, spec, run.settings).output(run.paths.root, Timers(run.spark))
+    flow = dataflow(records, spec, run.settings, run.inputs)
+    return flow.output(run.paths.root, Timers(run.spark))

@@ -2,7 +2,7 @@
 own look-ups.
 
 It comes from a properties file (SLUICE_KAFKA_CONFIG) or from Airflow's connection, under
-librdkafka's names or Java's. It is kept under librdkafka's names, with the contents of PEM files.
+librdkafka's names, and is kept with the contents of PEM files.
 It has secrets: its repr and command lines show none.
 """
 
@@ -15,8 +15,10 @@ from types import MappingProxyType
 from spark_jobs.errors import KafkaConfigInvalid
 from spark_jobs.settings.kafka import jaas, pem, properties_file
 from spark_jobs.settings.kafka.declared import Declared
-from spark_jobs.settings.kafka.names import BY_NAME, FIXED, HANDLER, REGISTRY, TABLE
+from spark_jobs.settings.kafka.names import BY_NAME, REGISTRY, TABLE
 
+HANDLER = "sasl.login.callback.handler.class"
+"""Java's property that makes it use tokens."""
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 """The system property with the allowed token URLs. kafka-clients needs it since 3.9.1
 (ConfigurationUtils).
@@ -47,7 +49,7 @@ class KafkaConfig:
         source = f"SLUICE_KAFKA_CONFIG={path}"
         file = Path(path)
         try:
-            lines = properties_file.parse(file.read_text(encoding="utf-8"))
+            lines = [*properties_file.parse(file.read_text(encoding="utf-8"))]
             exposed = pem.exposure(file)
         except OSError as error:
             raise KafkaConfigInvalid.file_unreadable(source=source, error=error.strerror) from None
@@ -55,7 +57,7 @@ class KafkaConfig:
             raise KafkaConfigInvalid.not_utf8(source=source) from None
         except properties_file.Malformed as error:
             raise KafkaConfigInvalid.not_properties(source=source, error=error) from None
-        config = cls(Declared(((line.name, line.value) for line in lines), source).values(), path)
+        config = cls(Declared(lines, source).values(), path)
         if exposed and config.secrets():
             raise KafkaConfigInvalid.secret_exposed(
                 source=source,
@@ -128,7 +130,7 @@ class KafkaConfig:
             )
             properties["sasl.jaas.config"] = jaas.render(self.mechanism, options)
         if self.mechanism == "OAUTHBEARER":
-            properties[HANDLER] = FIXED[HANDLER][0]
+            properties[HANDLER] = f"{jaas.SECURITY}.oauthbearer.OAuthBearerLoginCallbackHandler"
         return properties
 
     def java_options(self) -> list[str]:

@@ -1,6 +1,4 @@
-"""Translates a Kafka declaration, as a user wrote it, to librdkafka's names and PEM text; or
-refuses a property by its name.
-"""
+"""Takes a Kafka declaration as a user wrote it, with PEM text; or refuses a property by name."""
 
 from __future__ import annotations
 
@@ -11,9 +9,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from spark_jobs.errors import KafkaConfigInvalid
-from spark_jobs.settings.kafka import jaas, pem
+from spark_jobs.settings.kafka import pem
 from spark_jobs.settings.kafka.consistency import HIDDEN, NEEDED, OAUTH, Consistency
-from spark_jobs.settings.kafka.names import BY_NAME, FIXED, HANDLER, JAAS, KEYSTORE, REFUSED, TABLE
+from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -40,12 +38,6 @@ class Declared:
             only, why = FIXED[name]
             if value.casefold() != only.casefold():
                 self._refuse(name, repr(value), why, f"Give {only}, or leave it out")
-        elif name == JAAS:
-            self._take_jaas(value)
-        elif name == KEYSTORE:
-            content = self._content(name, value, secret=True)
-            self._put("ssl.key.pem", name, pem.key(content))
-            self._put("ssl.certificate.pem", name, pem.certificates(content))
         elif name not in BY_NAME:
             self._refuse_unknown(name)
         elif not value:
@@ -88,8 +80,10 @@ class Declared:
                 given,
                 shown,
                 "it has a line break or another control character",
-                "In a properties file, write a backslash as two backslashes",
+                "Leave that out",
             )
+        if not name.endswith(".pem") and value != value.strip():
+            self._refuse(given, shown, "it begins or ends with a blank", "Leave that out")
         if self._values.get(name, value) != value:
             self._refuse(
                 given, shown, f"{self._from[name]} has another value", "Give one of the two"
@@ -97,44 +91,13 @@ class Declared:
         self._values[name] = value
         self._from[name] = given
 
-    def _take_jaas(self, text: str) -> None:
-        entry = jaas.parse(text)
-        if entry is None or entry.module not in jaas.MODULES.values():
-            module = f"its login module is {entry.module}" if entry else "it does not parse"
-            self._refuse(
-                JAAS,
-                HIDDEN,
-                module,
-                f'Write <login module> required name="value" ...; with one of '
-                f"{', '.join(sorted(set(jaas.MODULES.values())))}",
-            )
-        rows = {row.jaas: row for row in TABLE if row.jaas}
-        extensions = [
-            f"{n.removeprefix('extension_')}={v}"
-            for n, v in entry.options.items()
-            if n.startswith("extension_")
-        ]
-        if extensions:
-            self._put(f"{OAUTH}extensions", JAAS, ",".join(extensions))
-        for name, value in entry.options.items():
-            if name in rows:
-                self._put(rows[name].name, f"{JAAS} ({name})", value)
-            elif name != "ssl.truststore.type" and not name.startswith("extension_"):
-                self._refuse(
-                    f"{JAAS} ({name})",
-                    HIDDEN,
-                    "Sluice does not know this option",
-                    f"Use {', '.join(rows)}",
-                )
-
     def _content(self, name: str, path: str, *, secret: bool) -> str:
         if "-----BEGIN" in path or _has_controls(path):
-            home = BY_NAME[name].name if name in BY_NAME else "ssl.key.pem and ssl.certificate.pem"
             self._refuse(
                 name,
                 HIDDEN,
                 "it is not a path",
-                f"Give the path of a PEM file; PEM text belongs in {home}",
+                f"Give the path of a PEM file; PEM text belongs in {BY_NAME[name].name}",
             )
         try:
             exposed = pem.exposure(Path(path)) if secret else ""
@@ -155,7 +118,7 @@ class Declared:
         return text
 
     def _refuse_unknown(self, name: str) -> NoReturn:
-        known = sorted({*BY_NAME, *FIXED, JAAS, KEYSTORE} - {HANDLER})
+        known = sorted({*BY_NAME, *FIXED})
         close = difflib.get_close_matches(name, known, n=1)
         why = REFUSED.get(name) or "Sluice does not know this property"
         if close and name not in REFUSED:

@@ -1,5 +1,5 @@
-"""The properties of a Kafka client that Sluice takes, in one table: librdkafka's name, Java's name,
-and the meaning.
+"""The properties of a Kafka client that Sluice takes, in one table: librdkafka's name, the meaning,
+and how it is handed to Java's.
 
 librdkafka: its CONFIGURATION.md. Java: kafka-clients' CommonClientConfigs, SaslConfigs, SslConfigs.
 Where Java expects a value in sasl.jaas.config, `jaas` is the name of the option there
@@ -19,7 +19,7 @@ class Property(NamedTuple):
     java: str = ""
     jaas: str = ""
     also: tuple[str, ...] = ()
-    """Other names of the same property in either client."""
+    """librdkafka's other names of it."""
     file: tuple[str, ...] = ()
     """Names of the path of a PEM file with the value.
 
@@ -81,7 +81,7 @@ TABLE = (
         "ssl.ca.pem",
         "certificates of the authorities for the brokers",
         "ssl.truststore.certificates",
-        file=("ssl.ca.location", "ssl.truststore.location"),
+        file=("ssl.ca.location",),
     ),
     Property(
         "ssl.certificate.pem",
@@ -129,7 +129,7 @@ TABLE = (
     Property(
         "schema.registry.ssl.ca.pem",
         "certificates of the authorities for the schema registry",
-        file=("schema.registry.ssl.ca.location", "schema.registry.ssl.truststore.location"),
+        file=("schema.registry.ssl.ca.location",),
     ),
     Property(
         "schema.registry.ssl.certificate.pem",
@@ -146,29 +146,10 @@ TABLE = (
 REGISTRY = "schema.registry."
 """The properties of the schema registry's client: neither of Kafka's takes them."""
 
-BY_NAME = {
-    name: row for row in TABLE for name in (row.name, row.java, *row.also, *row.file) if name
-}
+BY_NAME = {name: row for row in TABLE for name in (row.name, *row.also, *row.file)}
 """Every accepted name -> its row, without the names below."""
 
-KEYSTORE, JAAS, HANDLER = (
-    "ssl.keystore.location",
-    "sasl.jaas.config",
-    "sasl.login.callback.handler.class",
-)
-"""Java's names that stand for several rows: a file with key and certificate; user and password; the
-use of tokens.
-"""
-
 FIXED = {
-    "ssl.truststore.type": (
-        "PEM",
-        "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM",
-    ),
-    "ssl.keystore.type": (
-        "PEM",
-        "only a JVM can read a JKS or PKCS12 store, and Sluice's look-ups are not in a JVM",
-    ),
     "ssl.endpoint.identification.algorithm": (
         "https",
         "without it, any server with a certificate of the same authority can act as the broker",
@@ -182,19 +163,22 @@ FIXED = {
         ("bearer.auth.credentials.source", "schema.registry.bearer.auth.credentials.source"),
         ("STATIC_TOKEN", "Sluice asks no identity provider for the registry's tokens"),
     ),
-    HANDLER: (
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
-        "only a JVM can run another class, and Sluice's look-ups are not in a JVM",
-    ),
 }
 """Name -> its only allowed value, and why no other is allowed."""
 
-_STORES = "it belongs to a JKS or PKCS12 store, which only a JVM can read: give PEM files"
+_STORES = (
+    "it is Java's: give PEM files, as ssl.ca.location, ssl.key.location and "
+    "ssl.certificate.location"
+)
+_OF_A_STORE = ("location", "type", "password")
 _KERBEROS = "Sluice does not support Kerberos yet: it needs a ticket cache on every executor"
 _OWNED = "Sluice and Spark set it"
 REFUSED = {
-    "ssl.truststore.password": _STORES,
-    "ssl.keystore.password": _STORES,
+    "sasl.jaas.config": "it is Java's: give sasl.username and sasl.password",
+    "sasl.login.callback.handler.class": _OWNED,
+    **dict.fromkeys(
+        [f"ssl.{store}store.{of}" for store in ("trust", "key") for of in _OF_A_STORE], _STORES
+    ),
     "sasl.kerberos.service.name": _KERBEROS,
     "sasl.kerberos.keytab": _KERBEROS,
     "sasl.kerberos.principal": _KERBEROS,

@@ -188,6 +188,9 @@ class GroupState(Step):
     def by_code(self) -> bool:
         return True
 
+    def settled_after(self, ranges: Ranges) -> timedelta:
+        return ranges.settle
+
     @property
     def balance(self) -> Balance:
         return Balance(

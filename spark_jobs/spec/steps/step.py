@@ -15,6 +15,7 @@ from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import Model
 from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
 from spark_jobs.spec.sql.types import Expression
 from spark_jobs.spec.steps.expires import Expires, Variable
@@ -145,9 +146,25 @@ class Step(Model):
         return None
 
     @property
+    def takes(self) -> tuple[str, ...]:
+        """The names of the inputs that it takes apart: each has fields of its own, and its operator
+        gets a frame for each. () of a step that takes the rows of all inputs as one.
+
+        Where this step asks for columns of its input, those are the columns of all inputs.
+        """
+        return ()
+
+    @property
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that the step runs, if any."""
         return None
+
+    @property
+    def sides(self) -> tuple[SideTable, ...]:
+        """The tables beside the stream that it reads. It is given their rows by their names, of the
+        version that is noted for the batch, or in the plan of a repair.
+        """
+        return ()
 
     @property
     def called_with(self) -> tuple[str, ...] | None:
@@ -304,15 +321,24 @@ class Step(Model):
         return None
 
     def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
-        """The positions of the input rows on which the output rows at these positions depend.
+        """The positions of the input rows on which the output rows at these positions depend; of
+        several inputs, of any of them.
 
         `delay` is the watermark's.
         """
         return positions
 
     def touched(self, positions: Times, ranges: Ranges) -> Times:
-        """The positions of the output rows that may change with an input row at these positions."""
+        """The positions of the output rows that may change with an input row at these positions,
+        whichever input it is of.
+        """
         return positions
+
+    def settled_after(self, ranges: Ranges) -> timedelta | None:
+        """How far the watermark must be past a position until no drain writes a row there any more;
+        None where it must be past it, and no more.
+        """
+        return None
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
         """The position of the output's rows, given that of the input's; None where only

@@ -9,14 +9,17 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from pyspark.sql import Observation
+from pyspark.sql import Observation, functions as F
 
+from spark_jobs.spec.several import COLUMN
 from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame
 
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.steps.step import Step
 
 Counted = dict[int, Observation]
@@ -33,6 +36,8 @@ class Given(NamedTuple):
     """The step's index in the spec."""
     event_time: str
     """The rows' column with it; empty if they have none."""
+    sides: Mapping[str, DataFrame]
+    """As At has them (steps/operator.py)."""
     counted: Counted | None
     moved: bool
 
@@ -40,12 +45,19 @@ class Given(NamedTuple):
 def of_step(rows: DataFrame, step: Step, given: Given) -> DataFrame:
     """One step's canonical rows; with the column kafka if it keeps the rows that enter it."""
     assert step.canonical, f"a {step.kind} is no batch query"
-    return cast("DataFrame", resolve_name(step.canonical)(rows, step, given))
+    taken = _by_input(rows, given.spec.inputs) if step.takes else rows
+    return cast("DataFrame", resolve_name(step.canonical)(taken, step, given))
+
+
+def _by_input(rows: DataFrame, inputs: tuple[Topic, ...]) -> dict[str, DataFrame]:
+    """The rows of each input, by its name, with its own columns."""
+    return {of.name: rows.where(F.col(COLUMN) == of.name).select(*of.columns) for of in inputs}
 
 
 def canonical_output(
     rows: DataFrame,
     spec: Pipeline,
+    sides: Mapping[str, DataFrame],
     first: int | None = None,
     until: int | None = None,
     counted: Counted | None = None,
@@ -64,7 +76,7 @@ def canonical_output(
     until = len(spec.steps) if until is None else until
     time = event_time(spec, first)
     for index, step in enumerate(spec.steps[first:until], first):
-        rows = of_step(rows, step, Given(spec, index, time, counted, moved)).drop(KAFKA)
+        rows = of_step(rows, step, Given(spec, index, time, sides, counted, moved)).drop(KAFKA)
         time = step.time_after(time) or ""
     # Spark looks for observations in the plan as it was given, and there a Transform's SQL has the
     # name of a view: without another node on top, `Observation.get` would wait for ever.

@@ -1,0 +1,87 @@
+"""Pins: which versions of the tables beside the stream a checkpoint's batches read.
+
+`inputs/<N>` in Spark's folder has them for batch N and all later ones, up to the next such note. A
+drain writes it before Spark plans batch N. So a batch that runs again, or is read again, has the
+rows that it had. A pipeline without such tables has no note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.log import ids
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.checkpoint.parts import INPUTS
+from spark_jobs.errors import SideGone
+from spark_jobs.root.store import is_remote
+from spark_jobs.side.port import Pin
+from spark_jobs.side.sides import gone, newest
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.log import Checkpoint
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
+
+
+class Pins(Stored):
+    """The content of a note."""
+
+    inputs: dict[str, Pin]
+
+
+def inputs_of(
+    batch: int, checkpoint: Checkpoint, spec: Pipeline, settings: Settings
+) -> dict[str, Pin]:
+    """Name -> the version that the batch reads of each table beside the stream.
+
+    Raises SideGone if one cannot be read any more, or nobody has noted it.
+    """
+    if not spec.sides:
+        return {}
+    found = _noted(batch, checkpoint)
+    inputs, folder = found.inputs if found else {}, checkpoint.folder / INPUTS
+    if unnoted := [side.name for side in spec.sides if side.name not in inputs]:
+        raise SideGone.unnoted(pipeline=spec.name, batch=batch, side=unnoted[0], folder=folder)
+    if lost := gone(spec, settings, inputs):
+        version = inputs[lost].version
+        raise SideGone.of_batch(pipeline=spec.name, batch=batch, side=lost, version=version)
+    return inputs
+
+
+def pin(
+    checkpoint: Checkpoint, in_table: int, spec: Pipeline, settings: Settings, held: Held
+) -> dict[str, Pin]:
+    """Name -> the version that a run reads in all its batches, noted under the pipeline's lease.
+
+    It is the newest one, but where the table has a batch whose state is not stored yet: `in_table`
+    is the table's newest batch. Then table and state must agree, and the run goes on with that
+    batch's. Raises what `inputs_of` does.
+    """
+    if not spec.sides:
+        return {}
+    first = max(checkpoint.committed(), default=-1) + 1
+    if in_table >= first:
+        return inputs_of(first, checkpoint, spec, settings)
+    found, before = newest(spec, settings), _noted(first, checkpoint)
+    if before is None or before.inputs != found:
+        folder = checkpoint.folder / INPUTS
+        if not is_remote(str(folder)):  # an object store has no folders
+            folder.mkdir(parents=True, exist_ok=True)
+        Pins(inputs=found).over(folder / str(first)).put(folder / str(first), held)
+        _forget(checkpoint, held.confirm)
+    return found
+
+
+def _noted(batch: int, checkpoint: Checkpoint) -> Pins | None:
+    numbers = [each for each in ids(checkpoint.folder / INPUTS) if each <= batch]
+    return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
+
+
+def _forget(checkpoint: Checkpoint, confirm: Callable[[], None]) -> None:
+    """Remove the notes of batches that Spark has forgotten."""
+    oldest, folder = min(checkpoint.planned(), default=0), checkpoint.folder / INPUTS
+    for number in [each for each in ids(folder) if each <= oldest][:-1]:
+        confirm()
+        (folder / str(number)).unlink(missing_ok=True)

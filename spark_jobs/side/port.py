@@ -1,0 +1,70 @@
+"""Port: what a table beside the stream is asked for, whatever it is.
+
+Spark reads such a table anew in each batch, and notes nowhere what it read: a batch that runs again
+would get other rows, and table and state would part ways. So nobody opens it but by a Pin. A drain
+notes one for its batches, a repair or a verify one in its plan (sides.py, checkpoint/pins.py).
+Without Spark, until rows are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Pin(BaseModel):
+    """One version of one table, for ever."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table_id: str
+    """The table's identity: one that is made anew has another."""
+    version: int
+    """Its number there. A later version has a higher one."""
+
+
+Inputs = Mapping[str, Pin]
+"""The name of each table beside the stream -> the version that is read."""
+
+
+def as_json(inputs: Inputs) -> str | None:
+    """As ops.repairs has them; None where there are none."""
+    return json.dumps({name: pin.model_dump() for name, pin in inputs.items()}) if inputs else None
+
+
+class Changed(NamedTuple):
+    """Rows that a later version has otherwise: what was computed with them may differ."""
+
+    key: str | None
+    """The columns by which a step finds them -> their values, as JSON; None: any key."""
+    start: datetime | None
+    """The first event time that it concerns; None: since ever."""
+    end: datetime | None
+    """The event time after the last; None: for ever."""
+
+
+class Side(Protocol):
+    """A table whose older versions can be read. What is asked of it may raise SluiceError, as for a
+    table that is not there.
+    """
+
+    def now(self) -> Pin:
+        """The newest version, by one look."""
+
+    def has(self, pin: Pin) -> bool:
+        """Whether all rows of the version can be read still; False of another table's."""
+
+    def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:
+        """The rows of a version that it has: the same whenever and however often it is asked. A
+        batch query, which a streaming query reads once a batch.
+        """
+
+    def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:
+        """How two versions that it has differ; nothing if no row that a step can find does."""

@@ -1,0 +1,49 @@
+"""A table beside the stream of which only the versions matter, and a step that names it."""
+
+import json
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from spark_jobs.side.port import Pin
+from spark_jobs.spec.side import SideTable
+from spark_jobs.spec.steps.step import Balance, Step
+
+
+class Numbered(SideTable):
+    """Its versions are numbers in a file, which has no rows."""
+
+    side: ClassVar = "tests.unit.beside:NumberedSide"
+    path: str
+
+
+class NumberedSide:
+    def __init__(self, declared: Numbered, _: object) -> None:
+        self.id, self.first, self.last = json.loads(Path(declared.path).read_text())
+
+    def now(self) -> Pin:
+        return Pin(table_id=self.id, version=self.last)
+
+    def has(self, pin: Pin) -> bool:
+        return pin.table_id == self.id and self.first <= pin.version <= self.last
+
+
+class LookUp(Step):
+    operator: ClassVar = "none"
+    kind: Literal["look_up"] = "look_up"
+    stateful: Literal[False] = False
+    tables: tuple[Numbered, ...]
+    sides = property(lambda self: self.tables)
+    balance: ClassVar = Balance("rows", False, True, False)
+    described: ClassVar = "look up"
+
+    def columns_after(self, columns):
+        return columns
+
+    def types_after(self, types):
+        return types
+
+    def origins_after(self, origins, _):
+        return origins
+
+    def time_after(self, event_time):
+        return event_time
