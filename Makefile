@@ -52,7 +52,7 @@ unit: $(READY)
 
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
 	@echo 'the same cases again: make test-long CASES=$(CASES) SEED=$(SEED)'
-	@SLUICE_LONG=1 SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 SLUICE_WARM_RUNS=500 $(BIN)/python -m pytest $(PARALLEL) -o faulthandler_timeout=0 --durations=20 --hypothesis-seed=$(SEED)
+	@SLUICE_LONG=1 SLUICE_ORDER=$(SEED) SLUICE_CASES=$(CASES) SLUICE_TRIGGERS=10 SLUICE_PAUSE_SECONDS=60 SLUICE_WARM_RUNS=500 $(BIN)/python -m pytest $(PARALLEL) -o faulthandler_timeout=0 --durations=20 --hypothesis-seed=$(SEED)
 
 properties: $(READY) ## look for an input that gives a wrong table: CASES=200 for each family of operators, or FAMILY="group state"; takes hours
 	@echo 'the same cases again: make properties CASES=$(CASES) SEED=$(SEED)$(if $(FAMILY), FAMILY="$(FAMILY)")'

@@ -19,10 +19,11 @@ from bench.rounds import Rounds, Say, Target, costs
 from bench.topic import running
 from local.deliveries import CLEAN, deliver
 from local.flights import FlightEvent, flight_events_many
-from spark_jobs.published import table as published
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.registry import find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.table.published import table as published
 
 SLUICE, RIVAL = "Sluice", "MERGE by hand"
 PIPELINE: Final = "present_aircraft"
@@ -49,7 +50,7 @@ class Published(Sluice):
         self.table = Path(str(paths.published_table))
         assert done.report
         assert done.report.table_version is not None
-        published.move(paths, done.report.table_version)
+        published.move(paths, done.report.table_version, refuse_dead)
         return done
 
 

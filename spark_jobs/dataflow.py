@@ -27,7 +27,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import Inputs
 from spark_jobs.side.sides import rows_of
 from spark_jobs.spec import Pipeline, Topic
-from spark_jobs.spec.several import COLUMN
+from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
@@ -91,7 +91,7 @@ class Dataflow(NamedTuple):
         steps; for an archive, the records, with the topic's id.
         """
         if self.spec.is_archive:
-            return archive_rows(self.stateful_input, self.spec.topic.event_time, topic_id)
+            return archive_rows(self.stateful_input, self.spec.inputs.event_time, topic_id)
         inputs = [way.stateful_input for way in self.ways]
         return chain.stateful_output(inputs, self.spec, self.sides, root, timers)
 
@@ -131,47 +131,51 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
-    topics, given = spec.inputs, records
+    each_way: Sequence[Topics] = [Topics([topic]) for topic in spec.inputs]
+    given = records
     if isinstance(given, DataFrame):
-        topics, given = (spec.topic,), (given,)
+        each_way, given = [spec.inputs], [given]
     sides = rows_of(given[0].sparkSession, spec, settings, inputs)
     # An archive keeps every raw byte, and of the fields only the one that it has a column for.
-    wanted, kept = ([spec.topic.event_time], None) if spec.is_archive else (None, capture)
+    wanted, kept = ([spec.inputs.event_time], None) if spec.is_archive else (None, capture)
 
-    def classified_of(topic: Topic, given: DataFrame) -> tuple[DataFrame, DataFrame]:
+    def classified_of(topics: Topics, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
-        prepared = [prepare(each, settings.root, settings, wanted) for each in topic.each]
-        own = [limit for limit in limits if limit.field in topic.columns]
+        prepared = [prepare(each, settings.root, settings, wanted) for each in topics]
+        own = [limit for limit in limits if limit.field in topics.columns]
         decoded = decode(
             given, prepared, kept, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
         )
-        if topic is not spec.topic:
-            decoded = _as_one_of(spec.topic, topic, decoded)
+        if spec.inputs.named and not topics.several:
+            decoded = _as_one_of(spec.inputs, topics[0], decoded)
         if spec.is_archive:
             return (all_good(decoded),) * 2
-        by_decoder = classify(decoded, topic, clock)
-        held = refuse_unheld(decoded, topic, own)
-        return by_decoder if held is decoded else classify(held, topic, clock), by_decoder
+        by_decoder = classify(decoded, topics, clock)
+        held = refuse_unheld(decoded, topics, own)
+        return by_decoder if held is decoded else classify(held, topics, clock), by_decoder
 
-    def way(number: int, topic: Topic, given: DataFrame) -> Way:
-        classified, by_decoder = classified_of(topic, given)
+    def way(number: int, topics: Topics, given: DataFrame) -> Way:
+        classified, by_decoder = classified_of(topics, given)
         if capture and observed:
             classified = observe_classified(classified, spec, number)
         if counts:
             classified = classified.observe(counts, *outcome_counts())
-        stateful_input = chain.stateful_input(good_records(classified, spec.topic), spec, sides)
+        stateful_input = chain.stateful_input(good_records(classified, spec.inputs), spec, sides)
         if capture and observed:
             stateful_input = observe_stateful_input(stateful_input, spec, capture, number)
         return Way(classified, stateful_input, by_decoder)
 
-    ways = (way(number, *each) for number, each in enumerate(zip(topics, given, strict=True)))
+    ways = (way(number, *each) for number, each in enumerate(zip(each_way, given, strict=True)))
     return Dataflow(spec, tuple(ways), sides)
 
 
-def _as_one_of(all_: Topic, topic: Topic, decoded: DataFrame) -> DataFrame:
+def _as_one_of(all_: Topics, topic: Topic, decoded: DataFrame) -> DataFrame:
     """Its fields in the order of all, null where it has none, and the column with its name."""
-    types = {each.name: spark_type(each.type) for each in all_.fields}
-    lacking = {name: F.lit(None).cast(types[name]) for name in {*types} - {*topic.columns}}
+    lacking = {
+        name: F.lit(None).cast(spark_type(kind))
+        for name, kind in all_.types.items()
+        if name not in topic.columns
+    }
     named = decoded.withColumns(lacking | {COLUMN: F.lit(topic.name)})
     return named.select(*all_.columns, KAFKA, MALFORMED)
 

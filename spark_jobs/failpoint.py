@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -102,7 +103,8 @@ def _parse(text: str) -> dict[str, str]:
     return actions
 
 
-ACTIVE = _parse(os.environ.get("SLUICE_FAILPOINTS", ""))
+ACTIVE: dict[str, str | Callable[[], None]] = {**_parse(os.environ.get("SLUICE_FAILPOINTS", ""))}
+"""Failpoint -> what is set for it: an action, or what this process does there."""
 WAITING = os.environ.get("SLUICE_FAILPOINTS_WAITING")
 
 
@@ -126,6 +128,8 @@ def at(name: str) -> None:
         raise Failure(f"failpoint {name}")
     elif action == "wait":
         _wait(name)
+    elif action:
+        action()  # type: ignore[operator]  # no other text is set
 
 
 def _wait(name: str) -> None:

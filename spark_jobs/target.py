@@ -1,15 +1,16 @@
-"""Target: the checkpoint, cursor and table of one query, and the application id of its Delta
-transactions.
-"""
+"""Target: the checkpoint, cursor and table of one query, and whose batches the table has of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.root.paths import Paths
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
+
+    from spark_jobs.table.port import Table
 
 
 class Target(NamedTuple):
@@ -27,10 +28,10 @@ class Target(NamedTuple):
     """The records of that checkpoint's batches on which an expression of the spec fails
     (checkpoint/notes/failing.py).
     """
-    table: UPath
-    """The Delta table that its batches are written to."""
+    table: Table
+    """The table that its batches are written to."""
     owner: str
-    """The application id of its Delta transactions (txnAppId).
+    """Who writes these batches, as the table knows it: pipeline/generation.
 
     The batch ids of two owners are independent.
     """
@@ -38,4 +39,4 @@ class Target(NamedTuple):
     @classmethod
     def live(cls, paths: Paths, owner: str) -> Target:
         """The pipeline's own checkpoint and table. Only the holder of its lease writes them."""
-        return cls(paths.checkpoint, paths.cursor, paths.failing, paths.table, owner)
+        return cls(paths.checkpoint, paths.cursor, paths.failing, table_of(paths), owner)

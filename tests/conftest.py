@@ -13,7 +13,7 @@ from xdist.remote import Producer
 from spark_jobs.settings.installation import VARIABLES
 from tests.harness import shared
 from tests.harness.costs import ASKED, Budget, Costs
-from tests.harness.lanes import Lanes, dearest_first, end_without_jvm
+from tests.harness.lanes import Lanes, end_without_jvm, ordered
 from tests.harness.turns import TURNS, VARIABLE, by_turns
 
 for _name in VARIABLES:
@@ -75,7 +75,7 @@ def pytest_report_header() -> str | None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     by_turns(config, items)
-    dearest_first(items)
+    ordered(items)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

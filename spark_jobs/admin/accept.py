@@ -20,10 +20,10 @@ from spark_jobs.messages.withheld import check_for_tasks
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.table import history
+from spark_jobs.table.tables import table_of
 
 ACCEPTED = "accepted"
 """The outcome in ops.checks of a failed check that a person accepted; `about` has the reason,
@@ -118,13 +118,13 @@ def _last_verdict(paths: Paths, pipeline: str, cursor: Cursor) -> Report:
     if known is None or report is None or cursor.judged == cursor.audited:
         raise DecisionRefused.nothing_to_accept(pipeline=pipeline)
     code = report.problem.code if report.problem else "none"
-    now, judged = table.version(paths.table), report.table_version
+    now, judged = table_of(paths).version(), report.table_version
     if (
         code != "CHECK_FAILED"
         or report.generation != known.generation
         or judged is None
         or judged > now
-        or (judged < now and history.rows_changed(paths.table, judged, now))
+        or (judged < now and history.rows_changed(table_of(paths), judged, now))
     ):
         raise DecisionRefused.verdict_outdated(
             pipeline=pipeline,

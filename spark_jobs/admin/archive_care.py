@@ -8,23 +8,21 @@ in between leaves an archive that has more than it says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.admin.table_care import in_words
+from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.spans.span_sql import microseconds
-from spark_jobs.table.delta import compaction, door
-from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    import deltalake
-
     from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.table.port import Table
 
 
 class _Old(NamedTuple):
@@ -37,20 +35,18 @@ class _Old(NamedTuple):
     records: int
 
 
-def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[Held], object]]]:
-    """A line and a function, if the archive has records with a Kafka timestamp before this time
+def kept_steps(paths: Paths, before: datetime) -> Iterator[Step]:
+    """A step, if the archive has records with a Kafka timestamp before this time
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
     nobody knows.
     """
-    if not door.is_table(paths.table):
-        return
-    if old := _old(door.open_table(paths.table), before):
+    if (table := table_of(paths)).exists() and (old := _old(table, before)):
         records = sum(each.records for each in old)
         what = f"remove {records:,} records of {paths.table} from before {before:%F %H:%M}"
-        yield what, partial(_remove, paths, old)
+        yield Step(what, partial(_remove, paths, old))
 
 
-def _old(table: deltalake.DeltaTable, before: datetime) -> list[_Old]:
+def _old(table: Table, before: datetime) -> list[_Old]:
     # In numbers: delta-rs compares times in nanoseconds, and stops at one of the year 10000.
     recent = f"CAST(kafka_timestamp AS BIGINT) >= {microseconds(before)}"
     kept = f'CASE WHEN kafka_timestamp IS NULL OR {recent} THEN "offset" END'
@@ -61,7 +57,7 @@ def _old(table: deltalake.DeltaTable, before: datetime) -> list[_Old]:
         'ON t.topic_id = ends.topic_id AND t."partition" = ends."partition" '
         'AND t."offset" < ends.stop GROUP BY 1, 2, 3 ORDER BY 1, 2'
     )
-    return [_Old(**row) for row in answer(sql, {"t": table}).to_pylist()]
+    return [_Old(**row) for row in table.query(sql).to_pylist()]
 
 
 def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
@@ -80,5 +76,4 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
         f'AND "offset" < {each.stop})'
         for each in old
     )
-    with in_words(paths.table):
-        door.open_table(paths.table).delete(where, writer_properties=compaction.ZSTD)
+    table_of(paths).remove(where, held)

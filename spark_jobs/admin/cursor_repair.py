@@ -16,6 +16,7 @@ from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.table import history
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -105,6 +106,6 @@ def _passed(paths: Paths, known: Identity, rows: list[Row]) -> _Passed:
     if not rows:
         return _Passed()
     newest = rows[-1]["batch_id"]
-    version = history.version_after(paths.table, known.owners(paths.pipeline), newest)
+    version = history.version_after(table_of(paths), known.owners(paths.pipeline), newest)
     judged = verdict_on(paths, known, None, version, newest)
     return _Passed(judged.batch, judged.table_version)

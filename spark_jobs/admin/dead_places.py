@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
 from spark_jobs.checkpoint.notes.rebuild import read_begun
-from spark_jobs.published.table import has_shown
 from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.table.published.table import has_shown
 
 if TYPE_CHECKING:
     from upath import UPath

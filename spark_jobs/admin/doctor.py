@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
-from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.checkpoint.identity import Identity, read_identity
@@ -37,11 +37,10 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import set_aside
 from spark_jobs.storage.lease_view import Held
-from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -50,15 +49,6 @@ if TYPE_CHECKING:
 
 
 WHO = "sluice doctor"
-
-
-class Mending(NamedTuple):
-    """The repair of files, under the lease."""
-
-    line: str
-    """What it does, for the user."""
-    execute: Callable[[Held], object]
-    """Does it."""
 
 
 class Repair(NamedTuple):
@@ -136,9 +126,10 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         f"{_range(checkpoint.committed())} committed"
     ]
     lines += [f"damaged: {path} {reason}" for path, reason in integrity.damage.items()]
-    if door.is_table(paths.table) and (old := rewrite.inexact(door.open_table(paths.table))):
-        which = f"{len(old):,} files of {paths.table} have INT96 times, which others misread"
-        lines.append(f"{which}: `sluice maintain {spec.name} --execute` writes them again")
+    lines += [
+        f"{fault}: `sluice maintain {spec.name} --execute` writes them again"
+        for fault in table_of(paths).faults()
+    ]
     cursor, mending = find_cursor(paths, known)
     files = [
         *_cursor_repair(paths, known, mending),
@@ -188,7 +179,7 @@ def _fixes_of_logs(
     damage = integrity.damage
     restorable = integrity.restorable_batches
     planned, committed = checkpoint.planned(), checkpoint.committed()
-    written = table.newest_batch(paths.table, known.owner(spec.name))
+    written = table_of(paths).newest_batch(known.owner(spec.name))
     last = max(committed, default=-1)
     newest = max([*planned, *committed, written], default=-1)
     entry, commit = (paths.checkpoint / log / str(newest) for log in ("offsets", "commits"))
@@ -260,7 +251,7 @@ def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: 
     )
 
 
-def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Mending]:
+def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Step]:
     path = checkpoint.folder / "metadata"
     if path not in integrity.damage:
         return []
@@ -270,24 +261,24 @@ def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Mendi
         path.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
     return [
-        Mending(
+        Step(
             f"write {path} again, with a new query id: neither state nor table depends on it",
             execute,
         )
     ]
 
 
-def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Mending]:
-    return [Mending(mending, partial(store_cursor, paths, known))] if mending else []
+def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Step]:
+    return [Step(mending, partial(store_cursor, paths, known))] if mending else []
 
 
-def _failing_repair(paths: Paths) -> list[Mending]:
+def _failing_repair(paths: Paths) -> list[Step]:
     try:
         read_failing(paths.failing)
     except CheckpointBroken:
         aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         return [
-            Mending(
+            Step(
                 f"move {paths.failing} to {aside}: the next run finds failing records again",
                 lambda _: set_aside(paths.failing, aside),
             )
@@ -299,9 +290,9 @@ def _remove_leftover(paths: Paths, leftover: Leftover, _: Held) -> None:
     remove_leftovers(paths, [leftover], "sluice doctor")
 
 
-def _staging_repair(paths: Paths) -> list[Mending]:
+def _staging_repair(paths: Paths) -> list[Step]:
     return [
-        Mending(
+        Step(
             f"remove {leftover.folder}: {leftover.why}",
             partial(_remove_leftover, paths, leftover),
         )

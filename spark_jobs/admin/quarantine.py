@@ -27,12 +27,13 @@ from spark_jobs.checkpoint.notes.failing import (
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.runner import leased
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
 
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""
@@ -56,7 +57,7 @@ def quarantine(
         return first
     before = read_failing(paths.failing)
     left = MOST - len(before.named)
-    found = tuple(_named(named, spec.topic, reason, by, left)) if named else before.proposed
+    found = tuple(_named(named, spec.inputs, reason, by, left)) if named else before.proposed
     if not found:
         return Intent((f"{spec.name}: no run has proposed records",), None)
     _refuse_unaccounted(paths, spec, found)
@@ -93,7 +94,7 @@ def _with(before: FailingRecords, found: tuple[FailingRecord, ...], paths: Paths
 def _lines(spec: Pipeline, found: tuple[FailingRecord, ...]) -> Iterator[str]:
     yield f"{spec.name}: put {len(found):,} record(s) into quarantine"
     for each in islice(found, SHOWN):
-        yield f"  partition {spec.topic.shown(each.partition)} offset {each.offset:,}"
+        yield f"  partition {spec.inputs.shown(each.partition)} offset {each.offset:,}"
     if len(found) > SHOWN:
         yield f"  and {len(found) - SHOWN:,} others"
     for reason, number in Counter(each.reason for each in found).most_common(5):
@@ -101,16 +102,16 @@ def _lines(spec: Pipeline, found: tuple[FailingRecord, ...]) -> Iterator[str]:
 
 
 def _named(
-    named: tuple[str, ...], topic: Topic, reason: str, by: str, most: int
+    named: tuple[str, ...], inputs: Topics, reason: str, by: str, most: int
 ) -> Iterator[FailingRecord]:
     if not reason.strip():
         raise DecisionRefused.quarantine_unexplained()
     total = 0
     for each in named:
         place = _PLACE.fullmatch(each)
-        partition = topic.number_of(place["partition"]) if place else None
+        partition = inputs.number_of(place["partition"]) if place else None
         if place is None or partition is None:
-            one = "PARTITION" if len(topic.each) == 1 else f"{topic.each[0].name}/PARTITION"
+            one = f"{inputs[0].name}/PARTITION" if inputs.named else "PARTITION"
             raise DecisionRefused.no_place(record=each, partition=one)
         first, last = int(place["first"]), int(place["last"] or place["first"])
         total += last - first + 1
@@ -133,14 +134,14 @@ def _refuse_unaccounted(paths: Paths, spec: Pipeline, found: tuple[FailingRecord
         raise DecisionRefused.nothing_read(pipeline=name)
     checkpoint = Checkpoint(paths.checkpoint)
     committed = max(checkpoint.committed(), default=-1)
-    made = max(committed, newest_batch(paths.table, known.owner(name)))
+    made = max(committed, table_of(paths).newest_batch(known.owner(name)))
     for number in range(read_cursor(paths.cursor).audited + 1, made + 1):
         batch = checkpoint.batch(number)
         for each in found:
             start = batch.start.get(each.partition, 0)
             if start <= each.offset < batch.end.get(each.partition, 0):
                 raise DecisionRefused.batch_unaccounted(
-                    partition=spec.topic.shown(each.partition),
+                    partition=spec.inputs.shown(each.partition),
                     offset=each.offset,
                     batch=number,
                     pipeline=name,

@@ -10,7 +10,6 @@ import logging
 from datetime import UTC, datetime
 
 from spark_jobs.admin.intent import Intent
-from spark_jobs.admin.restoring import refuse_features
 from spark_jobs.checkpoint.identity import read_identity, refuse_older_notes
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
@@ -23,14 +22,14 @@ from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.root.live_place import Place, first_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.seen import look
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.port import RELEASED
+from spark_jobs.table.tables import table_of
 
 LOG = logging.getLogger(__name__)
 WHO = "sluice reset"
@@ -62,8 +61,8 @@ def reset(spec: Pipeline, settings: Settings) -> Intent:
     state = (
         f"{len(committed)} batches in the checkpoint" if paths.version.exists() else "no checkpoint"
     )
-    if goes_on and is_table(paths.table):
-        refuse_features(open_table(paths.table))
+    if goes_on and table_of(paths).exists():
+        table_of(paths).refuse_unrestorable("sluice reset of an archive")
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)
@@ -125,7 +124,9 @@ def _left(spec: Pipeline, paths: Paths, *, goes_on: bool) -> tuple[str, ...]:
 def release_table(facts: Reset, scene: Scene) -> None:
     """Let the next generation write an archive's table."""
     if facts.releases:
-        table.release(scene.paths.tables / facts.releases, scene.held)
+        table = table_of(scene.paths, facts.releases)
+        if table.exists():
+            table.belong(RELEASED, scene.held)
 
 
 def remove_stagings(facts: Reset, scene: Scene) -> None:
@@ -181,7 +182,7 @@ def _made_anew(spec: Pipeline, settings: Settings, paths: Paths) -> bool:
     except CheckpointBroken:
         return False
     if known is None:  # an earlier reset may have left the table for the next run
-        return table.released(paths.table)
+        return table_of(paths).generation() == RELEASED
     return source_of(spec, settings).state().id != known.topic_id
 
 

@@ -4,23 +4,10 @@ person's RESTORE back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from deltalake.exceptions import CommitFailedError, DeltaError
-
-from spark_jobs.errors import MaintenanceRefused, StateUnreadable, TableContended
+from spark_jobs.errors import StateUnreadable
 from spark_jobs.journal.change import Facts, Scene
-from spark_jobs.root.path_forms import from_uri, sql_table
-from spark_jobs.sink import table
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta.features import unwritable
-
-if TYPE_CHECKING:
-    import deltalake
-    from upath import UPath
+from spark_jobs.table.tables import table_of
 
 
 class Restoring(Facts):
@@ -33,65 +20,31 @@ class Restoring(Facts):
 
 
 def restore_table(facts: Restoring, scene: Scene) -> None:
-    """Give the table the rows of the version, in a commit that names this change. If it is at that
-    version, the commit changes nothing: a batch that comes late is refused behind it.
+    """Give the table the rows of the version, in a commit that names this change.
 
     Raises TableContended, or StateUnreadable if VACUUM has removed files of the version since
     somebody looked.
     """
-    path = scene.paths.table
-    opened = door.confirmed(path, scene.held, brief=True)
-    if _committed(facts, scene) is not None:
-        return
-    refuse_features(opened)
-    if opened.version() == facts.version:
-        with _beside_others(path):
-            door.set_property(opened, door.FENCE, str(scene.held.fence))
-        return
     try:
-        with _beside_others(path):
-            door.restore(opened, facts.version, {history.CHANGE: scene.id})
-    except DeltaError:
-        if door.version_is_whole(path, facts.version):
-            raise
+        table_of(scene.paths).restore(facts.version, scene.id, scene.held)
+    except LookupError:
         raise StateUnreadable.vacuumed_meanwhile(
             version=facts.version,
-            path=path,
+            path=scene.paths.table,
             pipeline=scene.paths.pipeline,
         ) from None
 
 
 def restorable(facts: Restoring, scene: Scene) -> bool:
     """Whether the table has the rows of the version, or can have them yet."""
-    path = scene.paths.table
-    if _committed(facts, scene) is not None:
-        return True
-    return not unwritable(door.open_table(path)) and door.version_is_whole(path, facts.version)
-
-
-def refuse_features(table: deltalake.DeltaTable) -> None:
-    """Raise MaintenanceRefused for a table that delta-rs cannot restore, mark or release."""
-    if unknown := unwritable(table):
-        place = from_uri(table.table_uri)
-        raise MaintenanceRefused.feature_unwritable(
-            place=place,
-            unknown=", ".join(unknown),
-            sql=sql_table(place),
-            first=unknown[0],
-        )
+    return _committed(facts, scene) is not None or table_of(scene.paths).restores(facts.version)
 
 
 def mark_table(facts: Restoring, scene: Scene) -> None:
     """Give the table to the generation: a RESTORE brings back the properties from then.
     Raises TableContended.
     """
-    path = scene.paths.table
-    opened = door.confirmed(path, scene.held, brief=True)
-    if table.generation(path) != facts.generation:
-        refuse_features(opened)
-        with _beside_others(path):
-            said = {history.MARK: scene.id}
-            door.set_property(opened, history.GENERATION, facts.generation, said)
+    table_of(scene.paths).belong(facts.generation, scene.held, scene.id)
 
 
 def restored_version(facts: Restoring, scene: Scene) -> int:
@@ -99,17 +52,5 @@ def restored_version(facts: Restoring, scene: Scene) -> int:
     return _committed(facts, scene) or facts.version
 
 
-@contextmanager
-def _beside_others(path: UPath) -> Iterator[None]:
-    """Within the block a person may write to the table: who takes the lease next completes the
-    change.
-    """
-    try:
-        yield
-    except CommitFailedError as error:
-        why = str(error).splitlines()[0].rstrip(". ")
-        raise TableContended.restored_later(path=path, why=why) from None
-
-
 def _committed(facts: Restoring, scene: Scene) -> int | None:
-    return history.change_version(scene.paths.table, scene.id, facts.version)
+    return history.change_version(table_of(scene.paths), scene.id, facts.version)

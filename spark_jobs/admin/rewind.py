@@ -15,7 +15,6 @@ from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.restoring import (
     Restoring,
     mark_table,
-    refuse_features,
     restorable,
     restore_table,
     restored_version,
@@ -38,8 +37,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Pipeline
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta.door import version_is_whole
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -120,9 +118,9 @@ def _facts(spec: Pipeline, paths: Paths, batch: int) -> tuple[Identity, Rewind]:
             pipeline=spec.name, batch=batch, first=restorable[0], last=restorable[-1]
         )
     _refuse_before_switch(paths, known, batch)
-    version = history.version_after(paths.table, known.owners(spec.name), batch)
+    version = history.version_after(table_of(paths), known.owners(spec.name), batch)
     _refuse_vacuumed(paths, version, batch)
-    refuse_features(door.open_table(paths.table))
+    table_of(paths).refuse_unrestorable("sluice rewind")
     cursor = read_cursor(paths.cursor)
     rows = accounts.stored(paths, known, ("batch_id", "topics")) if cursor.newest else []
     kept, gone = (
@@ -242,7 +240,7 @@ def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
     table has the rows after it.
     """
     began = None
-    for done, entry in history.commits(paths.table, known.owners(paths.pipeline)):
+    for done, entry in history.commits(table_of(paths), known.owners(paths.pipeline)):
         if done <= batch:
             return
         began = done, entry
@@ -251,7 +249,7 @@ def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
     raise StateUnreadable.inside_rebuild(
         last=began[0],
         table=paths.table,
-        version=began[1]["version"],
+        version=began[1].version,
         batch=batch,
         pipeline=paths.pipeline,
     )
@@ -259,7 +257,7 @@ def _refuse_before_switch(paths: Paths, known: Identity, batch: int) -> None:
 
 def _refuse_vacuumed(paths: Paths, version: int, batch: int) -> None:
     """Raise StateUnreadable if VACUUM, or a clean-up of the log, removed what the version needs."""
-    if version_is_whole(paths.table, version):
+    if table_of(paths).is_whole(version):
         return
     name = paths.pipeline
     raise StateUnreadable.content_gone(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from spark_jobs.admin.restoring import (
     Restoring,
     mark_table,
-    refuse_features,
     restorable,
     restore_table,
     restored_version,
@@ -20,7 +19,7 @@ from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.sink.restored import did, restored
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,21 +40,21 @@ class Unrestored(Restoring):
 
 def to_mend(paths: Paths, cursor: Cursor) -> Restored | None:
     """The RESTORE that is to be mended; None without one."""
-    if not door.is_table(paths.table):
+    if not table_of(paths).exists():
         return None
     passed = cursor.judged_table_version
-    return restored(paths.table, -1 if passed is None else passed)
+    return restored(table_of(paths), -1 if passed is None else passed)
 
 
 def can_unrestore(paths: Paths, found: Restored) -> bool:
     """Whether a version has all that Sluice has written, and can be read."""
-    return not found.written_behind and door.version_is_whole(paths.table, found.whole)
+    return not found.written_behind and table_of(paths).is_whole(found.whole)
 
 
 def in_words(paths: Paths, found: Restored) -> str:
     """What is to be done."""
-    newest = door.open_table(paths.table).version()
-    later = history.rows_changed(paths.table, found.version, newest)
+    newest = table_of(paths).version()
+    later = history.rows_changed(table_of(paths), found.version, newest)
     return (
         f"restore {paths.table} to version {found.whole}, from before a person's RESTORE. "
         f"{did(paths, found)}"
@@ -70,13 +69,13 @@ def unrestore(
 
     It raises LeaseHeld if somebody was there first.
     """
-    refuse_features(door.open_table(paths.table))
-    newest = door.open_table(paths.table).version()
+    table_of(paths).refuse_unrestorable("taking a RESTORE back")
+    newest = table_of(paths).version()
 
     def execute() -> None:
         with leased(paths, who) as held:
             cursor = read_cursor(paths.cursor)
-            now = door.open_table(paths.table).version()
+            now = table_of(paths).version()
             if now != newest or to_mend(paths, cursor) != found:
                 raise LeaseHeld.overtaken(pipeline=spec.name, again=f"sluice doctor {spec.name}")
             passed = cursor.judged_table_version
@@ -84,7 +83,7 @@ def unrestore(
                 version=found.whole,
                 generation=known.generation,
                 passed=passed is not None
-                and not history.rows_changed(paths.table, passed, found.whole),
+                and not history.rows_changed(table_of(paths), passed, found.whole),
             )
             carry_out(UNRESTORED, facts, paths, held, who)
 

@@ -28,7 +28,7 @@ def late_for_certain(spec: Pipeline, late_before_ms: int) -> int | None:
 
 def keeps_time(spec: Pipeline) -> bool:
     """Whether each record enters the first stateful step with the event time that it came with."""
-    time, known = spec.topic.event_time, (Origin(spec.topic.event_time, "identity"),)
+    time, known = spec.inputs.event_time, (Origin(spec.inputs.event_time, "identity"),)
     return all(
         step.origins_after({time: known}, time).get(time) == known for step in spec.before_state
     )

@@ -32,7 +32,7 @@ second seconds millisecond milliseconds microsecond microseconds
 
 def misspelt(spec: Pipeline) -> Iterator[str]:
     """A line for each such name of an expression over a step's input."""
-    columns: Columns = spec.topic.columns
+    columns: Columns = spec.inputs.columns
     words = {*WORDS.split()}
     for number, step in enumerate(spec.steps, 1):
         known = {name.lower() for name in columns or ()}

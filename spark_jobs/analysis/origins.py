@@ -10,8 +10,8 @@ from spark_jobs.spec.origin import Origin, Origins
 
 def origins_of(spec: Pipeline) -> Origins:
     """Those of the columns of the table."""
-    origins: Origins = {name: (Origin(name, "identity"),) for name in spec.topic.columns}
-    time: str | None = spec.topic.event_time
+    origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
+    time: str | None = spec.inputs.event_time
     for step in spec.steps:
         origins, time = step.origins_after(origins, time), step.time_after(time)
     return origins

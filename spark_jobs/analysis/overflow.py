@@ -27,7 +27,7 @@ def overflowing(spec: Pipeline) -> Iterator[str]:
             "on_failing_expression='quarantine' with state.provider='hdfs': records that fail "
             "together are not looked for, and the run ends with EXPRESSION_FAILED"
         )
-    types = {field.name: field.type for field in spec.topic.fields}
+    types = spec.inputs.types
     for number, step in enumerate(spec.steps, 1):
         for name, sql in step.aggregates.items():
             if _overflows(sql, types):

@@ -5,14 +5,14 @@ docs/repairs.md has the table of what can be ranged, and why the rest cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from spark_jobs.analysis.lateness import keeps_time
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, joined
+from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.spans.span_sql import SpanSql, Times, microseconds
 from spark_jobs.spec import Pipeline, Session
 from spark_jobs.spec.output_mode import mode_facts
@@ -63,24 +63,11 @@ class Ranged(NamedTuple):
                 span = cut(span)
         return span
 
-    @property
-    def sessions(self) -> Step | None:
-        """The last step, if it makes sessions. A range is then one of whole sessions, as one
-        computation over all good records makes them: those that end in it. The rows that they
-        replace are found by key, and may have ended before it.
-        """
-        return _sessions(self.spec)
-
-    def replaced(self, spans: Iterable[Span]) -> tuple[Span, ...]:
-        """The positions of the table's rows that the rows within `spans` may replace."""
-        before = self.spec.ranges.context if self.sessions else None
-        return joined(span.widened(before or timedelta(), timedelta()) for span in spans)
-
     def rows_of(self, touched: Times) -> Times:
         """`touched`, from its first row on: a window's row is at the window's last instant, and the
         span begins with the window.
         """
-        if self.sessions:
+        if sessions(self.spec):
             return touched
         for step in reversed(self.spec.steps):
             if self.position.edge == "end" and step.grouping_window:
@@ -116,13 +103,6 @@ def ranged(spec: Pipeline) -> Ranged:
     raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
 
 
-def computable(spec: Pipeline) -> Ranged:
-    """A pipeline of whose output some can be computed: ranges, or keys, for which its only range is
-    the whole table. Raises RangeUnsupported.
-    """
-    return ranged(spec) if spec.keyed is None else Ranged(spec, BY_KEY)
-
-
 def unranged(spec: Pipeline) -> str | None:
     """Why no range of its output can be computed by itself; None if one can."""
     if spec.entry and mode_facts(spec.output_mode).replaces_table:
@@ -142,7 +122,11 @@ def unranged(spec: Pipeline) -> str | None:
     return None if position_of(spec) and not spec.is_archive else _without_position(spec)
 
 
-def _sessions(spec: Pipeline) -> Step | None:
+def sessions(spec: Pipeline) -> Step | None:
+    """The last step, if it makes sessions. A range is then one of whole sessions, as one
+    computation over all good records makes them: those that end in it. The rows that they replace
+    are found by key, and may have ended before it.
+    """
     last = spec.steps[-1] if spec.steps else None
     return last if last and isinstance(last.grouping_window, Session) else None
 
@@ -151,7 +135,7 @@ def _unranged_sessions(spec: Pipeline) -> str | None:
     """Sessions are replaced by key, so the table must have them as they are."""
     if not any(isinstance(each.grouping_window, Session) for each in spec.steps):
         return None
-    if _sessions(spec) is None:
+    if sessions(spec) is None:
         return (
             "a step behind its sessions changes or hides some of them, and sessions are replaced "
             "by the keys and times that the table has of them"
@@ -176,7 +160,7 @@ def position_of(spec: Pipeline) -> Position | None:
     """Where an output row is on the axis of event time; None if nothing says so."""
     if spec.ranges.by is not None:
         return Position(spec.ranges.by, "end" if spec.ranges.by == "window_end" else "instant")
-    found: Position | None = Position(spec.topic.event_time)
+    found: Position | None = Position(spec.inputs.event_time)
     for step in spec.steps[: spec.first_stateful]:
         found = step.position_after(found, spec.ranges) or found  # it keeps the event time
     for step in spec.steps[spec.first_stateful :]:

@@ -68,7 +68,7 @@ def rounded(spec: Pipeline) -> tuple[str, ...]:
     index = deciding(spec)
     if index is None:
         return ()
-    types = {field.name: field.type for field in spec.topic.fields}
+    types = spec.inputs.types
     for step in spec.steps[:index]:
         types = step.types_after(types)
     measures = spec.steps[index].aggregates

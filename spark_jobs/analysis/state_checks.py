@@ -91,7 +91,7 @@ def state_checks_of(spec: Pipeline) -> tuple[Check, ...]:
 
 def has_truncates(spec: Pipeline) -> bool:
     """Whether a record may tell of one."""
-    return any(each.envelope == "debezium" for each in spec.topic.each) and not spec.is_archive
+    return any(each.envelope == "debezium" for each in spec.inputs) and not spec.is_archive
 
 
 def judged_checks(spec: Pipeline, read: int) -> tuple[Check, ...]:

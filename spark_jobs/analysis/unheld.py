@@ -27,11 +27,11 @@ def unheld(spec: Pipeline) -> tuple[Unheld, ...]:
 
 
 def _is_late(limit: Unheld, spec: Pipeline) -> bool:
-    return limit.field == spec.topic.event_time and late_if_far(spec)
+    return limit.field == spec.inputs.event_time and late_if_far(spec)
 
 
 def _but_ahead(limit: Unheld, spec: Pipeline) -> Unheld:
-    if limit.field != spec.topic.event_time:
+    if limit.field != spec.inputs.event_time:
         return limit
     return limit._replace(gaps=tuple(gap for gap in limit.gaps if gap.last < EPOCH))
 
@@ -43,7 +43,7 @@ def late_if_far(spec: Pipeline) -> bool:
 
 
 def _unheld(spec: Pipeline) -> Iterator[Unheld]:
-    types = {field.name: field.type for field in spec.topic.fields}
+    types = spec.inputs.types
     origins: Origins = {name: (Origin(name, "identity"),) for name in types}
     conditions, as_decoded = tuple[str, ...](), True
     for step in spec.steps:

@@ -136,7 +136,7 @@ class Audit:
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
         step = self._spec.keyed
-        by_key = keyed(self.run.target.table, written, step) if step else None
+        by_key = keyed(self.run.target.table.path, written, step) if step else None
         account = balance(self._spec, batch, progress, records, rows_out, by_key)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
@@ -178,7 +178,7 @@ class Audit:
     ) -> dict[str, TopicAccount]:
         whole = records is not None and not (records.gone or records.compacted)
         counted = records.topics if records and whole else None
-        return by_topic(self._spec.topic, batch, progress, counted)
+        return by_topic(self._spec.inputs, batch, progress, counted)
 
     def _grouped(
         self,
@@ -194,11 +194,11 @@ class Audit:
         return self._counting.again(self.run.target.table, account, records, written)
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
-        slices = self._notes.take(batch, self._spec.topic) if self._notes else []
+        slices = self._notes.take(batch, self._spec.inputs) if self._notes else []
         if progress is None:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
-        rejected = with_reasons(rejected, self._spec.topic) if rejected else rejected
+        rejected = with_reasons(rejected, self._spec.inputs) if rejected else rejected
         if rejected is None:
             return self._read_again(batch)
         shown = Visible(progress.read)

@@ -19,8 +19,8 @@ from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.ops.views import NEWEST
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spans.span import EPOCH, MICROSECOND
-from spark_jobs.spec import Topic
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.values.numbering import input_of
 
 Counts = Mapping[int, Mapping[str, int]]
 """Number of a topic -> its records by their outcome, and `read` if Kafka was read again."""
@@ -47,24 +47,23 @@ def rejected_by_topic(records: Iterable[RejectedRecord]) -> Counts:
     """Of the records that were captured."""
     found: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for record in records:
-        found[record.partition // PARTITIONS][record.outcome] += 1
+        found[input_of(record.partition)][record.outcome] += 1
     return found
 
 
 def by_topic(
-    topic: Topic, batch: Batch, progress: Progress | None, records: Counts | None
+    inputs: Topics, batch: Batch, progress: Progress | None, records: Counts | None
 ) -> dict[str, TopicAccount]:
     """Name -> account; nothing where the pipeline has one topic. `records`: None if they were not
     counted, or if some of them are gone.
     """
-    topics = topic.each
-    if len(topics) == 1:
+    if not inputs.several:
         return {}
     covered: Counter[int] = Counter()
     for partition, end in batch.end.items():
-        covered[partition // PARTITIONS] += end - batch.start.get(partition, 0)
+        covered[input_of(partition)] += end - batch.start.get(partition, 0)
     found = {}
-    for number, each in enumerate(topics):
+    for number, each in enumerate(inputs):
         seen = progress.topics[number] if progress and number < len(progress.topics) else None
         of = None if records is None else records.get(number, {})
         if seen is None:

@@ -18,10 +18,9 @@ from spark_jobs.sink.writer import Written
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.chain import observation_name
-from spark_jobs.table.delta import rows_of
 
 if TYPE_CHECKING:
-    from upath import UPath
+    from spark_jobs.table.port import Table
 
 
 class Grouped(NamedTuple):
@@ -65,7 +64,7 @@ class Counting(NamedTuple):
         )
 
     def again(
-        self, table: UPath, account: Account, records: RecordCounts | None, written: Written | None
+        self, table: Table, account: Account, records: RecordCounts | None, written: Written | None
     ) -> Grouped | None:
         """The same of a batch without progress: as many as were accepted, or as a Deduplicate let
         through, and the counts in the rows of its commit.
@@ -80,7 +79,7 @@ class Counting(NamedTuple):
         out = self._in_rows(table, written)
         return None if entered is None or out is None else Grouped(entered, out)
 
-    def _in_rows(self, table: UPath, written: Written | None) -> int | None:
+    def _in_rows(self, table: Table, written: Written | None) -> int | None:
         if not self.evicts or written is None:
             return 0
-        return rows_of.sum_of(table, written.version, self.measure) if self.is_last else None
+        return table.sum_of(written.version, self.measure) if self.is_last else None

@@ -9,27 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.removed import Offset, note_removed
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from upath import UPath
-
     from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Batch, Offsets
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.table.port import Table
 
 
 def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets, held: Held) -> int:
     """Add them to removed.json; how many it did not have yet. Kafka has records from the offsets
     `first` on. `held` is the archive's lease; the batch is not accounted for yet.
     """
-    found = overtaken(paths.table, topic_id, batch, first)
+    found = overtaken(table_of(paths), topic_id, batch, first)
     return note_removed(paths, found, held)
 
 
 def overtaken(
-    table: UPath, topic_id: str, batch: Batch, first: Offsets
+    table: Table, topic_id: str, batch: Batch, first: Offsets
 ) -> dict[int, tuple[Offset, ...]]:
     """Partition -> ranges of the batch's offsets that neither Kafka nor the table has."""
     gone = {
@@ -37,7 +35,7 @@ def overtaken(
         for partition, end in batch.end.items()
     }
     gone = {partition: part for partition, part in gone.items() if part[0] < part[1]}
-    there = _stored(table, topic_id, gone) if gone and is_table(table) else {}
+    there = _stored(table, topic_id, gone) if gone and table.exists() else {}
     lacks = {partition: _lacks(part, there.get(partition, [])) for partition, part in gone.items()}
     return {partition: ranges for partition, ranges in lacks.items() if ranges}
 
@@ -53,7 +51,7 @@ def _lacks(part: Offset, there: list[Offset]) -> tuple[Offset, ...]:
     return tuple(each for each in zip(begins, stops, strict=True) if each[0] < each[1])
 
 
-def _stored(table: UPath, topic_id: str, parts: dict[int, Offset]) -> dict[int, list[Offset]]:
+def _stored(table: Table, topic_id: str, parts: dict[int, Offset]) -> dict[int, list[Offset]]:
     where = " OR ".join(
         f'("partition" = {p} AND "offset" >= {begin} AND "offset" < {stop})'
         for p, (begin, stop) in parts.items()
@@ -68,6 +66,6 @@ def _stored(table: UPath, topic_id: str, parts: dict[int, Offset]) -> dict[int, 
         f'FROM ({places}) GROUP BY "partition", run ORDER BY 1, 2'
     )
     found: dict[int, list[Offset]] = {partition: [] for partition in parts}
-    for row in answer(sql, {"t": open_table(table)}).to_pylist():
+    for row in table.query(sql).to_pylist():
         found[row["p"]].append((row["begin"], row["stop"]))
     return found

@@ -20,6 +20,7 @@ from spark_jobs.decode.jvm.reasons import Refused, reasons
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -71,29 +72,29 @@ class RejectedRecord(NamedTuple):
         told = {"outcome": Outcome(row["outcome"]), "event_time": moment(row["event_time"])}
         return cls(**{**row, **told})
 
-    def quarantined(self, topic: Topic, batch: Batch) -> Row:
+    def quarantined(self, inputs: Topics, batch: Batch) -> Row:
         """Its columns in ops.quarantine, without the batch's."""
-        return self._raw(topic) | {
+        return self._raw(inputs) | {
             "kind": self.outcome.value,
-            "reason": self._reason(topic.of_partition(self.partition), batch),
+            "reason": self._reason(inputs.of_partition(self.partition), batch),
             "planned_at": moment(batch.clock_ms * 1000) if batch.clock_ms else None,
             "left_out": None,
         }
 
-    def late(self, topic: Topic, batch: Batch, step: str) -> Row:
+    def late(self, inputs: Topics, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without the batch's. What the record has besides comes from
         classify/capture.py and second_read.py; ops/schema.py declares the columns.
 
         `step` is the kind of the step that dropped it.
         """
-        return self._raw(topic) | {
+        return self._raw(inputs) | {
             "watermark_missed": moment(batch.late_before_ms * 1000),
             "step": step,
         }
 
-    def _raw(self, topic: Topic) -> Row:
+    def _raw(self, inputs: Topics) -> Row:
         return {
-            "topic": topic.of_partition(self.partition).name,
+            "topic": inputs.of_partition(self.partition).name,
             "partition": self.partition,
             "offset": self.offset,
             "kafka_timestamp": self.kafka_timestamp,
@@ -135,10 +136,10 @@ def captured(
     )
 
 
-def with_reasons(records: Sequence[RejectedRecord], topic: Topic) -> list[RejectedRecord] | None:
+def with_reasons(records: Sequence[RejectedRecord], inputs: Topics) -> list[RejectedRecord] | None:
     """The same records, with words in place of PENDING; None where the decoders disagree."""
     pending = [each for each in records if each.malformed == PENDING]
-    told = reasons([Refused(each.partition, each.offset, each.value) for each in pending], topic)
+    told = reasons([Refused(each.partition, each.offset, each.value) for each in pending], inputs)
     if told is None:
         return None
     words = iter(told)

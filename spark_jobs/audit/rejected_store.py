@@ -86,7 +86,7 @@ def _keep_in(
     # Spark's own commit to a Delta table would not see that of another pipeline's run, whose
     # writer is delta-rs: on a local disk the later one of the two takes the other's place.
     schema = SCHEMAS[table].remove(SCHEMAS[table].get_field_index("pipeline"))
-    readers = tasks(run.spec.reader_options, len(batch.end), len(run.spec.topic.each))
+    readers = tasks(run.spec.reader_options, len(batch.end), len(run.spec.inputs))
     as_row, outcomes = _Rows(run, spec, batch, readers), TABLES[table]
 
     def rows(given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -147,7 +147,7 @@ class _Rows:
         self._share = Share.of(run.settings.quarantine_megabytes, tasks)
         self._where: Row = {**key(run, batch), "run_id": run.run_id}
         self._batch = batch
-        self._topic = spec.topic
+        self._inputs = spec.inputs
         # Without a stateful step no record is late.
         self._step = spec.entry.kind if spec.entry else ""
 
@@ -158,7 +158,7 @@ class _Rows:
         def row(record: RejectedRecord) -> Row:
             # The bytes of a late record are all kept: a repair merges it.
             if record.outcome is Outcome.LATE:
-                return self._where | record.late(self._topic, self._batch, self._step)
-            return budget.row(self._where | record.quarantined(self._topic, self._batch))
+                return self._where | record.late(self._inputs, self._batch, self._step)
+            return budget.row(self._where | record.quarantined(self._inputs, self._batch))
 
         return row

@@ -33,7 +33,8 @@ from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Pipeline, Topic
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
@@ -54,7 +55,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     if not there.covered:
         return RecordCounts(gone=gone)
     read, counted, rejected = Observation(), Observation(), Observation()
-    columns = rejected_columns(spec.topic)
+    columns = rejected_columns(spec.inputs)
     capture = _few(run, there)
     policy = SlicePolicy.of(
         there.covered, late_for_certain(spec, there.late_before_ms), there.clock_ms
@@ -75,7 +76,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
         stored = keep_on_executors(run, spec, batch, every.select(*columns))
     else:
         stored = {"unkept": keep(run, spec, batch, records)}
-    schemas = keep_slices(run, batch, there, notes.take(there, spec.topic), read.get["read"])
+    schemas = keep_slices(run, batch, there, notes.take(there, spec.inputs), read.get["read"])
     gaps = there.covered - read.get["read"]
     aborted = visible(run.source, run.spark, there).aborted if gaps else 0
     counts = counted.get | read.get | stored
@@ -95,7 +96,7 @@ def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
 
 def _few(run: Run, part: Batch) -> CapturePolicy:
     """Captures the raw bytes of rejected records while they may pass the driver."""
-    readers = tasks(run.spec.reader_options, len(part.end), len(run.spec.topic.each))
+    readers = tasks(run.spec.reader_options, len(part.end), len(run.spec.inputs))
     return CapturePolicy(part.late_before_ms, COLLECTED_BYTES // max(1, readers), part.clock_ms)
 
 
@@ -138,7 +139,7 @@ def _outcomes(
     )
 
 
-def rejected_columns(topic: Topic) -> list[Column]:
+def rejected_columns(inputs: Topics) -> list[Column]:
     """Of classified records: one for each field of RejectedRecord."""
     return [
         F.col("kafka.partition"),
@@ -146,12 +147,12 @@ def rejected_columns(topic: Topic) -> list[Column]:
         F.col("kafka.timestamp").alias("kafka_timestamp"),
         F.col("kafka.millis").alias("kafka_millis"),
         # As a number: Arrow gives Python no time that Python has not.
-        F.unix_micros(topic.event_time).alias("event_time"),
+        F.unix_micros(inputs.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
         # Those that were not read go to Python as no list (decode/unread_headers.py).
         F.col("kafka.raw.headers")
-        if topic.reads_headers
+        if inputs.reads_headers
         else F.lit(None).cast("string").alias("headers"),
         F.col(OUTCOME).alias("outcome"),
         F.col(MALFORMED).alias("malformed"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.root.path_forms import qualified
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import own_table
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -42,22 +41,21 @@ def entry(paths: Paths, spec: Pipeline) -> Entry | None:
     publish.
     """
     path = paths.published_table
-    if spec.is_archive or not door.is_table(path):
+    table = own_table(path)
+    if spec.is_archive or not table.exists():
         return None
-    table = door.open_table(path)
-    schema = json.loads(table.schema().to_json())
     known = meanings(spec)
     columns = (
-        Column(each["name"], in_sql(each["type"]), known.get(each["name"], ""))
-        for each in schema["fields"]
+        Column(name, in_sql(kind), known.get(name, "")) for name, kind in table.columns().items()
     )
-    known_by = str(table.metadata().id)
-    return Entry(spec.name, qualified(path), known_by, spec.about, spec.owner, tuple(columns))
+    return Entry(
+        spec.name, qualified(path), table.identifier(), spec.about, spec.owner, tuple(columns)
+    )
 
 
 def meanings(spec: Pipeline) -> dict[str, str]:
     """Output column -> what the spec says of it: a field's `about`, or a measure's SQL."""
-    known = {field.name: field.about for field in spec.topic.fields}
+    known = {field.name: field.about for field in spec.inputs.fields}
     for step in spec.steps:
         known = step.carried(known, str, lambda field: field.about)
     return {name: about for name, about in known.items() if about}

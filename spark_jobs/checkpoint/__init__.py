@@ -2,6 +2,6 @@
 lease of their one writer.
 
 May import: errors, fingerprint, messages, registry, root, settings, side, source, spans, spec,
-storage, table, times. Imported by: any room above.
+storage, table, times, values. Imported by: any room above.
 Never here: a DataFrame, or a table's rows.
 """

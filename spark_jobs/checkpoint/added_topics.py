@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken, topic_of
 from spark_jobs.errors import LeaseLost
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.storage.seen import look, put_over
+from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +64,7 @@ def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
 
 
 def _begins(topic: str | None, number: int, begins: Offsets) -> str:
-    first = number * PARTITIONS
-    own = {str(p - first): at for p, at in begins.items() if p // PARTITIONS == number}
+    own = {str(p): at for p, at in by_input(begins).get(number, {}).items()}
     offsets = {} if topic is None else {topic: own}
     return f"\0v1\n{json.dumps(offsets, separators=(',', ':'))}"
 

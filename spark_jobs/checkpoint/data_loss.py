@@ -7,8 +7,8 @@ from collections.abc import Callable
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec import Topic
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.values.numbering import input_of
 
 DataLoss = dict[int, tuple[int, int]]
 """Partition -> the first and last offset of the records that Kafka removed before the checkpoint
@@ -16,7 +16,7 @@ read them.
 """
 
 
-def data_loss(paths: Paths, declared: Topic, topic: SourceState) -> DataLoss:
+def data_loss(paths: Paths, declared: Topics, topic: SourceState) -> DataLoss:
     """The records that retention removed and no batch has read; empty if there are none, or no
     batch is planned yet.
     """
@@ -29,16 +29,16 @@ def data_loss(paths: Paths, declared: Topic, topic: SourceState) -> DataLoss:
     )
     # A topic that no batch has yet will be read from where its source once found it to begin, as
     # behind a rewind, or from where it begins then. A partition of another one, from 0.
-    asked, has = ({p // PARTITIONS for p in of} for of in (topic.earliest, next_to_read))
-    names = [each.name for each in declared.each]
+    asked, has = ({input_of(p) for p in of} for of in (topic.earliest, next_to_read))
+    names = [each.name for each in declared]
     for number in asked - has:
         if checkpoint.initial_topic(number) == names[number]:
             next_to_read |= checkpoint.initial_offsets(number)
-    known = {0} | {p // PARTITIONS for p in next_to_read}
+    known = {0} | {input_of(p) for p in next_to_read}
     unread = {
         p: (next_to_read.get(p, 0), first - 1)
         for p, first in topic.earliest.items()
-        if p // PARTITIONS in known
+        if input_of(p) in known
     }
     return {p: (at, last) for p, (at, last) in unread.items() if last >= at}
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.source.micro_batch import Batch, Offsets
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.times import at_milliseconds
+from spark_jobs.values.numbering import input_of, numbered_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -232,14 +232,15 @@ def topic_of(line: str) -> str | None:
 
 def _offsets(line: str, number: int) -> Offsets:
     """By the numbers that partitions have among several topics."""
-    first = number * PARTITIONS
     return {
-        first + int(p): int(o) for offsets in json.loads(line).values() for p, o in offsets.items()
+        numbered_in(number, int(p)): int(o)
+        for offsets in json.loads(line).values()
+        for p, o in offsets.items()
     }
 
 
 def _topics(offsets: Offsets) -> set[int]:
-    return {partition // PARTITIONS for partition in offsets}
+    return {input_of(partition) for partition in offsets}
 
 
 def versions(store: UPath) -> set[int]:

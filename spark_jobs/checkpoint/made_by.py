@@ -13,7 +13,7 @@ from spark_jobs.fingerprint.fields import Declared, fingerprint
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.tables import table_of
 
 
 class MadeBy(BaseModel):
@@ -81,5 +81,4 @@ def replaced(made_by: MadeBy, paths: Paths, owner: str) -> Before:
 
 def _newest(paths: Paths, owner: str) -> tuple[int, int]:
     committed = max(Checkpoint(paths.checkpoint).committed(), default=-1)
-    written = open_table(paths.table).transaction_version(owner) if is_table(paths.table) else None
-    return committed, -1 if written is None else int(written)
+    return committed, table_of(paths).newest_batch(owner)

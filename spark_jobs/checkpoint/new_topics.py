@@ -22,6 +22,6 @@ def with_new_topics(spec: Pipeline, settings: Settings) -> Pipeline:
     from spark_jobs.source.topic_state import topic_names  # noqa: PLC0415 - Kafka's client
 
     spec = with_known_topics(spec, settings.root)
-    known = [each.name for each in spec.topic.each]
+    known = [each.name for each in spec.inputs]
     found = spec.more_topics.among(topic_names(settings, known[0])) if spec.more_topics else []
     return spec.with_topics([*known, *(name for name in found if name not in known)])

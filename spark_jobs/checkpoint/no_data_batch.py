@@ -103,7 +103,7 @@ def _slowest_ms(spec: Pipeline, clock: Clock) -> int:
 
     Spark's own stays where one of them had no record since the run began (steps/chain.py).
     """
-    names = [topic.name for topic in spec.topic.each]
+    names = [topic.name for topic in spec.inputs]
     if len(names) == 1 or spec.watermark_delay is None or not clock.rows:
         return 0
     heard_of = [name for name in names if name not in clock.silent]
@@ -147,7 +147,7 @@ def heard(spec: Pipeline, checkpoint: Checkpoint, clock: Clock) -> datetime | No
 
 def is_ahead(spec: Pipeline, clock: Clock) -> bool:
     """Whether the newest record is still to come by more than max_ahead: by a wrong clock."""
-    return clock.newest is not None and clock.newest > clock.now + spec.topic.max_ahead
+    return clock.newest is not None and clock.newest > clock.now + spec.inputs.max_ahead
 
 
 def clock_ahead(spec: Pipeline, clock: Clock) -> str:
@@ -155,7 +155,7 @@ def clock_ahead(spec: Pipeline, clock: Clock) -> str:
     if spec.close_after is None or clock.newest is None or not is_ahead(spec, clock):
         return ""
     return (
-        f"the newest record of {spec.topic.name} has the Kafka timestamp "
+        f"the newest record of {spec.inputs.name} has the Kafka timestamp "
         f"{clock.newest:%F %H:%M:%S}, which is still to come: the clock of a producer, or of this "
         "machine, is wrong. close_after counts from the last batch with records"
     )

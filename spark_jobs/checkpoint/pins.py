@@ -51,18 +51,22 @@ def inputs_of(
 
 
 def pin(
-    checkpoint: Checkpoint, in_table: int, spec: Pipeline, settings: Settings, held: Held
+    checkpoint: Checkpoint,
+    in_table: Callable[[], int],
+    spec: Pipeline,
+    settings: Settings,
+    held: Held,
 ) -> dict[str, Pin]:
     """Name -> the version that a run reads in all its batches, noted under the pipeline's lease.
 
     It is the newest one, but where the table has a batch whose state is not stored yet: `in_table`
-    is the table's newest batch. Then table and state must agree, and the run goes on with that
+    gives the table's newest batch. Then table and state must agree, and the run goes on with that
     batch's. Raises what `inputs_of` does.
     """
     if not spec.sides:
         return {}
     first = max(checkpoint.committed(), default=-1) + 1
-    if in_table >= first:
+    if in_table() >= first:
         return inputs_of(first, checkpoint, spec, settings)
     found, before = newest(spec, settings), _noted(first, checkpoint)
     if before is None or before.inputs != found:
@@ -76,7 +80,10 @@ def pin(
 
 def _noted(batch: int, checkpoint: Checkpoint) -> Pins | None:
     numbers = [each for each in ids(checkpoint.folder / INPUTS) if each <= batch]
-    return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
+    try:
+        return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
+    except ValueError:  # torn: it says nothing, and what an older one says is not of this batch
+        return None
 
 
 def _forget(checkpoint: Checkpoint, confirm: Callable[[], None]) -> None:

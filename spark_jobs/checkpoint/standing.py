@@ -29,7 +29,7 @@ from spark_jobs.fingerprint.fields import (
 from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec.several import BETWEEN
+from spark_jobs.spec.inputs import BETWEEN
 
 
 class Standing(NamedTuple):
@@ -136,9 +136,9 @@ class Standing(NamedTuple):
         refuse_damaged_logs(Checkpoint(paths.checkpoint), paths.pipeline)
         _refuse_missing_batches(paths, made.generation)
         self._refuse_shortened_topic(topic)
-        loss = data_loss(paths, self.declared.topic, topic)
+        loss = data_loss(paths, self.declared.inputs, topic)
         if loss and not self.declared.skips_lost:
-            told = format_data_loss(loss, self.declared.topic.shown)
+            told = format_data_loss(loss, self.declared.inputs.shown)
             raise RecordsGone.unread_removed(loss=told, reset=_reset_remedy(paths))
 
     def _declaration(self, refused: list[FieldChange]) -> str:
@@ -166,7 +166,7 @@ class Standing(NamedTuple):
         }
         if short:
             where = ", ".join(
-                f"partition {self.declared.topic.shown(p)} ends at {latest}, but the checkpoint "
+                f"partition {self.declared.inputs.shown(p)} ends at {latest}, but the checkpoint "
                 f"has offsets up to {end}"
                 for p, (latest, end) in short.items()
             )

@@ -21,7 +21,6 @@ from pyspark.sql import DataFrame as SparkFrame
 
 from spark_jobs.analysis import state_checks
 from spark_jobs.checks.light_import import great_expectations
-from spark_jobs.checks.rows import unjudged_rows
 from spark_jobs.errors import CheckBroken
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.run import Run
@@ -55,7 +54,7 @@ def warm_up() -> threading.Thread:
 
 def check_output(run: Run, since: int | None, version: int | None) -> list[CheckResult]:
     """Run the output checks over the rows that the table's versions after `since`, up to `version`,
-    wrote (rows.py).
+    wrote.
 
     Returns [] if there is nothing to check. Raises CheckBroken for a check that is not an
     expectation.
@@ -64,7 +63,7 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
         return []
     if not history.rows_changed(run.target.table, since, version):
         return []
-    rows = unjudged_rows(run, since, version)
+    rows = run.target.table.written(run.spark, run.spec, since, version)
     try:
         return _validate("output", run.spec.output_checks, rows)
     finally:

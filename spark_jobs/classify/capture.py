@@ -74,7 +74,7 @@ def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
         "kafka.offset",
         F.unix_micros("kafka.timestamp").alias("kafka_us"),
         F.col("kafka.millis").alias("kafka_millis"),
-        F.unix_micros(F.col(spec.topic.event_time)).alias("event_us"),
+        F.unix_micros(F.col(spec.inputs.event_time)).alias("event_us"),
         "kafka.raw.key",
         "kafka.raw.value",
         "kafka.raw.headers",

@@ -8,34 +8,35 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.classify.outcome import CLASSIFIED, RESOLVED, Outcome
 from spark_jobs.classify.premature import is_premature
-from spark_jobs.spec import Pipeline, Topic
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.chain import is_late
+from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME
 
 
-def classify(decoded: DataFrame, topic: Topic, clock: Column) -> DataFrame:
+def classify(decoded: DataFrame, inputs: Topics, clock: Column) -> DataFrame:
     """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it."""
     outcome = F.when(F.col(MALFORMED).isNotNull(), _text(Outcome.MALFORMED))
-    outcome = outcome.when(is_premature(topic, clock), _text(Outcome.PREMATURE)).otherwise(
+    outcome = outcome.when(is_premature(inputs, clock), _text(Outcome.PREMATURE)).otherwise(
         _text(Outcome.GOOD)
     )
     return decoded.withColumn(OUTCOME, outcome)
 
 
-def good_records(classified: DataFrame, topic: Topic) -> DataFrame:
+def good_records(classified: DataFrame, inputs: Topics) -> DataFrame:
     """The good records, without tombstones that the topic drops. Columns: the decoded fields, and
     kafka.
     """
-    good = _is(Outcome.GOOD) & _kept(topic)
+    good = _is(Outcome.GOOD) & _kept(inputs)
     return classified.where(good).drop(MALFORMED, OUTCOME)
 
 
-def _kept(topic: Topic) -> Column:
+def _kept(inputs: Topics) -> Column:
     """False for a tombstone that the topic drops: the one record that is good and has no event
     time. As any that enters no step it counts as filtered.
     """
-    return F.col(topic.event_time).isNotNull() if topic.tombstones == "dropped" else F.lit(True)
+    return F.col(inputs.event_time).isNotNull() if inputs.drops_tombstones else F.lit(True)
 
 
 def has_outcome(outcomes: Iterable[Outcome]) -> Column:
@@ -70,15 +71,15 @@ def resolved_topic_counts(spec: Pipeline) -> list[Column]:
     found = list[Column]()
     for n, of in _topics(spec):
         found += [F.count_if(of & _is(each)).alias(f"{each.value}_{n}") for each in RESOLVED]
-        newest = F.max(F.when(of & moved, F.col(spec.topic.event_time)))
+        newest = F.max(F.when(of & moved, F.col(spec.inputs.event_time)))
         found.append(F.unix_micros(newest).alias(f"last_event_us_{n}"))
     return found
 
 
 def _topics(spec: Pipeline) -> list[tuple[int, Column]]:
     """Of several topics the number, and whether a record is of it."""
-    several = len(spec.topic.each) if len(spec.topic.each) > 1 else 0
-    number = F.shiftright("kafka.partition", PARTITIONS.bit_length() - 1)
+    several = len(spec.inputs) if spec.inputs.several else 0
+    number = F.shiftright("kafka.partition", BITS)
     return [(n, number == n) for n in range(several)]
 
 
@@ -86,7 +87,7 @@ def stateful_input_metrics(spec: Pipeline) -> list[Column]:
     """Aggregates over the stateful input, bigint: rows; first_event_us and last_event_us, which
     moves the watermark.
     """
-    return [F.count(F.lit(1)).alias("rows"), *_event_range(F.col(spec.topic.event_time))]
+    return [F.count(F.lit(1)).alias("rows"), *_event_range(F.col(spec.inputs.event_time))]
 
 
 def resolve_outcomes(
@@ -103,14 +104,14 @@ def resolve_outcomes(
     second time. It is called only if a Transform is not a condition: such a Transform gets good
     records only, so the query must read them twice.
     """
-    columns = (spec.topic.event_time, KAFKA, MALFORMED, OUTCOME)
+    columns = (spec.inputs.event_time, KAFKA, MALFORMED, OUTCOME)
     at_state = F.when(is_late(spec, late_before_ms), _text(Outcome.LATE)).otherwise(
         _text(Outcome.ACCEPTED)
     )
     good = _is(Outcome.GOOD)
     conditions = [step.condition for step in spec.before_state]
     if all(conditions):
-        reached = _kept(spec.topic)
+        reached = _kept(spec.inputs)
         for where in conditions:
             reached = reached & F.coalesce(F.expr(where or ""), F.lit(False))
         outcome = F.when(~good, F.col(OUTCOME)).otherwise(at_state)
@@ -131,7 +132,7 @@ def resolved_counts(spec: Pipeline) -> list[Column]:
     records.
     """
     moved_watermark = F.when(
-        has_outcome((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.topic.event_time)
+        has_outcome((Outcome.LATE, Outcome.ACCEPTED)), F.col(spec.inputs.event_time)
     )
     return [*_counts(RESOLVED), *_event_range(moved_watermark)]
 

@@ -9,21 +9,21 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.unholdable import within
 from spark_jobs.values.gap import Unheld
 from spark_jobs.values.own_columns import MALFORMED
 
 
-def refuse_unheld(decoded: DataFrame, topic: Topic, limits: Sequence[Unheld]) -> DataFrame:
+def refuse_unheld(decoded: DataFrame, inputs: Topics, limits: Sequence[Unheld]) -> DataFrame:
     """The decoded records, malformed with the limit's reason where there is one. As any malformed
     record they have no event time then. `limits`: as analysis/unheld.py has them.
     """
     if not limits:
         return decoded
-    types = {field.name: field.type for field in topic.fields}
+    types = inputs.types
     reasons = (_reason(limit, types[limit.field]) for limit in limits)
-    time = topic.event_time
+    time = inputs.event_time
     return decoded.withColumn(MALFORMED, F.coalesce(MALFORMED, *reasons)).withColumn(
         time, F.when(F.col(MALFORMED).isNull(), F.col(time))
     )

@@ -135,7 +135,7 @@ def _live(pipeline: str) -> tuple[Paths, Pipeline]:
 
 
 def _repair_waits(pipeline: str) -> bool:
-    from spark_jobs.repair.find.untried import untried  # noqa: PLC0415 - as above
+    from spark_jobs.repair.find.ranges_due import untried  # noqa: PLC0415 - as above
 
     paths, spec = _live(pipeline)
     if spec.ranges.repair != "after drain" or unranged(spec):
@@ -148,7 +148,7 @@ def _repair(pipeline: str) -> None:
     `sluice repair` computes it again.
     """
     from spark_jobs.cli.carry_out import Asked, carry_out, run_id  # noqa: PLC0415 - as above
-    from spark_jobs.repair.find.untried import RUN_PREFIX  # noqa: PLC0415 - as above
+    from spark_jobs.repair.find.ranges_due import RUN_PREFIX  # noqa: PLC0415 - as above
 
     asked = Asked((None, None), "late records, found behind a drain", MOST, without_lost=False)
     behind = f"{RUN_PREFIX}{run_id('repair')}"

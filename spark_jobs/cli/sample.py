@@ -131,17 +131,17 @@ def preview(
         if spec.is_several or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
         settings = Settings.from_environment(
-            cluster=spec.topic.cluster, root=spec.root, reads=file is None
+            cluster=spec.inputs.cluster, root=spec.root, reads=file is None
         )
         found = (
             sample.of_file(file, records)
             if file
-            else sample.of_topic(settings, spec.topic.name, records)
+            else sample.of_topic(settings, spec.inputs.name, records)
         )
         answer = ask(pipeline, settings, found)
         if isinstance(answer, int):
             raise typer.Exit(answer)
-        for line in (*_lines(answer, len(found)), *unseen_lines(spec.topic, found)):
+        for line in (*_lines(answer, len(found)), *unseen_lines(spec.inputs[0], found)):
             say(line)
 
 
@@ -158,7 +158,7 @@ def _show(made: Draft, records: int) -> None:
     from spark_jobs.cli.tables.formats import as_table, exact  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
-    done, names = made.tried, made.spec.topic.columns
+    done, names = made.tried, made.spec.inputs.columns
     shown = tuple(tuple(exact(row[name]) for name in names) for row in done.rows[:SHOWN])
     layout = as_table(Rows(names, shown), terminal_width(), datetime.now(UTC), chosen=False)
     for line in layout.lines:

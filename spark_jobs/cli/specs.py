@@ -104,9 +104,10 @@ def _judge(name: str) -> None:
     spec = registry.load(name)
     for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
         if each:
-            refuse_disagreeing(each.topic)
+            for topic in each.inputs:
+                refuse_disagreeing(topic)
             console.print(
-                f"[green]ok[/]  [bold]{label}[/]  {each.topic.name} -> {_steps(each)} -> "
+                f"[green]ok[/]  [bold]{label}[/]  {each.inputs.name} -> {_steps(each)} -> "
                 f"{'archive' if each.is_archive else each.output_mode}"
             )
             for line in (*misspelt(each), *overflowing(each), *_short_history(each)):
@@ -129,7 +130,7 @@ def schema(pipeline: PipelineName) -> None:
     from spark_jobs.spec.json_schema.writing import as_json_schema  # noqa: PLC0415 - no other command needs it
 
     with one_line_errors():
-        for topic in registry.load(pipeline).topic.each:
+        for topic in registry.load(pipeline).inputs:
             typer.echo(as_json_schema(topic))
 
 
@@ -192,7 +193,7 @@ def _plan_with_spark(names: Iterable[str]) -> None:
         spec = registry.load(name)
         # Of its own root: the live table is there.
         settings = Settings.from_environment(
-            cluster=spec.topic.cluster, root=spec.root, reads=False
+            cluster=spec.inputs.cluster, root=spec.root, reads=False
         )
         words = command(settings, Validate(pipeline=name))
         ended.append(relay.run(words, {**os.environ, **environment(settings)}))

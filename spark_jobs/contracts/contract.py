@@ -93,9 +93,9 @@ def contract(spec: Pipeline) -> Contract:
         # As an identity has it: what JSON makes of it.
         fingerprint=json.loads(json.dumps(fingerprint(spec, INSTALLED))),
         environment=environment(spec),
-        topics={topic.name: each for topic, each in zip(spec.topic.each, of, strict=True)},
+        topics={topic.name: each for topic, each in zip(spec.inputs, of, strict=True)},
         root=spec.root,
-        clusters={topic.name: topic.cluster for topic in spec.topic.each},
+        clusters={topic.name: topic.cluster for topic in spec.inputs},
         columns=None if spec.is_archive else _columns(spec),
         key=(spec.steps[-1].row_key or ()) if spec.steps else (),
         partition_by=spec.layout.partition_by,
@@ -106,9 +106,9 @@ def contract(spec: Pipeline) -> Contract:
 
 
 def _columns(spec: Pipeline) -> dict[str, Column] | None:
-    names: Columns = spec.topic.columns
-    types = {field.name: field.type for field in spec.topic.fields}
-    made = {field.name: _of(field) for field in spec.topic.fields}
+    names: Columns = spec.inputs.columns
+    types = spec.inputs.types
+    made = {field.name: _of(field) for field in spec.inputs.fields}
     for step in spec.steps:
         names, types = step.columns_after(names), step.types_after(types)
         made = step.carried(made, lambda sql: Column(made_of=sql), _of)

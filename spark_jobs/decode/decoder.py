@@ -31,10 +31,10 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.taken import taken
 from spark_jobs.decode.unread_headers import with_headers, without_headers
 from spark_jobs.messages.carried import carried
-from spark_jobs.spec.several import COLUMN
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.gap import Unheld
+from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _by_topic(
         return
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    numbers = batch.column(KAFKA).field("partition").to_numpy() // PARTITIONS
+    numbers = batch.column(KAFKA).field("partition").to_numpy() >> BITS
     for number, work in enumerate(works):
         if (of_it := numbers == number).any():
             yield work, batch.filter(pa.array(of_it))

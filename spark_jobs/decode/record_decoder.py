@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
 from spark_jobs.decode.columns.rules import broken
+from spark_jobs.decode.envelopes.enveloped import Enveloped, enveloped
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
 from spark_jobs.decode.headers import Headers
@@ -21,7 +22,6 @@ from spark_jobs.values.path import as_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.decode.envelopes.cloudevents import CloudEventsDecoder
     from spark_jobs.decode.envelopes.rowless import Rowless
     from spark_jobs.spec import Field, Format, Topic
     from spark_jobs.spec.fields.place import Place
@@ -40,11 +40,10 @@ class RecordDecoder:
         self._topic = topic
         self._wanted = tuple(wanted)
         places, keys = topic.value_places, topic.key_places
-        self._value: Decoder | CloudEventsDecoder
-        if topic.envelope == "cloudevents":
+        self._value: Decoder | Enveloped
+        if around := enveloped(topic):
             self._of_value = self._built(places)
-            of_events = resolve_name(f"{ENVELOPES}cloudevents:CloudEventsDecoder")
-            self._value = of_events(topic, self._of_value, given)
+            self._value = around(topic, self._of_value, given)
         else:
             self._value, self._of_value = self._part(topic.format, places, given)
         self._rowless: Rowless | None = None

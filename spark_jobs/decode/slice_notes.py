@@ -9,7 +9,7 @@ from pyspark.accumulators import AccumulatorParam
 
 from spark_jobs.decode.slices import Slice, SlicePolicy
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
@@ -61,7 +61,7 @@ class SliceNotes:
         if self.keys:
             self._unnamed += [noted.keys() for noted in self.in_jvm]
 
-    def take(self, batch: Batch, topic: Topic) -> list[Slice]:
+    def take(self, batch: Batch, inputs: Topics) -> list[Slice]:
         """The slices of a finished batch, by partition and offset; the notes of it are gone then.
 
         A task that runs twice notes equal slices.
@@ -80,10 +80,10 @@ class SliceNotes:
         taken = [self._noted.pop(place) for place in found]
         if not batch.clock_ms:
             return taken
-        return [each.settled(_latest_us(batch, topic, each)) for each in taken]
+        return [each.settled(_latest_us(batch, inputs, each)) for each in taken]
 
 
-def _latest_us(batch: Batch, topic: Topic, each: Slice) -> int:
+def _latest_us(batch: Batch, inputs: Topics, each: Slice) -> int:
     """The latest event time that is not premature, in microseconds since 1970."""
-    ahead = topic.of_partition(each.partition).max_ahead
+    ahead = inputs.of_partition(each.partition).max_ahead
     return batch.clock_ms * 1000 + ahead // timedelta(microseconds=1)

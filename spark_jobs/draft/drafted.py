@@ -46,6 +46,11 @@ class Draft(NamedTuple):
     keys: tuple[str, ...]
     """Of its one step."""
 
+    @property
+    def topic(self) -> Topic:
+        [topic] = self.spec.inputs
+        return topic
+
 
 def draft(
     name: str,

@@ -36,7 +36,7 @@ def golden(draft: Draft, root: str = "") -> str | None:
     if not good:
         return None
     given = [_as_written(each) for each in (*good, *copies, *bad)]
-    found = tried(spec.topic, given, root)
+    found = tried(draft.topic, given, root)
     lines = [
         "# Records of the topic, and what comes of them. It has their values: look at them.",
         "cases:",
@@ -56,7 +56,7 @@ def golden(draft: Draft, root: str = "") -> str | None:
 def _bad(draft: Draft, root: str) -> list[Sampled]:
     """Not those that are bad in a way that JSON written anew is not."""
     short = [each for each in draft.tried.examples.values() if _is_short(each)]
-    written = (tried(draft.spec.topic, [_as_written(each)], root) for each in short)
+    written = (tried(draft.topic, [_as_written(each)], root) for each in short)
     return [each for each, found in zip(short, written, strict=True) if found.malformed][:BAD]
 
 
@@ -64,7 +64,7 @@ def _good(draft: Draft, root: str) -> list[Sampled]:
     keys = draft.keys
     found, known = list[Sampled](), list[Any]()
     for each in filter(_is_short, draft.tried.good[:TRIED]):
-        alone = tried(draft.spec.topic, [_as_written(each)], root)
+        alone = tried(draft.topic, [_as_written(each)], root)
         if not _is_plain(alone):
             continue
         [row] = alone.rows

@@ -15,7 +15,7 @@ from spark_jobs.spec.formats.format import JSON
 
 def text(draft: Draft, records: int) -> str:
     """Valid Python, in the door's names."""
-    spec, topic = draft.spec, draft.spec.topic
+    spec, topic = draft.spec, draft.topic
     steps = [each.kind.capitalize() for each in spec.steps]
     checks = ["Check"] if spec.output_checks else []
     formats = [type(each).__name__ for each in (topic.format, topic.format.within) if each != JSON]
@@ -66,7 +66,7 @@ def _quoted(value: object) -> str:
 def _format(draft: Draft) -> Iterator[str]:
     if note := draft.notes.get("format"):
         yield f"    # {note}"
-    yield f"    format={_made(draft.spec.topic.format)},"
+    yield f"    format={_made(draft.topic.format)},"
 
 
 def _made(format_: Format) -> str:

@@ -92,6 +92,7 @@ from spark_jobs.errors.table import (
     SideGone,
     TableChanged,
     TableContended,
+    TableLacks,
     TableReplaced,
 )
 from spark_jobs.errors.unexpected import unexpected
@@ -164,6 +165,7 @@ __all__ = [
     "SwapRefused",
     "TableChanged",
     "TableContended",
+    "TableLacks",
     "TableReplaced",
     "TopicMissing",
     "TopicRemade",

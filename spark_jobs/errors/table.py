@@ -86,6 +86,18 @@ class TableContended(SluiceError):
     )
 
 
+class TableLacks(SluiceError):
+    """The table's format cannot do what was asked."""
+
+    code, exit_status = "TABLE_LACKS", 98
+    usual_remedy = "Keep the table in Delta."
+
+    ability = reason(
+        "{what} needs a table that can {cannot}. {table} is kept by {kind}, which cannot.",
+        "Do without it. Or keep the table in Delta: a Layout of Sluice's own, and `sluice reset`.",
+    )
+
+
 class RowRefused(SluiceError):
     """The table has a constraint, CHECK or NOT NULL, which a row that the query writes breaks."""
 

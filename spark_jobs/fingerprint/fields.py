@@ -22,7 +22,7 @@ from spark_jobs.fingerprint.record_form import (
 )
 from spark_jobs.registry import find as registry, logic
 from spark_jobs.spec import Field, Pipeline, State
-from spark_jobs.spec.several import BETWEEN
+from spark_jobs.spec.inputs import BETWEEN
 
 Fingerprint = dict[str, object]
 _ABOUT: Any = {"__all__": {*Field.model_fields} - {"name", "type", "required"}}
@@ -111,7 +111,7 @@ class Declared:
         self.whole_rows = any(step.state_key(None) is None for step in spec.steps)
         """Whether the key of a step is all columns that enter it."""
         self.keeps_state = spec.keeps_state
-        self.topic = spec.topic
+        self.inputs = spec.inputs
         """How its partitions are told."""
         self.skips_lost = spec.on_lost_records == "skip"
         """Whether records that retention removed unread are skipped."""
@@ -124,15 +124,15 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
     """
     fields: Fingerprint = {
         "spark": ".".join(spark_version.split(".")[:2]),
-        "topic.name": spec.topic.name,
-        "topic.event_time": spec.topic.event_time,
+        "topic.name": spec.inputs.name,
+        "topic.event_time": spec.inputs.event_time,
         "output_mode": spec.output_mode,
         "watermark_delay": str(spec.watermark_delay),
         "state.provider": spec.state.provider,
         "state.format": spec.state.format,
         "state.shuffle_partitions": spec.state.shuffle_partitions,
     }
-    fields |= record_form(spec.topic)
+    fields |= record_form(spec.inputs)
     for index, step in enumerate(spec.steps):
         for name, value in step.model_dump(
             mode="json", exclude=_NOT_STATE, exclude_none=True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spec.formats.format import JSON, TEXT
-from spark_jobs.spec.several import COLUMN, Several
+from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
@@ -22,16 +22,17 @@ ABSENT: Final = "(absent)"
 """The value of a field that a fingerprint has not."""
 
 
-def record_form(topic: Topic) -> dict[str, object]:
+def record_form(inputs: Topics) -> dict[str, object]:
     """Dotted field -> value, as JSON types.
 
     Of several topics the first one's, and what is theirs alone of the others behind `topics[<n>].`:
     so topics can be added to a pipeline that reads one.
     """
-    if not isinstance(topic, Several):
-        return _record_form(topic)
-    found = _record_form(topic.members[0]) | {f"{PREFIX}{COLUMN}": "string"}
-    for number, other in enumerate(topic.members[1:], 1):
+    found = _record_form(inputs[0])
+    if not inputs.named:
+        return found
+    found |= {f"{PREFIX}{COLUMN}": "string"}
+    for number, other in enumerate(inputs[1:], 1):
         found |= {f"topics[{number}].{name}": of for name, of in _record_form(other).items()}
     return found
 

@@ -55,7 +55,7 @@ def checkup() -> Iterator[Finding]:
         yield _tried("root and topics", _own)
     for name, spec in sorted({spec.root: spec for spec in specs}.items()):
         yield _tried(f"root {name}".rstrip(), partial(_root, spec))
-    topics = {each.place: (each.name, spec) for spec in specs for each in spec.topic.each}
+    topics = {each.place: (each.name, spec) for spec in specs for each in spec.inputs}
     for place, (name, spec) in sorted(topics.items()):
         yield _tried(f"topic {place}", partial(_topic, name, spec))
     yield Finding("Spark's master", _master(settings))

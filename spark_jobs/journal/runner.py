@@ -21,6 +21,7 @@ from spark_jobs.journal.begun import Begun, has_journal, settle as settle_note, 
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import kind, unnoted
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
@@ -142,9 +143,7 @@ def _stands(change: Change[F], facts: F, note: Begun, scene: Scene) -> bool:
         return True
     if note.fence == scene.held.fence:
         return False
-    from spark_jobs.table.delta.door import fence  # noqa: PLC0415 - few who hold a lease need delta-rs here
-
-    fence(scene.paths.table, scene.held)
+    table_of(scene.paths).fence(scene.held)
     return change.stands(facts, scene)
 
 

@@ -6,16 +6,26 @@ A field more or less, a misspelt one or a wrong type raises CaseInvalid. Needs n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from spark_jobs import failpoint
 from spark_jobs.errors import CaseInvalid
 from spark_jobs.registry import find as registry
 
+VERBS: Final[dict[str, Callable[[str], bool]]] = {
+    **dict.fromkeys(("drain", "repair", "undo"), bool),
+    "rewind": lambda of: not of.isdecimal(),
+    "kill": lambda of: of not in failpoint.POINTS,
+}
+"""The verb of an act -> whether what is written behind it is wrong."""
+READING: Final = ("drain", "kill")
+"""The verbs that read the next batch."""
+WRITTEN: Final = ("drain", "kill AT", "repair", "undo", "rewind BATCH")
 NAMES: Final = ("tests.yaml", "tests.yml", "tests.json")
 """The first of them that a pipeline's folder has is read."""
 
@@ -80,13 +90,52 @@ class Expected(_Part):
         return given
 
 
+class Act(_Part):
+    """What a case does once."""
+
+    verb: Literal["drain", "kill", "repair", "undo", "rewind"]
+    of: str = ""
+    """The failpoint of a kill, the batch of a rewind."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _text(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        verb, _, of = given.partition(" ")
+        if verb not in VERBS or VERBS[verb](of):
+            raise ValueError(f"write one of {', '.join(WRITTEN)}")
+        return {"verb": verb, "of": of}
+
+    @property
+    def takes(self) -> bool:
+        """Whether it reads the next batch."""
+        return self.verb in READING
+
+
 class Case(_Part):
     """One case."""
 
     name: str = Field(min_length=1)
     given: list[list[Record]] = Field(min_length=1)
     """Batches: each is a run of its own."""
+    then: list[Act] = []
+    """What is done; by default a drain for each batch."""
     expect: Expected
+
+    @model_validator(mode="after")
+    def _reads_all(self) -> Self:
+        drains = sum(act.takes for act in self.then)
+        if self.then and drains < len(self.given):
+            raise ValueError(
+                f"a drain or a kill reads one batch: given has {len(self.given)}, then {drains}"
+            )
+        return self
+
+    @property
+    def acts(self) -> tuple[Act, ...]:
+        """What is done, in order."""
+        return tuple(self.then) or (Act(verb="drain"),) * len(self.given)
 
 
 class _File(_Part):

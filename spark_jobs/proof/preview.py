@@ -143,7 +143,7 @@ def _late(spec: Pipeline, sample: Sequence[Sampled], root: str) -> dict[str, flo
     if spec.watermark_delay is None:
         return {}
     arrived = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    behind = disorder(tried(spec.topic, arrived, root).times_ms)
+    behind = disorder(tried(spec.inputs[0], arrived, root).times_ms)
     delays = {*map(parse_duration, DELAYS), spec.watermark_delay}
     all_ = max(1, len(behind.behind))
     return {interval(each): behind.late(each) / all_ for each in sorted(delays)}

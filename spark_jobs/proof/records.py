@@ -148,8 +148,9 @@ class CaseSource(Lasting):
 
 def source(spec: Pipeline, *_: object) -> Source:
     """See Topic.source."""
-    assert isinstance(spec.topic, CaseTopic)
-    return CaseSource(spec.topic)
+    [topic] = spec.inputs
+    assert isinstance(topic, CaseTopic)
+    return CaseSource(topic)
 
 
 def _kafka(rows: DataFrame) -> DataFrame:

@@ -8,7 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.errors import CaseInvalid
+from spark_jobs.errors import CaseInvalid, SluiceError, Stopped
+from spark_jobs.proof.acts import Unmet, acted
 from spark_jobs.proof.cases import Case, Expected, cases_of
 from spark_jobs.proof.compare import differences
 from spark_jobs.proof.records import send
@@ -17,7 +18,6 @@ from spark_jobs.proof.show import table
 from spark_jobs.registry import find as registry
 
 if TYPE_CHECKING:
-    from spark_jobs.messages.report import Problem
     from spark_jobs.proof.compare import Values
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
@@ -62,27 +62,34 @@ def _differs(spec: Pipeline, case: Case, settings: Settings, place: Path) -> Ite
     """The lines of what is not as expected."""
     partitions = 1 + max((each.partition for batch in case.given for each in batch), default=0)
     scratch = Scratch.of(spec, settings, place, partitions)
-    runs, problem = _drained(scratch, case)
-    code = problem.code if problem else None
-    if code != case.expect.fails or runs < len(case.given):
-        wanted, got = case.expect.fails or "success", problem.error() if problem else "success"
-        yield f"run {runs} of {len(case.given)}: expected {wanted}, got {got}"
+    scratch, number, error = _done(scratch, case)
+    acts, wanted = case.acts, case.expect.fails
+    code = error.code if isinstance(error, SluiceError) else None
+    if isinstance(error, Unmet) or code != wanted or number < len(acts):
+        act = f"{acts[number - 1].verb} {acts[number - 1].of}".strip()
+        expected, got = wanted or "success", error or "success"
+        yield f"{number} of {len(acts)}, {act}: expected {expected}, got {got}"
         return
     yield from _counts(scratch, case.expect)
     if case.expect.rows is not None:
         yield from _rows(scratch, case.expect.rows)
 
 
-def _drained(scratch: Scratch, case: Case) -> tuple[int, Problem | None]:
-    """How many runs there were, and the problem of the last, behind which none begins. Raises
-    Stopped.
+def _done(scratch: Scratch, case: Case) -> tuple[Scratch, int, SluiceError | Unmet | None]:
+    """The pipeline behind the last act, how many there were, and the error of the last, behind
+    which none begins. Raises Stopped.
     """
-    number = 0
-    for number, batch in enumerate(case.given, 1):
-        send(scratch.topic, batch)
-        if problem := scratch.drain(f"batch-{number}"):
-            return number, problem
-    return number, None
+    batches = iter(case.given)
+    for number, act in enumerate(case.acts, 1):
+        if act.takes:
+            send(scratch.topic, next(batches, ()))
+        try:
+            scratch = acted(scratch, act, f"act-{number}")
+        except Stopped:
+            raise
+        except (SluiceError, Unmet) as error:
+            return scratch, number, error
+    return scratch, len(case.acts), None
 
 
 def _counts(scratch: Scratch, expected: Expected) -> Iterator[str]:

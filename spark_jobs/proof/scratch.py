@@ -18,11 +18,10 @@ from spark_jobs.log import LOGGER
 from spark_jobs.ops import ops_tables
 from spark_jobs.proof.cases import Expected
 from spark_jobs.proof.records import CaseTopic, topic_of
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.spec.state_metrics import StateMetrics
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, is_own
 
 if TYPE_CHECKING:
@@ -53,10 +52,14 @@ class Scratch(NamedTuple):
     @classmethod
     def of(cls, spec: Pipeline, settings: Settings, place: Path, partitions: int) -> Scratch:
         """In the folder `place`, which is there."""
-        topic = topic_of(spec.topic, place / "records", partitions)
+        topic = topic_of(spec.inputs[0], place / "records", partitions)
         own = settings._replace(root=str(place / "root"), next="off", locks="one-host")
         changes: dict[str, Any] = {"topic": topic, **UNCHECKED}
         return cls(spec.model_copy(update=changes), topic, own)
+
+    def over(self, root: Path) -> Scratch:
+        """The same, with another root."""
+        return self._replace(settings=self.settings._replace(root=str(root)))
 
     @property
     def paths(self) -> Paths:
@@ -88,10 +91,10 @@ class Scratch(NamedTuple):
 
     def rows(self) -> DataFrame | None:
         """The table's, with the columns that consumers see; None where there is none."""
-        if not door.is_table(self.paths.table):
+        if not (table := table_of(self.paths)).exists():
             return None
         spark = session(self.spec.name, self.spec.state, str(self.paths.root))
-        rows = spark.read.format("delta").load(spark_url(self.paths.table))
+        rows = table.read(spark, table.version())
         if DELETED in rows.columns:
             rows = rows.where(~F.col(DELETED))
         return rows.select(*(name for name in rows.columns if not is_own(name)))

@@ -24,7 +24,7 @@ def commands(
     alike: dict[tuple[str, str], list[str]] = {}
     for name in pipelines:
         spec = registry.load(name)
-        key = repr(sorted(spec.spark.items())), spec.topic.cluster
+        key = repr(sorted(spec.spark.items())), spec.inputs.cluster
         alike.setdefault(key, []).append(name)
     for (_, cluster), names in alike.items():
         settings = Settings.from_environment(cluster=cluster, root=None, reads=False)

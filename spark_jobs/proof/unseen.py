@@ -5,14 +5,14 @@ no record is malformed for it, if it is optional.
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spark_jobs.decode.envelopes.enveloped import enveloped
 from spark_jobs.draft.inflated import compressed_by, inflated
 from spark_jobs.spec import Json, Topic
-from spark_jobs.spec.fields.place import SIGN, Place
+from spark_jobs.spec.fields.place import Place
 from spark_jobs.values.path import Path, as_text
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def unseen(topic: Topic, sample: Sequence[Sampled]) -> Iterator[Unseen]:
     if isinstance(topic.format.within, Json):
         by = compressed_by(sample)
         values = [_parsed(each.value) for each in (inflated(sample, by) if by else sample)]
-        if topic.envelope == "cloudevents":
-            values = [_event(*both) for both in zip(values, headers, strict=True)]
+        if around := enveloped(topic):
+            values = [around.as_object(*both) for both in zip(values, headers, strict=True)]
         yield from _lacking(topic.value_places, values)
     if isinstance(topic.key.within, Json):
         yield from _lacking(topic.key_places, [_parsed(each.key) for each in sample])
@@ -84,15 +84,3 @@ def _parsed(value: bytes | None) -> Any:
         return json.loads(value or b"null")
     except (ValueError, RecursionError):
         return None
-
-
-def _event(value: Any, headers: dict[str, bytes | None]) -> Any:
-    """A CloudEvent in its structured form, whichever it came in."""
-    if SIGN in headers:
-        return {"data": value} | {name.removeprefix("ce_"): of for name, of in headers.items()}
-    if isinstance(value, dict) and isinstance(coded := value.get("data_base64"), str):
-        try:
-            return value | {"data": _parsed(b64decode(coded))}
-        except ValueError:
-            return value
-    return value

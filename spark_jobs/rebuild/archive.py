@@ -18,9 +18,8 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import RangeOpen
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.repair.offsets.archived import archive_paths
-from spark_jobs.repair.offsets.beginning import NO_BATCH
-from spark_jobs.repair.planner import Brought
+from spark_jobs.repair.offsets.archived import NO_BATCH, archive_paths
+from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span, joined
 from spark_jobs.spans.span_sql import floor_sql, microseconds
 from spark_jobs.table.delta.answer import answer
@@ -58,7 +57,7 @@ def brought(side: Paths, following: Pipeline, parts: Parts, run_id: str) -> Foun
 
     Raises RangeOpen while drains of NEXT still write such rows; then nothing is noted.
     """
-    topic = following.topic
+    [topic] = following.inputs
     rows = _times(side, topic, parts)
     days = [
         Span(_time(row["first"]), _time(row["last"] + 1)) for row in rows if row["day"] is not None

@@ -42,7 +42,7 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     paths, known, audited = ready_back(ours, former)
     topic = source_of(former, settings).state()
     if not same_topics(known.topic_id, topic.id):
-        raise TopicRemade.remade_since_switch(topic=former.topic.name, pipeline=former.name)
+        raise TopicRemade.remade_since_switch(topic=former.inputs.name, pipeline=former.name)
     end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
     again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())
     lost: Parts = {
@@ -53,11 +53,11 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     told = f"  its next drain reads {again:,} offsets again that were drained since"
     if not lost:
         return Back(again, lost, (f"{told}; Kafka has every one that it needs",))
-    has, _ = archived_or_why(paths.root, former.topic, topic.id)
+    has, _ = archived_or_why(paths.root, former.inputs, topic.id)
     lines = (
         told,
         f"  Kafka has no longer {offsets_in(lost):,} that it needs: "
-        + places(lost, former.topic.shown),
+        + places(lost, former.inputs.shown),
         f"  the topic's archive has {offsets_in(located(lost, has, {}).archive):,} of them",
     )
     return Back(again, lost, lines)

@@ -101,7 +101,7 @@ def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
     if not same_topics(begun.topic_id, topic_id):
         raise RebuildRefused.topic_remade(
             pipeline=name,
-            topic=following.topic.name,
+            topic=following.inputs.name,
             began=begun.began,
             begin_anew=begin_anew,
         )

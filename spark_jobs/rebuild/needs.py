@@ -4,7 +4,7 @@ read: Kafka has them no longer. What only the topic's archive has can be put in;
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.analysis.ranged import unranged
@@ -13,8 +13,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, located
-from spark_jobs.repair.offsets.beginning import beginning
+from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, beginning, located
 from spark_jobs.spans.span import EPOCH
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import is_table, open_table
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offset, Offsets, Parts
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec.inputs import Topics
 
 NOTE: Final = "rebuild: the records that only the archive has"
 """Of the repair that puts them in, by which it is found again."""
@@ -52,7 +52,7 @@ def needs(live: Paths, side: Paths, specs: tuple[Pipeline, Pipeline], topic: Sou
     assert known is not None
     # Before a rebuild has begun, its place is nobody's, and is not read as a live one.
     new = read_identity(side) if read_begun(side) else None
-    of = specs[1].topic
+    of = specs[1].inputs
     done, ends = read_to(side) if new else {}, read_to(live)
     # Once they are in, the archive may lose them.
     inside = new is not None and _put_in(side, new)
@@ -68,7 +68,7 @@ def needs(live: Paths, side: Paths, specs: tuple[Pipeline, Pipeline], topic: Sou
         end = ends.get(p, begin)  # what comes behind is in no live row either
         until = min(first.get(p, begin), end)
         # Where none of the archive's is as new as the beginning of NEXT, it has none that counts.
-        for start, stop in usable.get(p, ()) if p in starts or not of.starting else ():
+        for start, stop in usable.get(p, ()) if p in starts or not _begins_later(of) else ():
             if max(start, begin) < until <= stop:
                 archived[p] = ((max(start, begin), until),)
         earliest = topic.earliest.get(p, begin)
@@ -110,12 +110,12 @@ def _unusable(spec: Pipeline, following: Pipeline) -> str | None:
     """Why a rebuild of `spec`, which drains, can take nothing from the archive; None if it can."""
     if why := unranged(following):
         return why
-    if len(following.topic.each) > 1:
+    if len(following.inputs) > 1:
         return "it takes nothing from the archives of several topics"
-    if _clock(spec.topic) != _clock(following.topic):
+    if _clock(spec.inputs[0]) != _clock(following.inputs[0]):
         return (
-            f"its event times are those of {spec.topic.event_time!r} as SPEC has it, and NEXT goes "
-            f"by {following.topic.event_time!r}, so nobody knows which rows they touch"
+            f"its event times are those of {spec.inputs.event_time!r} as SPEC has it, and NEXT "
+            f"goes by {following.inputs.event_time!r}, so nobody knows which rows they touch"
         )
     return None
 
@@ -124,17 +124,23 @@ def _clock(topic: Topic) -> tuple[object, ...]:
     return (topic.event_time, *(each for each in topic.fields if each.name == topic.event_time))
 
 
-def _starts(root: UPath, of: Topic, topic: SourceState, topic_id: str) -> Offsets:
+def _begins_later(of: Topics) -> datetime | None:
+    """`Topic.starting` of the one topic; None of several."""
+    return None if of.several else of[0].starting
+
+
+def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Offsets:
     """Partition -> the first offset that is not before `Topic.starting`, by Kafka's timestamps:
     Kafka's answer, or of what it has no longer the archive's; nothing where neither has one.
     """
     exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
-    if not of.starting or len(of.each) > 1:
+    begins = _begins_later(of)
+    if begins is None:
         return exact
-    path = archive_paths(root, of).table
+    path = archive_paths(root, of[0]).table
     if not is_table(path):
         return exact
-    starting = (of.starting - EPOCH) // MILLISECOND
+    starting = (begins - EPOCH) // MILLISECOND
     table = open_table(path)
     millis = "CAST(kafka_timestamp AS BIGINT) / 1000"
     if "kafka_millis" in {field.name for field in table.schema().fields}:

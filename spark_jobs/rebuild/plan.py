@@ -88,8 +88,8 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
         raise RebuildRefused.older_rebuild(folder=older)
     topic = source_of(spec, settings).state()
     if not same_topics(known.topic_id, topic.id):
-        raise TopicRemade.remade_since_table(topic=spec.topic.name, pipeline=spec.name)
-    if [each.starting for each in spec.topic.each] != [t.starting for t in following.topic.each]:
+        raise TopicRemade.remade_since_table(topic=spec.inputs.name, pipeline=spec.name)
+    if [each.starting for each in spec.inputs] != [t.starting for t in following.inputs]:
         topic = topic._replace(starting=source_of(following, settings).state().starting)
     begun = read_begun(paths)
     if begun:
@@ -119,9 +119,9 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
 def _reads(
     following: Pipeline, side: Paths, topic: SourceState, done: Offsets, left: int
 ) -> Iterator[str]:
-    shown = following.topic.shown
+    shown = following.inputs.shown
     whole = sum(latest - topic.begins.get(p, 0) for p, latest in topic.latest.items())
-    yield f"  reads {left:,} of {whole:,} offsets of topic {following.topic.name}: " + ", ".join(
+    yield f"  reads {left:,} of {whole:,} offsets of topic {following.inputs.name}: " + ", ".join(
         f"partition {shown(p)} from {done.get(p, 0)}" for p in sorted(topic.latest)
     )
     yield f"  into a table of its own, {side.table}"
@@ -147,7 +147,7 @@ def _lacks(
         until = _newest(live, generations, lacks.lost)
         yield (
             "  Kafka has no longer all that the live table was made from: "
-            + places(lacks.lost, following.topic.shown)
+            + places(lacks.lost, following.inputs.shown)
             + (f"; their event times end at {until:%F %H:%M:%S} UTC" if until else "")
         )
     if lacks.unused:

@@ -13,9 +13,8 @@ from spark_jobs.errors import RebuildRefused
 from spark_jobs.rebuild.needs import read_to
 from spark_jobs.root.live_place import Place
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import table
 from spark_jobs.table import history
-from spark_jobs.table.delta.door import is_table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
@@ -55,12 +54,12 @@ def ready_back(live: Paths, former: Pipeline) -> Former:
         raise RebuildRefused.older_switch(pipeline=former.name, again=again)
     _live_identity(live)
     paths = Paths(str(live.root), former, Place(before.folder, before.table))
-    if not paths.identity.exists() or not is_table(paths.table):
+    if not paths.identity.exists() or not table_of(paths).exists():
         raise RebuildRefused.former_removed(
             pipeline=former.name, folder=paths.version, table=paths.table, again=again
         )
     kept = Identity.read(paths.identity)
-    if kept.generation != before.generation or kept.table_id != table.identifier(paths.table):
+    if kept.generation != before.generation or kept.table_id != table_of(paths).identifier():
         raise RebuildRefused.former_replaced(
             pipeline=former.name, folder=paths.version, table=paths.table, again=again
         )
@@ -75,7 +74,7 @@ def behind(live: Paths, beside: Paths) -> int:
 
 def _live_identity(live: Paths) -> Identity:
     known = read_identity(live)
-    if known is None or not known.table_id or table.identifier(live.table) != known.table_id:
+    if known is None or not known.table_id or table_of(live).identifier() != known.table_id:
         raise RebuildRefused.live_table_foreign(
             table=live.table, checkpoint=live.checkpoint, pipeline=live.pipeline
         )
@@ -96,5 +95,5 @@ def _refuse_unfinished(beside: Paths, newest: int) -> None:
 
 
 def _changed(beside: Paths, judged: int) -> bool:
-    newest = table.version(beside.table)
-    return newest > judged and history.rows_changed(beside.table, judged, newest)
+    newest = table_of(beside).version()
+    return newest > judged and history.rows_changed(table_of(beside), judged, newest)

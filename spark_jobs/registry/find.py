@@ -160,8 +160,8 @@ def load_next(name: str) -> Pipeline | None:
     following = Pipeline(**dict(found) | {"state": State(**dict(found.state))})
     for field, given, right in (
         ("name", following.name, spec.name),
-        ("topic.name", following.topic.name, spec.topic.name),
-        ("topic.cluster", following.topic.cluster, spec.topic.cluster),
+        ("topic.name", following.inputs.name, spec.inputs.name),
+        ("topic.cluster", following.inputs.cluster, spec.inputs.cluster),
         ("root", following.root, spec.root),
     ):
         if given != right:
@@ -218,7 +218,7 @@ def _place(error: BaseException, name: str) -> str:
 
 def topics() -> list[str]:
     """The names of the topics that pipelines read, sorted. Raises what `load_all` raises."""
-    return sorted({topic.name for spec in load_all() for topic in spec.topic.each})
+    return sorted({topic.name for spec in load_all() for topic in spec.inputs})
 
 
 def archives() -> list[str]:
@@ -234,7 +234,7 @@ def _archived_topics() -> list[tuple[Pipeline, Topic]]:
         with suppress(Exception):
             found.append(getattr(_module(name), "SPEC", None))
     specs = [spec for spec in found if isinstance(spec, Pipeline)]
-    topics = ((spec, topic) for spec in specs for topic in spec.topic.each)
+    topics = ((spec, topic) for spec in specs for topic in spec.inputs)
     return [each for each in topics if each[1].archive is not None]
 
 

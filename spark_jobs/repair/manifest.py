@@ -108,11 +108,7 @@ def read_manifest(paths: Paths, repair_id: str) -> Manifest:
         wrong = "is not there: nothing was staged under this name, or it was removed since"
     except ValueError:
         wrong = "does not parse"
-    raise RepairUnknown.staged_unreadable(
-        path=path,
-        wrong=wrong,
-        pipeline=paths.pipeline,
-    )
+    raise RepairUnknown.staged_unreadable(path=path, wrong=wrong, pipeline=paths.pipeline)
 
 
 def approve(paths: Paths, repair_id: str, who: str) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from spark_jobs.errors import SwapRefused
+from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.bad_rows import put_bad
@@ -15,19 +15,20 @@ from spark_jobs.repair.exchange.exchange import (
     Exchange,
     Exchanged,
     Once,
-    Wanted,
     commit,
     exchange,
     move_cursor,
     once,
     stands,
 )
-from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows
-from spark_jobs.repair.exchange.unready import refuse_other_spec, refuse_unranged, refuse_unready
+from spark_jobs.repair.exchange.preconditions import refuse_unready
+from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
+from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.root.paths import Paths
 from spark_jobs.side.port import as_json
 from spark_jobs.table import history
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -85,18 +86,25 @@ def swap(spec: Pipeline, root: str, repair_id: str, run_id: str) -> Swapped:
 
 def _put_in(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> Exchanged:
     refuse_unready(manifest, repairs.one(paths.root, spec.name, manifest.repair_id))
-    refuse_unranged(spec, manifest)
     refuse_other_spec(spec, manifest)
     facts = Exchange(
         manifest=manifest,
         commit_id=manifest.repair_id,
         compared_at=manifest.table_version,
     )
-    wanted = Wanted(SWAP, facts, partial(new_rows, paths, manifest))
-    if spec.keyed:
-        before, after = (partial(changed_rows, paths, manifest, side=side) for side in SIDES)
-        wanted = Wanted(SWAP, facts, after, before, spec.keyed)
-    return exchange(paths, wanted, run_id)
+    return exchange(paths, SWAP, facts, unit_of(spec).put_in, run_id)
+
+
+def refuse_other_spec(spec: Pipeline, manifest: Manifest) -> None:
+    """Raise SwapRefused where today's spec says that nothing can be computed by itself: it takes
+    back what the rows were computed by. StagingStale where spec or code are not those by which they
+    were: drains write others by now.
+    """
+    name, repair = manifest.pipeline, manifest.repair_id
+    if why := unit_of(spec).unranged:
+        raise SwapRefused.ranges_unsupported_now(repair=repair, pipeline=name, why=why)
+    if manifest.spec_digest and manifest.spec_digest != digest(spec):
+        raise StagingStale.spec_changed_since_stage(pipeline=name, repair=repair)
 
 
 def _record_no(paths: Paths, repair_id: str) -> None:
@@ -144,7 +152,7 @@ SWAP = Change(
 
 def since(paths: Paths, version: int | None) -> datetime:
     """Since when the table has the rows. Now, where no version was committed."""
-    committed = None if version is None else history.committed_at(paths.table, version)
+    committed = None if version is None else history.committed_at(table_of(paths), version)
     return committed or datetime.now(UTC)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.analysis.ranged import needed
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.errors import StagingStale, SwapRefused
+from spark_jobs.errors import SwapRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
@@ -20,23 +20,20 @@ from spark_jobs.repair.exchange.exchange import (
     Exchange,
     Exchanged,
     Once,
-    Wanted,
     commit,
     exchange,
     move_cursor as pass_with_base,
     once,
     stands,
 )
-from spark_jobs.repair.exchange.staging import SIDES, changed_rows, new_rows, old_rows
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.swap import Swapped, described, since
+from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.spans.span import joined
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from spark_jobs.spec import Pipeline
 
 
@@ -70,9 +67,7 @@ def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> 
     if row is None or row["state"] != "swapped":
         state = "not recorded" if row is None else row["state"]
         raise SwapRefused.nothing_swapped_in(
-            repair=manifest.repair_id,
-            pipeline=paths.pipeline,
-            state=state,
+            repair=manifest.repair_id, pipeline=paths.pipeline, state=state
         )
     facts = Exchange(
         manifest=manifest,
@@ -80,26 +75,7 @@ def _take_out(spec: Pipeline, paths: Paths, manifest: Manifest, run_id: str) -> 
         compared_at=row["table_version"],
         copies=joined(map(needed(spec), manifest.spans)),
     )
-    swapped_in = partial(new_rows, paths, manifest, older=True)
-    wanted = Wanted(UNDONE, facts, partial(_rows, paths, manifest), swapped_in)
-    if spec.keyed:
-        before, after = (
-            partial(changed_rows, paths, manifest, side=side, older=True) for side in SIDES
-        )
-        wanted = Wanted(UNDONE, facts, before, after, spec.keyed)
-    return exchange(paths, wanted, run_id)
-
-
-def _rows(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
-    try:
-        return old_rows(paths, manifest, columns)
-    except ValueError as error:
-        folder = paths.staging(manifest.repair_id)
-        raise StagingStale.staging_damaged(
-            rows=folder / "rows",
-            changes=folder / "changes",
-            error=error,
-        ) from None
+    return exchange(paths, UNDONE, facts, unit_of(spec).take_out, run_id)
 
 
 def record(facts: Exchange, scene: Scene) -> None:

@@ -18,7 +18,7 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.swap import SWAP
 from spark_jobs.repair.undo import UNDONE
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.journal.change import Change
@@ -33,9 +33,9 @@ def unnoted(paths: Paths) -> Iterator[tuple[Change[Exchange], Exchange]]:
     Raises CheckpointBroken if what one needs is gone.
     """
     waiting = _waiting(paths)
-    if not waiting or not door.is_table(paths.table):
+    if not waiting or not table_of(paths).exists():
         return
-    said = (history.said_by(each).get(history.REPAIR) for each in history.ours(paths.table))
+    said = (each.said.get(history.REPAIR) for each in history.ours(table_of(paths)))
     for commit in reversed([each for each in said if each in waiting]):
         row, repair = waiting[commit], commit.removesuffix(UNDO)
         try:

@@ -70,6 +70,7 @@ class Paths:
         self.above: UPath = checkpoints(root, pipeline.name)
         self.state_version = pipeline.state.version
         self.is_archive = pipeline.is_archive
+        self.kept_by = pipeline.layout.kept_by
         self._first = first_table(pipeline)
         self.place = place or self.place_now()
         self.tables: UPath = self.root / ("archive" if self.is_archive else "tables")

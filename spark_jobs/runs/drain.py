@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 
 from spark_jobs import failpoint
@@ -43,7 +44,6 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.ends import ends_of
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
@@ -93,7 +93,7 @@ def _run(
         found = _looked(now, settings, paths, outcome, held)
         note.reads(found.topic, held)
         remove_orphan_checksums(found.checkpoint)
-        in_table = newest_batch(found.target.table, found.target.owner)
+        in_table = partial(found.target.table.newest_batch, found.target.owner)
         inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
         outcome.lap("settle")
         stop.raise_if_asked()
@@ -138,7 +138,7 @@ def _looked(
         LOG.warning("%s: %s", spec.name, line)
     outcome.lost = found.lost
     outcome.held = {
-        p: waits.model_copy(update={"place": spec.topic.shown(p)})
+        p: waits.model_copy(update={"place": spec.inputs.shown(p)})
         for p, waits in found.topic.held.items()
     }
     held.confirm()  # without the lease, another run may write these files now
@@ -177,7 +177,7 @@ def _read_and_judge(
         stop.raise_if_asked()
     name = run.spec.name
     LOG.info(
-        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.topic.name
+        "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.inputs.name
     )
     if made_by(read_identity(run.paths)) != made_by(run.identity):
         forget_failing(run)

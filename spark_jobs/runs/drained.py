@@ -9,7 +9,6 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.run import Run
 from spark_jobs.runs.archive_lag import archive_lag
 from spark_jobs.runs.run_outcome import Drained
-from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Batch, Offsets
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline
@@ -45,7 +44,7 @@ def drained(
         if run.spec.is_archive and 0 not in accounts
         else None,
         table_version_before=audit.cursor.judged_table_version,
-        table_version=table.version(run.target.table),
+        table_version=run.target.table.version(),
     )
 
 

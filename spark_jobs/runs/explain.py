@@ -16,7 +16,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.sides import newest
-from spark_jobs.sink import table, table_layout
+from spark_jobs.sink.same_table import refuse_unable
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts, unbounded
@@ -25,7 +25,7 @@ from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
@@ -76,14 +76,14 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     rows = plan_of(spec, settings)
     plan_text(rows)
     refuse_what_a_drain_refuses(rows.sparkSession, spec, settings)
-    table_layout.refuse_unfit(rows.schema.jsonValue()["fields"], spec)
     paths = Paths(settings.root, spec)
-    table_layout.refuse_other_parts(paths.table, spec)
-    if door.is_table(paths.table):
+    table = table_of(paths)
+    refuse_unable(table, spec)
+    table.refuse_layout(spec, rows.schema)
+    if table.exists():
         known = read_identity(paths)
-        newer = new_fields(known.fingerprint, record_form(spec.topic)) if known else ()
-        found = door.open_table(paths.table)
-        table.refuse_changed(found, rows.schema, YOUNGER.union(newer))
+        newer = new_fields(known.fingerprint, record_form(spec.inputs)) if known else ()
+        table.refuse_changed(rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"
 

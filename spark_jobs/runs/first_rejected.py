@@ -14,7 +14,8 @@ from spark_jobs.messages.report import Account
 from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec import Pipeline, Topic
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.inputs import Topics
 
 MOST_REASONS: Final = 3
 MOST_READ: Final = 1_000
@@ -78,7 +79,7 @@ def first_rejected(
     for row in reasons:
         reason = row["reason"] or ""
         told[row["kind"], reason if shown else of_reason(reason)] += row["records"]
-    topic = spec.topic
+    inputs = spec.inputs
     return (
         f"{spec.name}: of {account.read:,} records {account.malformed:,} are malformed and "
         f"{account.premature:,} premature; {account.accepted:,} were accepted",
@@ -87,15 +88,15 @@ def first_rejected(
             for (kind, reason), records in told.most_common(MOST_REASONS)
         ),
         *(
-            f"  the first, partition {topic.shown(row['partition'])} offset {row['offset']:,}: "
-            f"{described(row['value'], _declared(topic, row['partition']), shown=shown)}"
+            f"  the first, partition {inputs.shown(row['partition'])} offset {row['offset']:,}: "
+            f"{described(row['value'], _declared(inputs, row['partition']), shown=shown)}"
             for row in first
         ),
     )
 
 
-def _declared(topic: Topic, partition: int) -> dict[str, str]:
-    return topic.of_partition(partition).keys_of_a_value
+def _declared(inputs: Topics, partition: int) -> dict[str, str]:
+    return inputs.of_partition(partition).keys_of_a_value
 
 
 def described(value: bytes | None, declared: Mapping[str, str], *, shown: bool) -> str:

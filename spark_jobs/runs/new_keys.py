@@ -11,6 +11,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.messages.new_keys import FEWEST, NewKey
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Field, Topic
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values import path as paths
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ def tell(
     few records wait for a run with more.
     """
     stored = read_new_keys(paths_.new_keys)
-    known = _unnamed(spec.topic, stored)
+    known = _unnamed(spec.inputs, stored)
     told = {each.path for each in known.keys}
     seen = (
         key
-        for key in (_new_key(each, spec.topic) for each in found)
+        for key in (_new_key(each, spec.inputs) for each in found)
         if key.looked_at >= FEWEST or record_bytes()
     )
     news = [key for key in seen if key.path not in told]
@@ -70,16 +71,16 @@ def tell(
     return tuple(room)
 
 
-def declarations(topic: Topic, paths_: Paths) -> tuple[str, ...]:
+def declarations(inputs: Topics, paths_: Paths) -> tuple[str, ...]:
     """A line for each of the keys that were told and that still no field names, with the line of
     the spec that would.
     """
-    taken, lines = {*topic.columns}, list[str]()
-    found = _unnamed(topic, read_new_keys(paths_.new_keys))
+    taken, lines = {*inputs.columns}, list[str]()
+    found = _unnamed(inputs, read_new_keys(paths_.new_keys))
     known = found.keys
     for key in known[:MOST_LINES]:
         taken.add(name := key.name(taken))
-        lines.append(f"{key.line}. {_how(topic.of_partition(key.partition), key, name)}")
+        lines.append(f"{key.line}. {_how(inputs.of_partition(key.partition), key, name)}")
     more = len(known) - len(lines)
     return (
         *lines,
@@ -107,8 +108,8 @@ def _may_be_told(key: NewKey) -> bool:
     return record_bytes() or key.is_a_name
 
 
-def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:
-    names = names_of(topic)
+def _unnamed(inputs: Topics, known: NewKeys) -> NewKeys:
+    names = names_of(inputs)
     kept = tuple(key for key in known.keys if not is_named(names, paths.parsed(key.path)))
     more = known.more and len(kept) == len(known.keys)
     named = tuple(key for key in kept if _may_be_told(key))
@@ -116,7 +117,7 @@ def _unnamed(topic: Topic, known: NewKeys) -> NewKeys:
     return known.model_copy(update={"keys": named, "more": more, "others": others})
 
 
-def _new_key(seen: Seen, topic: Topic) -> NewKey:
+def _new_key(seen: Seen, inputs: Topics) -> NewKey:
     return NewKey(
         path=paths.as_text(seen.path),
         kinds=tuple(sorted(seen.kinds)),
@@ -124,5 +125,5 @@ def _new_key(seen: Seen, topic: Topic) -> NewKey:
         looked_at=seen.looked_at,
         partition=seen.partition,
         offset=seen.offset,
-        place=topic.shown(seen.partition),
+        place=inputs.shown(seen.partition),
     )

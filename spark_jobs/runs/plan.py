@@ -37,10 +37,9 @@ from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.table import history
-from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.values.numbering import within
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
 """Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all
@@ -153,11 +152,11 @@ def _unfinished(found: Preflight, paths: Paths, new_offsets: int) -> tuple[str, 
 
 
 def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
-    judged, path = found.cursor.judged_table_version, found.target.table
-    newest = Log.of(path).newest
+    judged, table = found.cursor.judged_table_version, found.target.table
+    newest = table.version()
     if paths.is_archive or judged is None or newest <= judged:
         return ()
-    if not history.rows_changed(path, judged, newest):
+    if not history.rows_changed(table, judged, newest):
         return ()
     return (f"versions {judged + 1} to {newest} of the table have not passed the checks yet",)
 
@@ -187,10 +186,10 @@ def _lines(
     done: Offsets,
     new: Offsets,
 ) -> tuple[str, ...]:
-    name = found.target.table.name
+    name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
-        f"{spec.name}: topic {spec.topic.name} on {settings.kafka}, generation "
+        f"{spec.name}: topic {spec.inputs.name} on {settings.kafka}, generation "
         f"{found.identity.generation}, "
         f"state version {spec.state.version}{table}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
@@ -199,11 +198,11 @@ def _lines(
         *_decoders(spec, settings),
         *found.lines,
         *filter(None, (acceptance_line(spec),)),
-        *(() if spec.is_archive else declarations(spec.topic, paths)),
+        *(() if spec.is_archive else declarations(spec.inputs, paths)),
         *(lag_lines(found.topic, done) if spec.is_archive else ()),
         *(
-            f"partition {spec.topic.shown(p)}: next {done.get(p, 0)}, end {found.topic.latest[p]}, "
-            f"{new[p]} new"
+            f"partition {spec.inputs.shown(p)}: next {done.get(p, 0)}, "
+            f"end {found.topic.latest[p]}, {new[p]} new"
             for p in sorted(new)
         ),
     )
@@ -211,17 +210,17 @@ def _lines(
 
 def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
     jar, limits = files_jar(settings).is_file(), unheld(spec)
-    for topic in spec.topic.each:
+    for topic in spec.inputs:
         why = why_python(topic, limits) or ("" if jar else NO_JAR)
         yield f"{topic.name} is decoded by " + (f"Python: {why}" if why else "the JVM")
 
 
 def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Offsets) -> Iterator[str]:
-    if len(spec.topic.each) == 1:
+    if len(spec.inputs) == 1:
         return
     first = max(clock.topics.values(), default=clock.now)
-    for number, topic in enumerate(spec.topic.each):
-        brings = sum(count for p, count in new.items() if p // PARTITIONS == number)
+    for number, topic in enumerate(spec.inputs):
+        brings = sum(within(new, number).values())
         newest = clock.topics.get(topic.name)
         told = "no event time yet"
         if newest is not None:

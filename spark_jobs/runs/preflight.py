@@ -24,12 +24,12 @@ from spark_jobs.fingerprint.correction import with_expressions
 from spark_jobs.messages.held_back import held_back_lines
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.table_layout import refuse_other_parts
+from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced, refuse_unable
 from spark_jobs.source.ends import End, Ends
 from spark_jobs.source.port import Source, SourceState
 from spark_jobs.spec import Pipeline
+from spark_jobs.table.tables import table_of
 from spark_jobs.target import Target
 
 CLOCKS_DIFFER = timedelta(seconds=5)
@@ -93,20 +93,21 @@ class Preflight(NamedTuple):
 def preflight(now: Present, source: Source, paths: Paths, settings: Settings) -> Preflight:
     """Verify topic, checkpoint and table, in this order.
 
-    Raises KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible, TopicRemade,
-    OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced;
+    Raises TableLacks; KafkaUnreachable, KafkaRefused or TopicMissing; StateIncompatible,
+    TopicRemade, OffsetsWentBack, CheckpointBroken, CheckpointForeign or RecordsGone; TableReplaced;
     TableChanged.
     """
-    topic, shown = source.state(), now.declared.topic.shown
+    refuse_unable(table_of(paths), now.spec)
+    topic, shown = source.state(), now.declared.inputs.shown
     held = standing(now, paths)
     identity = held.identity(topic)
-    gone = data_loss(paths, now.declared.topic, topic)
+    gone = data_loss(paths, now.declared.inputs, topic)
     target = Target.live(paths, identity.owner(paths.pipeline))
     cursor = read_cursor(paths.cursor)
-    table.refuse_replaced(target.table, paths.pipeline, identity.table_id)
-    refuse_other_parts(target.table, now.spec)
+    refuse_replaced(target.table, paths.pipeline, identity.table_id)
+    target.table.refuse_layout(now.spec)
     refuse_restored(paths, cursor.judged_table_version)
-    table.refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
+    refuse_ahead(target.table, target.owner, Checkpoint(target.checkpoint))
     made = held.made if held.made and Checkpoint(target.checkpoint).planned() else identity
     told = (
         *_slow_clock(topic, datetime.now(UTC)),

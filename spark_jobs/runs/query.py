@@ -40,7 +40,7 @@ from spark_jobs.runs.silence import silent_topics
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
 from spark_jobs.runs.watch.stillness import PULSE
-from spark_jobs.sink import table, writer
+from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
@@ -94,7 +94,7 @@ class Query:
 
     def _run_all(self) -> None:
         run = self._run
-        names = [topic.name for topic in run.spec.topic.each]
+        names = [topic.name for topic in run.spec.inputs]
         fit(run.checkpoint, names, self._topic.begins, run.lease, run.spec.name)
         if self._looked and (again := of_the_table(run)) and not self._limits.asked:
             self._consume(again)
@@ -206,7 +206,7 @@ class Query:
 
     def _unsure_of(self, error: Exception) -> tuple[str, str] | None:
         found = UNSURE.search(str(error)) if self._in_jvm else None
-        return found and (self._run.spec.topic.shown(int(found[1])), found[2])
+        return found and (self._run.spec.inputs.shown(int(found[1])), found[2])
 
     def _state_rows(self) -> StateRows | None:
         """None: Spark counts them. In local mode no task is counted twice."""
@@ -257,14 +257,14 @@ class Query:
         the spec that the table refuses can be taken back. A new checkpoint's identity is stored
         first: a table of a generation that no checkpoint has would lock the next run out.
         """
-        run = self._run
+        run, table = self._run, self._run.target.table
         made = read_identity(run.paths)
         if made is None:
             self._store(run.identity)
         newer = new_fields(made.fingerprint, run.identity.fingerprint) if made else ()
         made_for = run.spec, run.identity.generation
-        version = table.ensure(run.target.table, rows.schema, *made_for, newer, run.lease)
-        table_id = run.identity.table_id or table.identifier(run.target.table)
+        version = table.ensure(rows.schema, *made_for, newer, run.lease)
+        table_id = run.identity.table_id or table.identifier()
         identity = run.identity.model_copy(update={"table_id": table_id})
         if read_identity(run.paths) != identity:
             self._store(identity)
@@ -287,7 +287,7 @@ class Query:
         if planned[-1:] != committed[-1:]:  # that batch is run again, by the clock that it had
             clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
         spec = self._run.spec
-        readers = tasks(spec.reader_options, len(self._latest), len(spec.topic.each))
+        readers = tasks(spec.reader_options, len(self._latest), len(spec.inputs))
         return CapturePolicy.of(watermark_ms, readers, clock_ms)
 
     def _slice_policy(self, capture: CapturePolicy) -> SlicePolicy:

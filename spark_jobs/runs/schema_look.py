@@ -19,7 +19,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import within
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec.inputs import Topics
 
 LOG = logging.getLogger(__name__)
 MOST_IDS: Final = 2_000
@@ -50,8 +51,8 @@ class Found(NamedTuple):
     offset: int
     """The first of them, of the first partition that has it."""
 
-    def told(self, topic: Topic) -> str:
-        first = f"partition {topic.shown(self.partition)}, offset {self.offset:,}"
+    def told(self, inputs: Topics) -> str:
+        first = f"partition {inputs.shown(self.partition)}, offset {self.offset:,}"
         return f"{self.id} in {self.records:,} (first: {first})"
 
 
@@ -84,10 +85,10 @@ def look(
         had = kept.fetch(
             [each.id for each in found], lambda: Registry(settings.kafka_config.registry())
         )
-        known = "; ".join(each.told(spec.topic) for each in found if had[each.id])
+        known = "; ".join(each.told(spec.inputs) for each in found if had[each.id])
         if known:
             LOG.info("%s: schemas of the new %ss: %s", spec.name, part, known)
-        if missing := "; ".join(each.told(spec.topic) for each in found if not had[each.id]):
+        if missing := "; ".join(each.told(spec.inputs) for each in found if not had[each.id]):
             LOG.warning(
                 "%s: the registry has no schema %s that can be read: these records are malformed",
                 spec.name,
@@ -96,8 +97,8 @@ def look(
 
 
 def _registries(spec: Pipeline, parts: Parts) -> Iterator[tuple[Parts, str, Any]]:
-    for number, topic in enumerate(spec.topic.each):
-        if own := {p: ranges for p, ranges in parts.items() if p // PARTITIONS == number}:
+    for number, topic in enumerate(spec.inputs):
+        if own := within(parts, number):
             yield from ((own, part, format_) for part, format_ in _own(topic).items())
 
 
@@ -123,7 +124,7 @@ def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
     which no run asked: a replay brings in records whose schema was registered after them. What the
     registry does not answer stays missing, with a warning.
     """
-    for format_ in (each for topic in spec.topic.each for each in _own(topic).values()):
+    for format_ in (each for topic in spec.inputs for each in _own(topic).values()):
         kept = Kept(settings.root, format_.registry)
         known = kept.schemas()
         missing = [each for each, schema in known.items() if isinstance(schema, str)]

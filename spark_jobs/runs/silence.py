@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import within
 
 if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets
@@ -25,12 +24,9 @@ def silent_topics(
     """
     if spec.silent_after is None:
         return frozenset()
-    partitions: defaultdict[int, list[int]] = defaultdict(list)
-    for partition in state.latest:
-        partitions[partition // PARTITIONS].append(partition)
     done, found = {**state.begins, **done}, set()
-    for number, topic in enumerate(spec.topic.each):
-        own = partitions[number]
+    for number, topic in enumerate(spec.inputs):
+        own = list(within(state.latest, number))
         unread = any(state.latest[p] > done.get(p, 0) or p in state.held for p in own)
         newest = None if unread else source.newest(own)
         if not unread and (newest is None or now - newest >= spec.silent_after):

@@ -40,7 +40,7 @@ def forget_deletes(run: Run) -> None:
         return
     try:
         run.lease.confirm()
-        if forget(run.spark, run.target.table, after, datetime.now(UTC)):
+        if forget(run.spark, run.target.table.path, after, datetime.now(UTC)):
             LOG.info("%s: forgot deletes older than forget_deletes_after", run.spec.name)
     except Exception as error:  # noqa: BLE001 - whatever Spark or Delta says
         LOG.warning("%s: could not forget deletes: %s", run.spec.name, error)

@@ -15,6 +15,7 @@ from spark_jobs.messages.kind import STATE_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.table import history
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -48,7 +49,7 @@ def verdict_on(
         _accepted(paths, known, version),
     )
     newest = max(passed)
-    if newest == version or not history.rows_changed(paths.table, newest, version):
+    if newest == version or not history.rows_changed(table_of(paths), newest, version):
         # A batch that wrote nothing may have failed by its account.
         whole = batch if cursor and cursor.judged >= batch else _newest_batch(paths, known, newest)
         return Judged(whole=True, batch=min(batch, whole), table_version=newest)
@@ -68,7 +69,7 @@ def _judged_well(paths: Paths, known: Identity, version: int) -> int:
         row["table_version"]
         for row in rows
         if parse_report(row["report"], "a report in ops.runs").generation in known.generations
-        and history.stands(paths.table, row["table_version"])
+        and history.stands(table_of(paths), row["table_version"])
     )
     return int(next(ours, 0))
 
@@ -83,7 +84,7 @@ def _accepted(paths: Paths, known: Identity, version: int) -> int:
         "ORDER BY table_version DESC",
     ).to_pylist()
     versions = (row["table_version"] for row in rows)
-    stand = (each for each in versions if history.stands(paths.table, each))
+    stand = (each for each in versions if history.stands(table_of(paths), each))
     return int(next(stand, 0))
 
 

@@ -199,7 +199,7 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, spec: Pipeline) -> Settings:
         """A pipeline's settings: its topic's cluster, its root. Raises as from_environment."""
-        return cls.from_environment(cluster=spec.topic.cluster, root=spec.root)
+        return cls.from_environment(cluster=spec.inputs.cluster, root=spec.root)
 
     @classmethod
     def from_environment(

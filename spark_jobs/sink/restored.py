@@ -14,13 +14,12 @@ from spark_jobs.errors import TableReplaced
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.table import history
-from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.delta.log_entries import Entry, entries
+from spark_jobs.table.entry import Entry
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from upath import UPath
-
     from spark_jobs.root.paths import Paths
+    from spark_jobs.table.port import Table
 
 REWIND = ""
 """What a rewind has written: it has no id that a person knows."""
@@ -50,19 +49,19 @@ class Restored(NamedTuple):
         return self.version - 1
 
 
-def restored(path: UPath, since: int) -> Restored | None:
+def restored(table: Table, since: int) -> Restored | None:
     """What RESTOREs after the version `since` have done; None if all that Sluice has written is
     there. Up to `since` the table is as it should be.
     """
-    newer = [entry for entry in entries(path) if int(entry["version"]) > since]
-    return _found(path, since) if _foreign(newer, since) else None
+    newer = [entry for entry in table.history() if entry.version > since]
+    return _found(table, since) if _foreign(newer, since) else None
 
 
 def refuse_restored(paths: Paths, since: int | None) -> None:
     """Raise TableReplaced if a RESTORE after the version `since`, that passed last, did something
     to what Sluice has written.
     """
-    found = restored(paths.table, -1 if since is None else since)
+    found = restored(table_of(paths), -1 if since is None else since)
     if found is None:
         return
     name = paths.pipeline
@@ -108,10 +107,10 @@ def _repair(paths: Paths, repair_id: str) -> str:
     return f"repair {repair_id} with its {row['n']:,} records"
 
 
-def _found(path: UPath, since: int) -> Restored | None:
-    log = {int(entry["version"]): entry for entry in entries(path)}
+def _found(table: Table, since: int) -> Restored | None:
+    log = {entry.version: entry for entry in table.history()}
     foreign = _foreign([*log.values()], since)
-    to = {version: _to(path, entry) for version, entry in log.items() if _restores(entry)}
+    to = {version: entry.to for version, entry in log.items() if entry.does == "restore"}
     persons = _foreign([*log.values()], -1)
     written = {
         version: work
@@ -145,11 +144,11 @@ def _found(path: UPath, since: int) -> Restored | None:
 
 def _foreign(log: list[Entry], since: int) -> list[int]:
     """The versions after `since` that are a person's RESTOREs, of entries newest first."""
-    newer: list[Entry] = [{"operation": ""}, *log]
+    newer = [Entry(-1), *log]
     return [
-        int(entry["version"])
+        entry.version
         for entry, behind in zip(log, newer, strict=False)
-        if int(entry["version"]) > since and history.is_foreign(entry, behind)
+        if entry.version > since and history.is_foreign(entry, behind)
     ]
 
 
@@ -165,33 +164,14 @@ def _standing(
         version = -1 if back_to is None else back_to
 
 
-def _restores(entry: Entry) -> bool:
-    return bool(entry["operation"] == history.RESTORE)
-
-
-def _to(path: UPath, entry: Entry) -> int | None:
-    """The version that a RESTORE restored; of one to a time, the newest one with the same files."""
-    named = history.restored_version(entry)
-    if named is not None:
-        return named
-    log, version = Log.of(path), int(entry["version"])
-    try:
-        has = log.replay(version).added.keys()
-        return next(
-            each for each in range(version - 1, -1, -1) if log.replay(each).added.keys() == has
-        )
-    except (LookupError, StopIteration):
-        return None
-
-
 def _work(entry: Entry) -> int | str | None:
     """What Sluice has written by this commit: a batch's number, a repair's id, REWIND; None if
     nothing.
     """
-    if _restores(entry) or history.is_mark(entry):
+    if entry.does == "restore" or entry.marks:
         return REWIND
-    if entry["operation"] in history.NO_ROWS:
+    if entry.does == "nothing":
         return None
-    if note := history.note_of(entry):
+    if note := entry.note:
         return note["batch"]
-    return history.said_by(entry).get(history.REPAIR)
+    return entry.said.get(history.REPAIR)

@@ -17,18 +17,14 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.messages.carried import carried
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
-from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.sink.strategy import commit_strategy
-from spark_jobs.sink.table import newest_batch, refuse_changed
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
 from spark_jobs.table import history
-from spark_jobs.table.delta import commit, contention
-from spark_jobs.table.delta.door import open_table
-from spark_jobs.table.port import Note
+from spark_jobs.table.entry import OfBatch
 
 if TYPE_CHECKING:
-    from upath import UPath
+    from spark_jobs.table.port import Table
 
 STOP_WAIT_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
@@ -69,8 +65,7 @@ def start(
 def _writer(
     run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
 ) -> Callable[[DataFrame, int], None]:
-    """The function for foreachBatch: writes a batch by its commit strategy, with owner and batch id
-    as the transaction id.
+    """The function for foreachBatch: lets the table commit a batch with owner and batch id.
 
     It replaces Delta's streaming sink, which skips a batch that it has already committed without
     running it. After a crash between the table's commit and the checkpoint's, state would then miss
@@ -78,7 +73,6 @@ def _writer(
     So a batch that is already in the table runs again, only for its state.
     """
     target = run.target
-    commit_batch = commit_strategy(run.spec)
     first = count()
 
     @carried()
@@ -93,24 +87,15 @@ def _writer(
         while batch_id - audited() > MOST_BEHIND:
             _sleep(batch.sparkSession, HELD_MS)
         failpoint.at("planned")
-        if newest_batch(target.table, target.owner) >= batch_id:
+        if target.table.newest_batch(target.owner) >= batch_id:
             batch.write.format("noop").mode("append").save()
         else:
             run.lease.confirm()
-            refuse_changed(open_table(target.table), batch.schema)
-            note: Note = {
-                "sluice": target.owner,
-                "batch": batch_id,
-                "run": run.run_id,
-            }
-            path = spark_url(target.table)
+            target.table.refuse_changed(batch.schema)
             most = run.checkpoint.batch(batch_id).covered
-            ours = commit.Commit(
-                path, target.owner, batch_id, note, target.table, most, run.lease.confirm
-            )
+            of = OfBatch(target.owner, batch_id, run.run_id, most)
             try:
-                with contention.in_words(path), commit.within(batch.sparkSession, run.lease.told):
-                    commit_batch(batch, ours)
+                target.table.commit(batch, run.spec, of, run.lease)
             except Exception:
                 run.lease.confirm()  # for want of it the log store refuses the commit
                 raise
@@ -138,7 +123,7 @@ def _sleep(spark: SparkSession, milliseconds: int) -> None:
         ) from None
 
 
-def written(table: UPath, owners: Sequence[str], since_batch: int) -> dict[int, Written]:
+def written(table: Table, owners: Sequence[str], since_batch: int) -> dict[int, Written]:
     """Batch id -> what its commit wrote, for the checkpoint's batches from `since_batch` on, from
     the table's history.
 
@@ -148,11 +133,9 @@ def written(table: UPath, owners: Sequence[str], since_batch: int) -> dict[int, 
     for batch_id, entry in history.commits(table, owners):
         if batch_id < since_batch:
             break
-        if entry["operation"] not in commit.ROWS:  # one that Delta made after it, with its note
+        if entry.rows is None:  # one that Delta made after it, with its note
             continue
-        metrics = entry.get("operationMetrics", {})  # delta-rs has none of a commit without rows
-        rows = sum(int(metrics.get(name, 0)) for name in commit.ROWS[entry["operation"]])
-        said = history.said_by(entry).get("fates")
+        said = entry.said.get("fates")
         told = None if said is None else Fates.of(said)
-        by_batch[batch_id] = Written(rows, int(entry["version"]), told)
+        by_batch[batch_id] = Written(entry.rows, entry.version, told)
     return by_batch

@@ -6,10 +6,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spans.any_of import any_of
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import open_table
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.record_headers import HEADERS
 
 if TYPE_CHECKING:
@@ -29,7 +27,8 @@ class ArchiveRecords(NamedTuple):
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port has it
         from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
 
-        rows = spark.read.format("delta").load(spark_url(self.table))
+        table = own_table(self.table)
+        rows = table.read(spark, table.version())
         # An older Sluice's archive has times of any year, and no headers.
         millis = "kafka_millis" if "kafka_millis" in rows.columns else "CAST(NULL AS bigint)"
         headers = "headers" if "headers" in rows.columns else f"CAST(NULL AS {HEADERS})"
@@ -62,6 +61,6 @@ class ArchiveRecords(NamedTuple):
             for first, stop in ranges
         )
         sql = f"SELECT count(*) AS n FROM t WHERE topic_id = '{self.topic_id}' AND ({where})"
-        [row] = answer(sql, {"t": open_table(self.table)}).to_pylist()
+        [row] = own_table(self.table).query(sql).to_pylist()
         found: int = row["n"]
         return found

@@ -23,27 +23,33 @@ if TYPE_CHECKING:
 
     from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Topic
 
 
 class KafkaSource(NamedTuple):
-    """The topic of a spec. See port.py."""
+    """The one topic of a spec. See port.py."""
 
     spec: Pipeline
     settings: Settings
     until: Offsets | None = None
     """Where its stream ends; None for where the topic does."""
 
+    @property
+    def topic(self) -> Topic:
+        [topic] = self.spec.inputs
+        return topic
+
     def state(self) -> SourceState:
-        return topic_state(self.settings, self.spec.topic.name, self.spec.topic.starting)
+        return topic_state(self.settings, self.topic.name, self.topic.starting)
 
     def earliest(self, partitions: Iterable[int]) -> Offsets:
-        return first_offsets(self.settings, self.spec.topic.name, partitions)
+        return first_offsets(self.settings, self.topic.name, partitions)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
-        return newest_record(self.settings, self.spec.topic.name, partitions)
+        return newest_record(self.settings, self.topic.name, partitions)
 
     def compacted(self) -> bool:
-        return is_compacted(self.settings, self.spec.topic.name)
+        return is_compacted(self.settings, self.topic.name)
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         from spark_jobs.source.kafka_reader import read_stream  # noqa: PLC0415 - Spark
@@ -62,7 +68,7 @@ class KafkaSource(NamedTuple):
         return reduce(DataFrame.unionAll, reads)
 
     def count(self, parts: Parts) -> int:
-        return count_records(self.settings, self.spec.topic.name, parts)
+        return count_records(self.settings, self.topic.name, parts)
 
 
 def rounds(parts: Parts) -> list[dict[int, tuple[int, int]]]:

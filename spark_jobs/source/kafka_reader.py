@@ -93,14 +93,15 @@ def read_stream(
 
     Column: as above. Raises JarsMissing.
     """
+    [topic] = spec.inputs
     query = spark.readStream.format(reader(spark)).options(**_options(settings, spec))
     if until is not None:
         if not ends_early(spark):
-            raise JarsMissing.no_end_between(topic=spec.topic.name)
-        query = query.option("until", json.dumps({spec.topic.name: until}))
-    query = query.option("subscribe", spec.topic.name).option("startingOffsets", "earliest")
-    if spec.topic.starting:
-        begins = (spec.topic.starting - EPOCH) // timedelta(milliseconds=1)
+            raise JarsMissing.no_end_between(topic=topic.name)
+        query = query.option("until", json.dumps({topic.name: until}))
+    query = query.option("subscribe", topic.name).option("startingOffsets", "earliest")
+    if topic.starting:
+        begins = (topic.starting - EPOCH) // timedelta(milliseconds=1)
         query = query.option("startingTimestamp", begins)
         query = query.option("startingOffsetsByTimestampStrategy", "latest")
     if spec.max_offsets_per_batch:
@@ -120,7 +121,7 @@ def read_range(
 
     Column: as above.
     """
-    topic = spec.topic.name
+    topic = spec.inputs.name
     # "assign", not "subscribe": partitions that were added to the topic later have no range.
     query = spark.read.format(reader(spark)).options(
         **_options(settings, spec, uncommitted=uncommitted)

@@ -15,7 +15,7 @@ from confluent_kafka import (
 )
 
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS, admin_client
-from spark_jobs.source.union import by_topic
+from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -38,15 +38,15 @@ def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> Non
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
     """
-    topics = spec.topic.each
+    topics = spec.inputs
     places = [
         TopicPartition(topics[number].name, partition, end)
-        for number, own in by_topic(ends).items()
+        for number, own in by_input(ends).items()
         for partition, end in own.items()
     ]
     asked = ConsumerGroupTopicPartitions(group, places)
     until = time.monotonic() + TIMEOUT_SECONDS
-    with admin_client(settings, spec.topic.name) as client:
+    with admin_client(settings, spec.inputs.name) as client:
         while error := _refusal(client, asked):
             if error.code() not in NOT_YET or time.monotonic() > until:
                 raise KafkaException(error)

@@ -7,6 +7,8 @@ from itertools import zip_longest
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
+from spark_jobs.values.numbering import by_input
+
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
@@ -23,12 +25,12 @@ def kafka(spec: Pipeline, settings: Settings, _: Offsets, until: Offsets | None)
 
 def union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets | None) -> Source:
     """Several.source names it."""
-    from spark_jobs.source.union import UnionSource, by_topic  # noqa: PLC0415 - as above
+    from spark_jobs.source.union import UnionSource  # noqa: PLC0415 - as above
 
     topics, most = spec.inputs, spec.max_offsets_per_batch
-    waits = {number: sum(own.values()) for number, own in by_topic(waiting).items()}
+    waits = {number: sum(own.values()) for number, own in by_input(waiting).items()}
     shares = shared(most, [waits.get(number, 0) for number in range(len(topics))]) if most else ()
-    ends = None if until is None else by_topic(until)
+    ends = None if until is None else by_input(until)
     found = []
     for number, (topic, share) in enumerate(zip_longest(topics, shares)):
         own = {"topic": topic, "max_offsets_per_batch": share}

@@ -1,23 +1,21 @@
-"""Union: several topics as one source. The partitions of all have numbers (spec/several.py)."""
+"""Union: several topics as one source. The partitions of all have numbers (values/numbering.py)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.source.port import Records, Source, SourceState
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.source.micro_batch import Offsets, Parts
 
-Of = TypeVar("Of")
 BETWEEN = " "
 """What is between the ids of topics in the id of all."""
 
@@ -33,12 +31,12 @@ class UnionRecords(NamedTuple):
 
         reads = (
             _renumbered(self.of[n].read(spark, own, uncommitted=uncommitted), n)
-            for n, own in by_topic(parts).items()
+            for n, own in by_input(parts).items()
         )
         return reduce(DataFrame.unionAll, reads)
 
     def count(self, parts: Parts) -> int:
-        return sum(self.of[n].count(own) for n, own in by_topic(parts).items())
+        return sum(self.of[n].count(own) for n, own in by_input(parts).items())
 
 
 class UnionSource(NamedTuple):
@@ -62,11 +60,11 @@ class UnionSource(NamedTuple):
         )
 
     def earliest(self, partitions: Iterable[int]) -> Offsets:
-        own = by_topic(dict.fromkeys(partitions))
+        own = by_input(dict.fromkeys(partitions))
         return numbered((self.of[n].earliest(of) for n, of in own.items()), own)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
-        own = by_topic(dict.fromkeys(partitions))
+        own = by_input(dict.fromkeys(partitions))
         times = (self.of[n].newest(of) for n, of in own.items())
         return max((time for time in times if time), default=None)
 
@@ -90,7 +88,7 @@ def id_of(ids: str, partition: int) -> str:
     >>> id_of("q8jB xT2c", 65539), id_of("q8jB", 3)
     ('xT2c', 'q8jB')
     """
-    return ids.split(BETWEEN)[partition // PARTITIONS]
+    return ids.split(BETWEEN)[input_of(partition)]
 
 
 def same_topics(was: str, now: str) -> bool:
@@ -102,29 +100,10 @@ def same_topics(was: str, now: str) -> bool:
     return all(a == b for a, b in zip(was.split(BETWEEN), now.split(BETWEEN), strict=False))
 
 
-def by_topic(of: Mapping[int, Of]) -> dict[int, dict[int, Of]]:
-    """What is by partition, for each topic by Kafka's own numbers.
-
-    >>> by_topic({0: "a", 3: "b", 65539: "c"})
-    {0: {0: 'a', 3: 'b'}, 1: {3: 'c'}}
-    """
-    found: defaultdict[int, dict[int, Of]] = defaultdict(dict)
-    for partition, what in of.items():
-        number, own = divmod(partition, PARTITIONS)
-        found[number][own] = what
-    return dict(found)
-
-
-def numbered(of: Iterable[Mapping[int, Of]], topics: Iterable[int] | None = None) -> dict[int, Of]:
-    """The way back: of each topic, by its number; without `topics` they count from 0."""
-    numbers = enumerate(of) if topics is None else zip(topics, of, strict=True)
-    return {number * PARTITIONS + p: what for number, own in numbers for p, what in own.items()}
-
-
 def _renumbered(records: DataFrame, number: int) -> DataFrame:
     if not number:
         return records
     from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
 
-    partition = F.col("kafka.partition") + F.lit(number * PARTITIONS)
+    partition = F.col("kafka.partition") + F.lit(numbered_in(number, 0))
     return records.select(F.col("kafka").withField("partition", partition).alias("kafka"))

@@ -32,7 +32,7 @@ _MODULES: Final = {
     "Layout": "table.layout",
     "Lines": "formats.lines",
     "Local": "fields.local_time",
-    "MoreTopics": "more_topics",
+    "MoreTopics": "several",
     "Pipeline": "pipeline",
     "Protobuf": "formats.protobuf",
     "Ranges": "ranges",
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec.formats.lines import Lines as Lines
     from spark_jobs.spec.formats.protobuf import Protobuf as Protobuf
     from spark_jobs.spec.json_schema.reading import from_json_schema as from_json_schema
-    from spark_jobs.spec.more_topics import MoreTopics as MoreTopics
     from spark_jobs.spec.pipeline import (
         Pipeline as Pipeline,
         Schedule as Schedule,
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
         WhenData as WhenData,
     )
     from spark_jobs.spec.ranges import Ranges as Ranges
+    from spark_jobs.spec.several import MoreTopics as MoreTopics
     from spark_jobs.spec.steps.aggregate import Aggregate as Aggregate
     from spark_jobs.spec.steps.deduplicate import Deduplicate as Deduplicate
     from spark_jobs.spec.steps.group_state import GroupState as GroupState

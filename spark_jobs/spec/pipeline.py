@@ -13,13 +13,13 @@ from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, Check
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
-from spark_jobs.spec.more_topics import MoreTopics
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.spec.publish_at import PublishAt
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.reader_options import ReaderOptions
-from spark_jobs.spec.several import Several
+from spark_jobs.spec.several import MoreTopics, Several
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql.types import raw_bytes_in
@@ -250,9 +250,8 @@ class Pipeline(Model):
         self._refuse_silence()
         self._refuse_close_after()
         positive("stall_timeout", self.stall_timeout)
-        columns: Columns = self.topic.columns
-        types = {field.name: field.type for field in self.topic.fields}
-        time: str | None = self.topic.event_time
+        columns: Columns = self.inputs.columns
+        types, time = self.inputs.types, cast("str | None", self.inputs.event_time)
         for index, step in enumerate(self.steps):
             if step.stateful and time is None:
                 self._refuse_without_time(index)
@@ -358,9 +357,9 @@ class Pipeline(Model):
             )
 
     @property
-    def inputs(self) -> tuple[Topic, ...]:
+    def inputs(self) -> Topics:
         """What it reads, by their numbers: one topic, for most."""
-        return self.topic.each
+        return Topics(self.topic.each, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -473,7 +472,7 @@ class Pipeline(Model):
     @property
     def reads_headers(self) -> bool:
         """Whether Kafka's headers are read, and kept of rejected records."""
-        return self.topic.reads_headers
+        return self.inputs.reads_headers
 
     @property
     def keeps_state(self) -> bool:

@@ -10,7 +10,7 @@ from spark_jobs.spec.model import Model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.spec.more_topics import MoreTopics
+    from spark_jobs.spec.several import MoreTopics
     from spark_jobs.spec.topic import Topic
 
 

@@ -1,30 +1,27 @@
 """Several: topics that one pipeline reads as one: a union with the topic's name as a column.
 
-A topic's number is its place in `topics`. A partition of all of them has one number too: the
-topic's number times PARTITIONS and Kafka's own. So with one topic all numbers are Kafka's.
+A topic's number is its place in `topics` (spec/inputs.py).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
+from pydantic import model_validator
+
 from spark_jobs.spec.fields.field import Field
-from spark_jobs.spec.model import refuse
-from spark_jobs.spec.topic import PARTITIONS, Topic
+from spark_jobs.spec.inputs import BETWEEN, COLUMN, Topics
+from spark_jobs.spec.model import Model, refuse
+from spark_jobs.spec.topic import Topic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.spec.more_topics import MoreTopics
     from spark_jobs.spec.steps.step import Step
 
-COLUMN: Final = "topic"
-"""The column with a record's topic."""
 MOST: Final = 1_000
 """Topics of one pipeline: their partitions' numbers fit 32 bits."""
-BETWEEN: Final = ", "
-"""What is between their names, which no name has."""
 
 
 _NAMES: Final = "a pipeline reads declarations, and no name or pattern is one"
@@ -56,24 +53,12 @@ class Several(Topic):
         for other in () if apart else topics[1:]:
             _refuse_lacking(first, other)
         _refuse_other_types(topics)
-        found: defaultdict[str, list[Field]] = defaultdict(list)
-        for field in (field for topic in topics for field in topic.fields):
-            found[field.name].append(field)
-        fields = (
-            Field(
-                name=name,
-                type=of[0].type,
-                required=len(of) == len(topics) and all(field.required for field in of),
-                about=of[0].about,
-            )
-            for name, of in found.items()
-        )
         return cls(
             name=BETWEEN.join(topic.name for topic in topics),
             cluster=first.cluster,
             members=topics,
             event_time=first.event_time,
-            fields=(*fields, Field(name=COLUMN, type="string", about="the record's topic")),
+            fields=Topics(topics, named=True).fields,
             max_ahead=max(topic.max_ahead for topic in topics),
             tombstones=_tombstones(topics),
         )
@@ -82,30 +67,41 @@ class Several(Topic):
     def each(self) -> tuple[Topic, ...]:
         return self.members
 
-    @property
-    def reads_headers(self) -> bool:
-        return any(topic.reads_headers for topic in self.members)
-
-    def of_partition(self, partition: int) -> Topic:
-        number = partition // PARTITIONS
-        # An ops table may have records of a topic that was there before a reset.
-        return self.members[number if number < len(self.members) else 0]
-
-    def shown(self, partition: int) -> str:
-        number, own = divmod(partition, PARTITIONS)
-        name = self.members[number].name if number < len(self.members) else f"topic {number + 1}"
-        return f"{name}/{own}"
-
-    def number_of(self, shown: str) -> int | None:
-        name, _, own = shown.rpartition("/")
-        numbers = {each.name: number for number, each in enumerate(self.members)}
-        known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
-        return numbers[name] * PARTITIONS + int(own) if known else None
-
     def with_members(self, members: Iterable[Topic]) -> Self:
         """The same with other declarations of the same topics."""
         apart = any({*each.columns, COLUMN} != {*self.columns} for each in self.members)
         return type(self).of(tuple(members), apart=apart)
+
+
+class MoreTopics(Model):
+    """Topics that are read as they come, by their names.
+
+    New ones stand behind those that a checkpoint has, sorted, and stay where they came. Which ones
+    it has, its identity says: so what is gone is missed, and whatever is computed again reads the
+    same.
+    """
+
+    pattern: str
+    """a regular expression of names"""
+    like: Topic
+    """what each gets, without an archive"""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            refuse("pattern", self.pattern, f"it is no regular expression: {error}", "Correct it")
+        if re.fullmatch(self.pattern, "__consumer_offsets"):
+            refuse("pattern", self.pattern, "Kafka's own topics are of it", "Make it narrower")
+        return self
+
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Those of the pattern, sorted."""
+        return sorted(name for name in names if re.fullmatch(self.pattern, name))
+
+    def topic(self, name: str) -> Topic:
+        return self.like.model_copy(update={"name": name, "archive": None})
 
 
 def refuse_taken(steps: Sequence[Step], inputs: tuple[Topic, ...], more: MoreTopics | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -13,7 +13,9 @@ from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.field import Field, Name
+from spark_jobs.spec.fields.form import Form
 from spark_jobs.spec.fields.place import (
+    FORMS,
     Envelope,
     Named,
     Place,
@@ -28,9 +30,6 @@ from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
-
-PARTITIONS: Final = 2**16
-"""More partitions than a topic has (spec/several.py)."""
 
 
 def _topic_name(given: str) -> str:
@@ -189,17 +188,10 @@ class Topic(Model):
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
 
-    def of_partition(self, partition: int) -> Topic:  # noqa: ARG002 - of one topic all are its own
-        """The topic of a partition, by the partition's number."""
-        return self
-
-    def shown(self, partition: int) -> str:
-        """A partition as people know it: Kafka's number; of several topics `orders_us/3`."""
-        return str(partition)
-
-    def number_of(self, shown: str) -> int | None:
-        """The way back; None if it is no partition of these topics."""
-        return int(shown) if shown.isdecimal() else None
+    @property
+    def form(self) -> Form | None:
+        """Its envelope; None without one."""
+        return FORMS[self.envelope] if self.envelope else None
 
     @property
     def value_places(self) -> tuple[Place, ...]:
@@ -223,8 +215,8 @@ class Topic(Model):
 
     @property
     def attribute_names(self) -> tuple[Named, ...]:
-        """The fields that headers have of a CloudEvent in binary mode."""
-        return attribute_names(self.fields) if self.envelope == "cloudevents" else ()
+        """The fields of the envelope that headers may have."""
+        return attribute_names(self.fields, self.envelope)
 
     @property
     def types_of_headers(self) -> dict[str, str]:

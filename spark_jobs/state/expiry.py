@@ -80,7 +80,7 @@ def _span(behind: Column) -> Column:
 
 
 def _event_time(spec: Pipeline, number: int) -> str | None:
-    time: str | None = spec.topic.event_time
+    time: str | None = spec.inputs.event_time
     for step in spec.steps[: number - 1]:
         time = step.time_after(time)
     return time

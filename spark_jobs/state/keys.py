@@ -9,7 +9,7 @@ from spark_jobs.spec.columns import Columns
 
 def key_columns(spec: Pipeline, number: int) -> Columns:
     """The columns of a step's key; None if only Spark knows them."""
-    columns: Columns = spec.topic.columns
+    columns: Columns = spec.inputs.columns
     for step in spec.steps[: number - 1]:
         columns = step.columns_after(columns)
     return spec.steps[number - 1].state_key(columns)
@@ -19,7 +19,7 @@ def key_types(spec: Pipeline, number: int) -> dict[str, str]:
     """Column -> Spark SQL type, where it is known without Spark: for key columns, and perhaps for
     other columns.
     """
-    types = {field.name: field.type for field in spec.topic.fields}
+    types = spec.inputs.types
     for step in spec.steps[: number - 1]:
         types = step.types_after(types)
     return types | {"window_start": "timestamp", "window_end": "timestamp"}

@@ -32,7 +32,7 @@ def stateful_input(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFram
 
     Each row is still one record, with the column kafka.
     """
-    event_time = spec.topic.event_time
+    event_time = spec.inputs.event_time
     for index, step in enumerate(spec.before_state):
         before = rows
         rows = operator(step).row_part(before, At(spec, index, event_time, sides))
@@ -58,7 +58,7 @@ def stateful_output(
     given nothing since the query's start has none: then the query's stays (WatermarkTracker;
     pinned/sql_settings.py). no_data_batch.py moves it on.
     """
-    event_time = spec.topic.event_time
+    event_time = spec.inputs.event_time
     each = [_entering(rows, spec) for rows in inputs]
     if spec.watermark_delay is not None:
         delay = interval(spec.watermark_delay)
@@ -99,7 +99,7 @@ def row_part(
     rows = _entering(stateful_input, spec)
     if spec.entry and spec.entry.balance.only_fewer:
         rows = rows.where(~is_late(spec, late_before_ms))
-    event_time = spec.topic.event_time
+    event_time = spec.inputs.event_time
     for index, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
         at = At(spec, index, event_time, sides)
         rows = operator(step).row_part(held(rows, spec, index, event_time), at)
@@ -133,7 +133,7 @@ def is_late(spec: Pipeline, late_before_ms: int) -> Column:
     if spec.entry is None or late_by(spec) is None:
         return F.lit(False)
     late_before = F.timestamp_millis(F.lit(late_before_ms))
-    return stateful_operator(spec.entry).is_late(spec.topic.event_time, late_before)
+    return stateful_operator(spec.entry).is_late(spec.inputs.event_time, late_before)
 
 
 def late_by(spec: Pipeline) -> LateBy | None:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.errors import InitialStateMissing
 from spark_jobs.root.live_place import named_live
-from spark_jobs.root.path_forms import spark_url
+from spark_jobs.root.store import opened
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.buckets.bucket import Bucket
@@ -22,7 +22,7 @@ from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
-from spark_jobs.table.delta.door import is_table
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 
@@ -148,9 +148,10 @@ def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame |
     if step.initial_state is None:
         return None
     path = initial_state_path(step.initial_state, root)
-    if not is_table(path):
+    stored = own_table(opened(path))
+    if not stored.exists():
         raise InitialStateMissing.initial_table_absent(path=path)
-    table = rows.sparkSession.read.format("delta").load(spark_url(path))
+    table = stored.read(rows.sparkSession, stored.version())
     if DELETED in table.columns:  # one that follows a key also has the deletes that it remembers
         table = table.where(~F.col(DELETED)).drop(*OF_A_KEY)
     missing = [key for key in step.keys if key not in table.columns]

@@ -53,7 +53,7 @@ def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
     entry = _first(plan)
     if entry is None or not all(map(_has_watermark, _compared(entry, by))):
         raise SpecInvalid.late_rows_enter(
-            pipeline=spec.name, step=spec.first_stateful + 1, column=spec.topic.event_time
+            pipeline=spec.name, step=spec.first_stateful + 1, column=spec.inputs.event_time
         )
 
 

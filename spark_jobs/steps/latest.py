@@ -1,5 +1,5 @@
 """Latest in Spark: gives each change what its place among the changes of its key depends on. Which
-of them the table gets is decided behind the query (sink/keyed/).
+of them the table gets is decided behind the query (keyed/merge.py).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def marked(
     deletes = F.expr(step.deletes) if step.deletes else F.lit(False)
     rows = _without_nulls(rows, step.placed, what)
     rows = rows.withColumn(DELETED, F.coalesce(deletes, F.lit(False)))
-    if spec.topic.envelope == "debezium":
+    if spec.inputs[0].envelope == "debezium":
         rows = _without_placeholders(rows, step, columns, what)
     at = (*step.keys, *step.order_by)
     has = {name: _quoted(name) if name in step.placed else _of_a_row(name) for name in columns}

@@ -12,7 +12,7 @@ from collections import defaultdict
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import input_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set as AbstractSet
@@ -130,11 +130,11 @@ class _Seen:
             at = (self._places.get(each.id, -1.0), float(each.order))
             if tail.shortened and not came:
                 front = at[0] - (each.order == 1)
-                self._fronts[p // PARTITIONS] = min(front, self._fronts.get(p // PARTITIONS, front))
+                self._fronts[input_of(p)] = min(front, self._fronts.get(input_of(p), front))
             if (each.id, each.order) not in came:
                 came.add((each.id, each.order))
                 self._reach[each.id][p] = each.offset
-                self._orders[each.id, p // PARTITIONS].add(each.order)
+                self._orders[each.id, input_of(p)].add(each.order)
             self._newest[p] = max(self._newest[p], at)
 
     def missing(self, n: int) -> dict[int, int]:
@@ -145,7 +145,7 @@ class _Seen:
         if end.id in self._old:
             return {}
         if end.never:
-            return {p // PARTITIONS: 0 for p in self._reach.get(end.id, ())}
+            return {input_of(p): 0 for p in self._reach.get(end.id, ())}
         orders = {topic: self._orders.get((end.id, topic), set()) for topic in end.counts}
         return {
             topic: max(set(range(1, count + 1)) - orders[topic])
@@ -160,9 +160,9 @@ class _Seen:
             return True
         place, lacking = self._places[end.id], self.missing(n)
         return all(
-            newest > (place, lacking[p // PARTITIONS])
+            newest > (place, lacking[input_of(p)])
             for p, newest in self._newest.items()
-            if p // PARTITIONS in lacking
+            if input_of(p) in lacking
         )
 
     def split(self, id_: str, cuts: Offsets) -> bool:

@@ -6,9 +6,9 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.errors import TransactionsUnusable
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.transactions.cut import PATIENCE_MS, Change, End, Found, Tail, cut
 from spark_jobs.transactions.told import Ends, ends_of
+from spark_jobs.values.numbering import input_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -121,8 +121,8 @@ def _refuse_unnamed(
     known = {end.id: end.counts for end in ends if not end.never}
     for p, tail in tails.items():
         for each in tail.changes:
-            if p // PARTITIONS not in known.get(each.id, {p // PARTITIONS: 0}):
-                topic = topics[p // PARTITIONS]
+            if input_of(p) not in known.get(each.id, {input_of(p): 0}):
+                topic = topics[input_of(p)]
                 raise TransactionsUnusable.not_counted(
                     topic=topic.name, transactions=told_in, id=each.id
                 )

@@ -42,7 +42,7 @@ class TransactionEnds(NamedTuple):
 
     def cut(self, state: SourceState, done: Offsets, settings: Settings) -> Cut:
         """Looks only where something is new. Raises TransactionsUnusable too."""
-        return self.cut_by(state, done, KafkaView(settings, self.spec.topic.each, self.told_in))
+        return self.cut_by(state, done, KafkaView(settings, self.spec.inputs, self.told_in))
 
     def note(self, end: End, held: Held) -> None:
         """See Ends."""
@@ -70,7 +70,7 @@ class TransactionEnds(NamedTuple):
         seen = {} if last else state.earliest
         back = {p: seen.get(p, at) if p in done else at for p, at in starts.items()}
         begin = Begin(starts, back, last.behind if last else None)
-        looked = look(view, told, self.spec.topic.each, self.told_in, begin, latest)
+        looked = look(view, told, self.spec.inputs, self.told_in, begin, latest)
         return Cut(
             looked.found.cuts,
             _held(state, looked),

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from spark_jobs.errors import TopicMissing, TransactionsUnusable
 from spark_jobs.source.between import between
 from spark_jobs.source.topic_state import topic_state
-from spark_jobs.source.union import by_topic
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.transactions.cut import Change
 from spark_jobs.transactions.marks import Mark, block, mark
+from spark_jobs.values.numbering import by_input, numbered_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -72,9 +71,9 @@ class KafkaView(NamedTuple):
 
     def changes(self, ranges: Mapping[int, Offset]) -> Mapping[int, Sequence[Change]]:
         found = defaultdict[int, list[Change]](list)
-        for number, own in by_topic(ranges).items():
+        for number, own in by_input(ranges).items():
             for record in between(self.settings, self.topics[number].name, own):
-                partition = number * PARTITIONS + (record.partition() or 0)
+                partition = numbered_in(number, record.partition() or 0)
                 told = block(record.value())
                 if told or partition not in found:
                     id_, order = told or ("", 0)

@@ -12,7 +12,7 @@ import psutil
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.sink.table import newest_batch
+from spark_jobs.table.delta.table import Delta
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 
@@ -149,7 +149,7 @@ def landed(scene: Scene, running: Running, kill: Kill) -> str:
 def _within(scene: Scene, running: Running, batch: int) -> str:
     """Of a batch that is planned and not committed."""
     known = read_identity(scene.paths)
-    if known and newest_batch(scene.paths.table, known.owner(scene.spec.name)) >= batch:
+    if known and Delta(scene.paths.table).newest_batch(known.owner(scene.spec.name)) >= batch:
         return "table committed, checkpoint not"
     return IN_STORES if _stores(running, batch) else "in the stateful part of a batch"
 

@@ -12,19 +12,19 @@ from typing import NamedTuple
 from spark_jobs import failpoint
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
+from spark_jobs.proof.image import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
-from spark_jobs.sink import table
 from spark_jobs.spec import Pipeline
 from spark_jobs.table import history
 from spark_jobs.table.delta.log_entries import entries
+from spark_jobs.table.delta.table import Delta
 from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since
 from tests.faults.whole import Whole, bag, less, staged
-from tests.harness.crash import files
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -196,7 +196,7 @@ class Repairing:
 
     def _hold_record(self, scene: Scene, plan: RepairPlan) -> None:
         """One commit at most, one row in ops.repairs, each late record once in ops.merged."""
-        name, version = scene.spec.name, table.version(scene.paths.table)
+        name, version = scene.spec.name, Delta(scene.paths.table).version()
         assert _commits(scene)[plan.repair_id] <= 1
         rows = repairs.stored(scene.paths.root, name)
         [row] = [each for each in rows if each["repair_id"] == plan.repair_id]

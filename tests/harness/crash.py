@@ -14,15 +14,14 @@ was published since.
 import copy
 import shutil
 import threading
-import time
 from pathlib import Path
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.proof.image import copy_at_rest
 from spark_jobs.spec import Pipeline
 from tests.harness.scene import Scene
 
-PATIENCE_SECONDS = 60
 OF_A_BATCH = ("planned", "table.committed", "audit", "audited")
 """The failpoints that each batch passes. The others are passed once a run."""
 Moment = tuple[str, int]
@@ -47,7 +46,7 @@ class Images:
             newest = max(Checkpoint(self._scene.paths.checkpoint).planned(), default=-1)
             moment = (place, audited + 1 if place.startswith("audit") else newest)
             self.taken[moment] = self._folder / f"{moment[0]}-{moment[1]}"
-            _copy_at_rest(Path(self._scene.settings.root), self.taken[moment])
+            copy_at_rest(Path(self._scene.settings.root), self.taken[moment])
 
 
 def over(scene: Scene, root: Path, spec: Pipeline | None = None) -> Scene:
@@ -62,28 +61,3 @@ def copied(scene: Scene, root: Path) -> Scene:
     """The scene over a copy of its root."""
     shutil.copytree(scene.settings.root, root)
     return over(scene, root)
-
-
-def files(root: Path) -> dict[str, tuple[int, int]]:
-    """Every file of a tree: its size in bytes, and when it was written, in nanoseconds."""
-    found = ((path, path.stat()) for path in sorted(root.rglob("*")) if path.is_file())
-    return {str(path.relative_to(root)): (stat.st_size, stat.st_mtime_ns) for path, stat in found}
-
-
-def _copy_at_rest(root: Path, image: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not _copied_whole(root, image):
-        assert time.monotonic() < deadline, (
-            f"{root} did not come to rest within {PATIENCE_SECONDS} s"
-        )
-        shutil.rmtree(image, ignore_errors=True)
-
-
-def _copied_whole(root: Path, image: Path) -> bool:
-    """Whether nothing was written meanwhile."""
-    try:
-        before = files(root)
-        shutil.copytree(root, image)
-        return files(root) == before
-    except (FileNotFoundError, shutil.Error):  # a file was renamed meanwhile
-        return False

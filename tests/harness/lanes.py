@@ -10,6 +10,7 @@ its imports, its database and its server; the examples of a page go on from each
 from __future__ import annotations
 
 import os
+import random
 import re
 import subprocess
 from collections import Counter
@@ -41,6 +42,8 @@ LEAST_LANES: Final = 3
 """From this many lanes on, one has no session."""
 MOST_AHEAD: Final = 2
 """Tests that a lane has, the one at work among them."""
+ORDER: Final = "SLUICE_ORDER"
+"""A seed: the long form finds tests that need others before them."""
 _SHARED: Final = re.compile(
     r"@pytest\.fixture\([^)]*scope=\"(?:module|class)\"[^)]*\)(?:\s*@.*)*\s*(?:async )?def (\w+)"
 )
@@ -99,8 +102,11 @@ def end_without_jvm(config: pytest.Config) -> None:
     pytest.exit(f"Spark's JVM is gone: it ended with {jvm.returncode}", returncode=1)
 
 
-def dearest_first(items: list[pytest.Item]) -> None:
-    """By what a lane gets at once; within that by name."""
+def ordered(items: list[pytest.Item]) -> None:
+    """The dearest first, by what a lane gets at once and then by name; or as ORDER shuffles them."""
+    if ORDER in os.environ:
+        random.Random(os.environ[ORDER]).shuffle(items)
+        return
     costs = known()
     files = {item.path: str(item.path.relative_to(TESTS)) for item in items}
     together = Counter[str]()

@@ -23,7 +23,8 @@ from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.table.delta.commit import Commit, within
-from spark_jobs.table.port import Note
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, START, TOPIC, Change, Record
@@ -304,7 +305,7 @@ class Edited:
         path = SparkPath(str(self.path))
         self.merge(changes, self.step, Commit(path, OWNER, number, note, self.path, len(batch)))
         self.agrees()
-        found = written(self.path, [OWNER], number)[number]
+        found = written(Delta(self.path), [OWNER], number)[number]
         live = [sum(not row[DELETED] for row in rows) for rows in (before, self.rows)]
         was = ordered(before)
         new = sum(row not in was for row in ordered(self.rows))

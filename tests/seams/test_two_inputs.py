@@ -79,7 +79,7 @@ class PaidOperator(NamedTuple):
     def is_late(self, event_time, late_before) -> Column:
         return F.coalesce(F.col(event_time) <= late_before, F.lit(False))
 
-    def row_part(self, rows, spec, index, event_time) -> DataFrame:
+    def row_part(self, rows, at) -> DataFrame:
         return rows.select("order")
 
     def state(self, *_) -> str:

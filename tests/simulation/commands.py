@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 from spark_jobs.checkpoint.notes.live import GRACE
-from spark_jobs.sink import table
+from spark_jobs.table.delta.table import Delta
 from tests.simulation import clock
 from tests.simulation.model import SHOPS, Delete, Edit, Found, Key, Model, Swap, Undo
 from tests.simulation.places import arrived
@@ -216,7 +216,7 @@ class Commands:
     def _restore(self, chance: random.Random) -> Given | None:
         if not self.world.has_table:
             return None
-        to = table.version(self.world.paths.table) - chance.choice((1, 2, 3))
+        to = Delta(self.world.paths.table).version() - chance.choice((1, 2, 3))
         if to < 1:
             return None
         return Given(f"a person's RESTORE to {to}", lambda: self.world.restored(to), Model.some)

@@ -28,7 +28,6 @@ from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
@@ -36,7 +35,8 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
-from spark_jobs.table.port import Note
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Note
 from tests.simulation import keyed, spark
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, SHOPS, Begins, Key, Model, Rows
@@ -111,9 +111,9 @@ class Drain(NamedTuple):
         if read_identity(self.paths) is None:
             known.put(self.paths.identity, held)
         columns = keyed.COLUMNS if self.spec.keyed else COLUMNS
-        version = table.ensure(self.paths.table, columns, self.spec, known.generation, (), held)
+        version = Delta(self.paths.table).ensure(columns, self.spec, known.generation, (), held)
         known = known.model_copy(
-            update={"table_id": known.table_id or table.identifier(self.paths.table)}
+            update={"table_id": known.table_id or Delta(self.paths.table).identifier()}
         )
         if read_identity(self.paths) != known:
             known.over(self.paths.identity).put(self.paths.identity, held)
@@ -144,7 +144,7 @@ class Drain(NamedTuple):
             plan_batch(folder, batch, end, topic="sales", partitions=stores)
         planned = checkpoint.batch(batch)
         read, owner = planned.start[0], known.owner(SPEC.name)
-        if table.newest_batch(self.paths.table, owner) < batch:
+        if Delta(self.paths.table).newest_batch(owner) < batch:
             if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
             of = self.topic.now._replace(offset=read) if planned.covered else None
@@ -169,7 +169,7 @@ class Drain(NamedTuple):
             keyed.account_holds(self.paths.table, known.owner(SPEC.name), done.id)
         read = done.covered
         counts = Account(covered=read, read=read, accepted=read, rows_out=read).row()
-        now, batch = table.version(self.paths.table), done.id
+        now, batch = Delta(self.paths.table).version(), done.id
         told = counts | {
             "pipeline": SPEC.name,
             "generation": known.generation,
@@ -191,7 +191,7 @@ class Drain(NamedTuple):
         self, batch: int, known: Identity, cursor: Cursor, held: Held, report: Report
     ) -> Report:
         """Great Expectations' part: no row that is not judged yet is bad."""
-        judged = table.version(self.paths.table)
+        judged = Delta(self.paths.table).version()
         refuse_restored(self.paths, cursor.judged_table_version)
         folder = local(self.paths.table)
         before: Rows = {}

@@ -10,13 +10,13 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink.keyed.commit import merge_here
-from spark_jobs.sink.keyed.fates import ALL, COPIES
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.table.delta.commit import Commit
-from spark_jobs.table.port import Note
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.simulation.model import SHOPS, Begins, Change, Key, Model, change
 from tests.simulation.rows import row_of
@@ -65,8 +65,6 @@ _CHANGES = pa.schema(
     [
         *((name, _KINDS[kind]) for name, kind in FIELDS),
         *((name, kind) for name, _, kind in _OWN),
-        (ALL, pa.int64()),
-        (COPIES, pa.int64()),
     ]
 )
 
@@ -84,7 +82,7 @@ def merge(
 
 def account_holds(table: UPath, owner: str, batch: int) -> None:
     """What the merge says of the batch's changes, and what Delta's log says of its commit."""
-    done = written(table, [owner], batch).get(batch)
+    done = written(Delta(table), [owner], batch).get(batch)
     found = keyed(table, done, STEP)
     assert found.fates.written == found.written, (batch, found)
     assert found.gained in {None, found.fates.gained}, (batch, found)
@@ -101,6 +99,4 @@ def _row(of: Change) -> dict[str, object]:
         OFFSET: of.place[1],
         CONTENTS: of.said,
         DELETED: not of.sales,
-        ALL: 1,
-        COPIES: 1,
     }

@@ -12,14 +12,14 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.again import refuse_done, withdraw
-from spark_jobs.repair.find.reachable import refuse_unreachable
+from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
+from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink import table
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
 from spark_jobs.table.delta import door
+from spark_jobs.table.delta.table import Delta
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived
@@ -56,7 +56,7 @@ def planned(
     known = read_identity(paths)
     if known is None or not door.is_table(paths.table):
         return None
-    version = table.version(paths.table)
+    version = Delta(paths.table).version()
     before = rows_in(local(paths.table), version).get(key)
     if before in {None, BAD_SALES}:
         return None
@@ -74,7 +74,9 @@ def stage(
     if known is None or known.generation != plan.generation:
         raise StagingStale.generation_changed(pipeline=SPEC.name)
     wanted: Any = SimpleNamespace(
-        parts={0: ((plan.key.offset, plan.key.offset + 1),)}, topic_id=f"topic-{plan.topic.topic}"
+        parts={0: ((plan.key.offset, plan.key.offset + 1),)},
+        topic_id=f"topic-{plan.topic.topic}",
+        inputs={},
     )
     refuse_unreachable(spec, settings, wanted)
     with lease(paths.staging_lease, f"stage of {plan.repair}") as held:

@@ -14,7 +14,7 @@ import pytest
 from local import broker
 from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
-from spark_jobs.published import table as published_table
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.repair.undo import undo
@@ -22,6 +22,7 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Archive, Check, Deduplicate, Field, Pipeline, Topic
+from spark_jobs.table.published import table as published_table
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene
 from tests.spark.test_maintain import maintained
@@ -70,7 +71,9 @@ class Sales:
 
     def publish(self) -> None:
         report = self.made.ops("runs", "table_version")
-        published_table.move(self.made.paths, max(row["table_version"] or 0 for row in report))
+        published_table.move(
+            self.made.paths, max(row["table_version"] or 0 for row in report), refuse_dead
+        )
 
     def wanted(self, *, late: bool) -> list[tuple[Any, ...]]:
         """What DuckDB reads of the records: those that came in time, or all."""

@@ -5,7 +5,8 @@ out of order and cancelled flights.
 import pytest
 from deltalake import DeltaTable
 
-from spark_jobs.published import table as published_table
+from spark_jobs.checkpoint.notes.live import refuse_dead
+from spark_jobs.table.published import table as published_table
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.spark.whole import FOR_EVER
@@ -25,7 +26,7 @@ def test_each_aircraft_has_its_newest_event_and_none_while_that_is_a_cancelled_f
         assert account.premature == counts["premature"] > 0
         deleted += account.deleted
         superseded += account.superseded
-        published_table.move(made.paths, report.table_version)
+        published_table.move(made.paths, report.table_version, refuse_dead)
         shown = DeltaTable(str(made.paths.published_table)).to_pyarrow_table().to_pylist()
         wanted = oracle.aircraft_now(oracle.events(made.ledger, set()), FOR_EVER)
         assert_same(oracle.comparable(shown), oracle.comparable(wanted), "the published table")

@@ -74,7 +74,7 @@ class Archived:
 
     def has(self) -> dict[int, tuple[tuple[int, int], ...]]:
         topic_id = topic_state(self.made.settings, self.made.topic).id
-        return archived(self.paths.root, self.made.spec.topic, topic_id)
+        return archived(self.paths.root, self.made.spec.inputs, topic_id)
 
 
 def in_kafka(made: Scene) -> list[Row]:

@@ -30,6 +30,10 @@ cases:
   - name: not the reason
     given: [["no json"]]
     expect: {malformed: [carrier]}
+  - name: nothing to repair
+    given: [[{event_id: e1, event_time: 2013-01-01T05:17:00Z, delay_minutes: 2}]]
+    then: [drain, repair]
+    expect: {rows: [{event_id: e1}]}
   - name: no such column
     given: [[]]
     expect: {rows: [{event: e1}]}
@@ -58,21 +62,28 @@ def test_the_shipped_cases_pass():
     ]
 
 
+def test_what_is_killed_repaired_taken_back_or_rewound_ends_as_its_cases_say(examples):
+    lines = [*prove(Prove(pipelines=("daily_flights",)), Settings.from_environment())]
+    assert [line.split()[:2] for line in lines] == [["ok", "daily_flights:"]] * 4
+
+
 def test_a_wrong_case_fails_and_what_differs_is_shown(own):
     told, lines = prove(Prove(pipelines=("flight_events",)), Settings.from_environment()), []
-    with fails(CasesFailed, "some", failed=3, all_=4):
+    with fails(CasesFailed, "some", failed=4, all_=5):
         lines.extend(" ".join(line.partition(" (")[0].split()) for line in told)
     of = [line for line in lines if "flight_events:" in line]
     assert of == [
         "ok flight_events: right",
         "FAILED flight_events: wrong",
         "FAILED flight_events: not the reason",
+        "FAILED flight_events: nothing to repair",
         "FAILED flight_events: no such column",
     ]
     assert "malformed: expected 0, got 1" in lines
     assert "accepted: expected 2, got 1" in lines
     assert "changed e1 3 -> 2" in lines
     assert "missing e2" in lines
+    assert "2 of 2, repair: expected success, got no late record waited" in lines
 
 
 @long_form

@@ -6,8 +6,8 @@ from upath import UPath
 
 from spark_jobs.errors import LeaseLost
 from spark_jobs.registry import find as registry
-from spark_jobs.sink import table
 from spark_jobs.table.delta import commit
+from spark_jobs.table.delta.table import Delta
 
 COLUMNS = StructType().add("k", StringType()).add("n", LongType())
 
@@ -32,7 +32,7 @@ class Overtaken:
 def test_a_batch_is_not_appended_behind_the_same_one_of_the_next_holder(spark, tmp_path):
     """Who sleeps when the transaction has begun, on a disk that another machine locks meanwhile."""
     path = UPath(tmp_path / "table")
-    table.ensure(path, COLUMNS, registry.load("flight_events"), "a generation")
+    Delta(path).ensure(COLUMNS, registry.load("flight_events"), "a generation")
     rows = spark.createDataFrame([("a", 1)], COLUMNS)
     with pytest.raises(Exception, match="ConcurrentTransactionException"):
         append(Overtaken(rows, path), path)
@@ -42,7 +42,7 @@ def test_a_batch_is_not_appended_behind_the_same_one_of_the_next_holder(spark, t
 def test_a_batch_is_not_appended_by_who_lost_the_lease_before_the_transaction(spark, tmp_path):
     """On NFS, where no log store asks: a rewind may have come between the last look and it."""
     path = UPath(tmp_path / "table")
-    table.ensure(path, COLUMNS, registry.load("flight_events"), "a generation")
+    Delta(path).ensure(COLUMNS, registry.load("flight_events"), "a generation")
     rows = spark.createDataFrame([("a", 1)], COLUMNS)
 
     def confirm():

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from local import broker
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.messages.job import StateQuery
-from spark_jobs.published import table as published_table
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spec import (
     Aggregate,
@@ -29,6 +29,7 @@ from spark_jobs.spec import (
     Tumbling,
 )
 from spark_jobs.state.view import state_view
+from spark_jobs.table.published import table as published_table
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
@@ -170,7 +171,9 @@ def test_an_aggregate_by_every_type_has_extremes_and_counts_and_is_published(
                 assert _plain(row[f"min_{name}"]) == _plain(value_of(kind, n)), kind
         assert row[f"sum_{NAMES['decimal(12,2)']}"] == 2 * value_of("decimal(12,2)", n)
     assert "t20" in typed.shown()
-    published_table.move(typed.made.paths, int(typed.made.ops("runs")[-1]["table_version"]))
+    published_table.move(
+        typed.made.paths, int(typed.made.ops("runs")[-1]["table_version"]), refuse_dead
+    )
     published = spark.read.format("delta").load(spark_url(typed.made.paths.published_table))
     assert published.count() == 11
 

@@ -7,8 +7,8 @@ from pyspark.sql.types import LongType, StringType, StructType
 from upath import UPath
 
 from spark_jobs.registry import find as registry
-from spark_jobs.sink import table
 from spark_jobs.table.delta import commit
+from spark_jobs.table.delta.table import Delta
 
 COLUMNS = StructType().add("k", StringType()).add("n", LongType())
 VERIFY = "spark.databricks.delta.incremental.commit.verify"
@@ -17,7 +17,7 @@ VERIFY = "spark.databricks.delta.incremental.commit.verify"
 @pytest.fixture
 def path(tmp_path):
     path = UPath(tmp_path / "table")
-    assert table.ensure(path, COLUMNS, registry.load("flight_events"), "a generation") == 0
+    assert Delta(path).ensure(COLUMNS, registry.load("flight_events"), "a generation") == 0
     return path
 
 

@@ -18,7 +18,8 @@ from spark_jobs.decode.jvm.choice import NO_JAR
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
-from spark_jobs.repair import stage as staging
+from spark_jobs.repair.compute import judging
+from spark_jobs.repair.unit import range_rows
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import (
     Aggregate,
@@ -30,7 +31,7 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
-from spark_jobs.table.delta.few_rows import few_rows
+from spark_jobs.table.delta import few_rows
 from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords
@@ -259,9 +260,9 @@ def test_a_day_computed_again_is_decoded_as_a_drain_is_and_proved_by_python(
     made.run("late")
     assert sorted(row["n"] for row in made.table()) == [40 + unsure, 60]
     del decoded[:]
-    read = list[Any]()
+    read, by_driver = list[Any](), few_rows.few_rows
     monkeypatch.setattr(
-        staging, "few_rows", lambda *given: read.append(few_rows(*given)) or read[-1]
+        few_rows, "few_rows", lambda *given: read.append(by_driver(*given)) or read[-1]
     )
     work, first = Repairs(made), datetime(2013, 1, 1, tzinfo=UTC)
     said = list[str]()
@@ -309,9 +310,9 @@ def test_what_retention_takes_is_computed_once_more_only_where_the_jvm_has_decod
         tries.append(1)
         raise StagingStale.bad_records_gone(pipeline="odd", counted=2, found=1)
 
-    monkeypatch.setattr(staging, "compute", gone)
+    monkeypatch.setattr(range_rows.RangeRows, "compute", gone)
     if by == "python":
-        monkeypatch.setattr(staging, "why_python", lambda *_: "it is asked to")
+        monkeypatch.setattr(judging, "why_python", lambda *_: "it is asked to")
     work, first = Repairs(made), datetime(2013, 1, 1, tzinfo=UTC)
     problem = work.stage(work.plan("backfill", first, first + timedelta(hours=2))).problem
     assert problem is not None

@@ -19,10 +19,11 @@ from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.published import table as published_table
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.table.delta.log_entries import entries
+from spark_jobs.table.published import table as published_table
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.roots import rows_of
@@ -186,7 +187,7 @@ def shop(kafka, tmp_path, monkeypatch):
 
 def published(made: Scene, version: int | None) -> list[dict[str, Any]]:
     assert version is not None
-    published_table.move(made.paths, version)
+    published_table.move(made.paths, version, refuse_dead)
     return deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table().to_pylist()
 
 

@@ -14,6 +14,7 @@ from spark_jobs.errors import StateUnreadable, TableContended
 from spark_jobs.spec import Check
 from spark_jobs.table import history
 from spark_jobs.table.delta import commit
+from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.aged import age
 from tests.harness.lines import heard
@@ -65,7 +66,7 @@ def test_runs_rewind_and_change_feed_go_on_after_it_and_the_table_is_exact(drain
     assert oracle.comparable(row.asDict() for row in read) == rows
     feed = spark.read.format("delta").option("readChangeFeed", "true")
     assert feed.option("startingVersion", since + 1).load(path).count() == 0
-    assert not history.somebody_else_wrote(drained.paths.table, 0, since + 1)
+    assert not history.somebody_else_wrote(Delta(drained.paths.table), 0, since + 1)
     age(table, 40)
 
     drained.change(max_batches=None)

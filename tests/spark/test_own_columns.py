@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.repair.compute import sessions
 from spark_jobs.repair.compute.change import change, explained, rows_after
+from spark_jobs.repair.unit import session_rows as sessions
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import (
     Aggregate,

@@ -18,10 +18,10 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink import table
 from spark_jobs.spec import Aggregate, Layout, Pipeline, Ranges, State, Transform
+from spark_jobs.table.delta.care.z_order import put_in_order
 from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.delta.z_order import put_in_order
+from spark_jobs.table.delta.table import Delta
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
@@ -80,7 +80,7 @@ def test_a_parted_table_is_drained_repaired_and_rebuilt_as_duckdb_has_it(scene):
     for _ in range(4):
         made.deliver()
     made.run("live-1")
-    before, version = rows(made.paths.table), table.version(made.paths.table)
+    before, version = rows(made.paths.table), Delta(made.paths.table).version()
     assert before != expected(made)
 
     repair(made)

@@ -13,9 +13,10 @@ from confluent_kafka import Producer
 from local.broker import create_topic
 from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.published import table as published_table
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Check, Field, Latest, Pipeline, Topic
+from spark_jobs.table.published import table as published_table
 from tests.harness.crash import Images, over
 from tests.harness.roots import rows_of
 from tests.harness.scene import Scene
@@ -150,7 +151,7 @@ def test_the_table_is_plain_pythons_in_any_order(kafka, tmp_path, monkeypatch, m
     made.change(max_offsets_per_batch=20)
     report = made.run("third")
     sent.assert_exact(made)
-    published_table.move(made.paths, report.table_version)
+    published_table.move(made.paths, report.table_version, refuse_dead)
     shown = deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table()
     assert set(shown.column_names) == {*SPEC.topic.columns}
     if most:

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from spark_jobs.published import table as published_table
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.published import table as published_table
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT
@@ -43,7 +44,7 @@ class Tables:
 
     def publish(self) -> None:
         version = deltalake.DeltaTable(str(self.paths.table)).version()
-        published_table.move(self.paths, version)
+        published_table.move(self.paths, version, refuse_dead)
 
     def shown(self) -> list[tuple[Any, ...]]:
         return by_all(self.spark, self.paths)
@@ -121,7 +122,7 @@ def test_optimize_and_vacuum_of_either_table_take_no_row_from_consumers(tables):
     judged = deltalake.DeltaTable(str(tables.paths.table)).version()
     tables.spark.sql(f"OPTIMIZE delta.`{tables.paths.table}`")
     tables.do("INSERT INTO @ VALUES ('not judged', 9)")
-    assert published_table.move(tables.paths, judged)
+    assert published_table.move(tables.paths, judged, refuse_dead)
     settings = {
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",  # 10,000 tasks else

@@ -35,8 +35,8 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink import table
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
@@ -257,12 +257,12 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_change
 ):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
     made = waiting(operators.named("daily_flights"))
-    before, work = table.version(made.paths.table), Repairs(made)
+    before, work = Delta(made.paths.table).version(), Repairs(made)
     plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
     assert work.plan("verify", *(datetime(2012, day, 1, tzinfo=UTC) for day in (1, 2))).idle
     report = work.stage(plan)
     assert report.problem.code == "CHECK_FAILED", report.problem
-    assert (table.version(made.paths.table), work.row(plan)["state"]) == (before, "failed")
+    assert (Delta(made.paths.table).version(), work.row(plan)["state"]) == (before, "failed")
     rows = sample(made.paths.staging(plan.repair_id))
     assert 0 < len(rows) <= ROWS
     for line in sample_lines(rows):
@@ -374,7 +374,7 @@ def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(w
     day = _utc(gone["window_start"])
     live = deltalake.DeltaTable(str(made.paths.table))
     live.delete(f"origin = '{gone['origin']}' AND window_start = '{day:%FT%TZ}'")
-    lacking = table.version(made.paths.table)
+    lacking = Delta(made.paths.table).version()
     ends = ("--from", f"{day:%F}", "--to", f"{day + timedelta(days=1):%F}")
     words = ("deployed", "backfill", made.spec.name, *ends, "--execute")
     _deployed(made, tmp_path)
@@ -384,7 +384,7 @@ def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(w
     assert "1 of the rows that differ:\n    added" in rows_shown
     assert f"origin {gone['origin']}" in rows_shown
     assert "is rejected" in after
-    assert table.version(made.paths.table) == lacking
+    assert Delta(made.paths.table).version() == lacking
 
     yes = answer(sluice(made, *words, beside=tmp_path, typed="y\n"))
     assert "1 rows added, 0 removed, 0 changed" in yes

@@ -19,8 +19,7 @@ from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.errors import ProcessorFailed, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.compute import one_batch
-from spark_jobs.repair.compute.replay import replay
+from spark_jobs.repair.compute.replay import SPARKS_OWN, replay
 from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, Tumbling
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
 from spark_jobs.topics.flights import FLIGHTS
@@ -228,7 +227,7 @@ def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(spark, ledger, tmp_pa
     found = listed(replayed(spark, operator.spec, rows, tmp_path, FOR_EVER))
     known = truth.canonical(operator, ledgers.read(ledger), FOR_EVER)
     assert_same(oracle.comparable(found), oracle.comparable(known), "after the kills")
-    assert spark.conf.get(one_batch.SPARKS_OWN, "true") == "true"
+    assert spark.conf.get(SPARKS_OWN, "true") == "true"
 
 
 def _killed(*_: object) -> int:
@@ -267,7 +266,7 @@ def test_a_timer_that_is_set_while_timers_fire_and_is_due_fires_too(spark, ledge
 def test_timers_without_end_are_the_processors_error_and_no_replay_without_end(
     spark, ledger, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(one_batch, "MOST_CLOSING", 3)
+    monkeypatch.setattr("spark_jobs.repair.compute.replay.MOST_CLOSING", 3)
     spec = relaying("Endless")
     rows = stateful_input(spark, spec, ledger).where("carrier = 'UA'")
     with fails(ProcessorFailed, "timers_endless"):

@@ -15,12 +15,13 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld, SparkFailed, StateUnreadable
+from spark_jobs.proof.image import files
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.table.delta import door
 from tests.harness import oracle
-from tests.harness.crash import copied, files
+from tests.harness.crash import copied
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT

@@ -6,7 +6,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.repair.compute import kept
-from spark_jobs.repair.compute.records import _file
+from spark_jobs.repair.compute.judging import _file
 
 
 @pytest.mark.parametrize(

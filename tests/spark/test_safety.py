@@ -27,12 +27,13 @@ from spark_jobs.errors import (
     TableReplaced,
 )
 from spark_jobs.ops import ops_tables
+from spark_jobs.proof.image import files
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check, Field, Topic
-from spark_jobs.table.history import GENERATION
+from spark_jobs.table.delta.log_entries import GENERATION
 from tests.harness.cleaned import clean_log
-from tests.harness.crash import files, over
+from tests.harness.crash import over
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 

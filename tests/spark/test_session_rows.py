@@ -12,10 +12,10 @@ from upath import UPath
 from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.launch.session import session
-from spark_jobs.repair.compute import sessions
 from spark_jobs.repair.compute.account import parts
 from spark_jobs.repair.compute.change import change
 from spark_jobs.repair.compute.staged import write_rows
+from spark_jobs.repair.unit import session_rows as sessions
 from spark_jobs.spans.span import MICROSECOND, Span
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, State
 from spark_jobs.topics.flights import FLIGHTS

@@ -27,7 +27,7 @@ from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Field, MoreTopics, Topic
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.compare import assert_same
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT, rows_of, told

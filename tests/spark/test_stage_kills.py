@@ -5,10 +5,10 @@ from typing import Any
 
 from spark_jobs import failpoint
 from spark_jobs.errors import RecordsUnreachable
-from spark_jobs.repair import stage as staging
+from spark_jobs.proof.image import files
+from spark_jobs.repair.unit.range_rows import RangeRows
 from tests.harness import oracle
 from tests.harness.compare import assert_same
-from tests.harness.crash import files
 from tests.harness.refused import because, has
 from tests.spark import operators, truth
 from tests.spark.test_archive import empty
@@ -46,14 +46,14 @@ def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry
 ):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
     made = drained(scene(operators.named("update_window").spec, events=1500))
-    work, compute = Repairs(made), staging.compute
+    work, compute = Repairs(made), RangeRows.compute
     plan = work.plan()
 
     def overtaken(*given: Any) -> Any:
         empty(made)
         return compute(*given)
 
-    monkeypatch.setattr(staging, "compute", overtaken)
+    monkeypatch.setattr(RangeRows, "compute", overtaken)
     problem = work.stage(plan).problem
     because(problem, RecordsUnreachable, "gone_since_plan", places=has("partition 0: "))
     assert not problem.error().retry

@@ -21,10 +21,10 @@ from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink import table
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Aggregate, Check, Transform, Tumbling
+from spark_jobs.table.delta.table import Delta
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
@@ -43,7 +43,7 @@ class Repairing:
 
     def __init__(self, spark: Any, scene: Scene) -> None:
         self.spark, self.scene, self.paths = spark, scene, scene.paths
-        self.before = table.version(self.paths.table)
+        self.before = Delta(self.paths.table).version()
         ends = sorted({row["window_end"] for row in scene.table()})
         self.hours = tuple(Span(end - timedelta(hours=1), end) for end in (ends[0], ends[3]))
         staging, live = self.paths.staging("r1"), self.read(self.paths.table)
@@ -160,7 +160,7 @@ def test_between_two_drains_it_is_shown_told_judged_and_gone_on_from(spark, kafk
     assert set(made.expected(rows)) <= set(after)
     assert len(after) == len(rows) + report.account.rows_out
     newest = read_cursor(scene.paths.cursor).judged_table_version
-    assert newest == report.table_version == table.version(scene.paths.table)
+    assert newest == report.table_version == Delta(scene.paths.table).version()
     event = listener.publish(scene.paths, scene.spec)
     assert event.repairs == ()
     assert event.account.rows_out == report.account.rows_out
@@ -239,7 +239,9 @@ def test_a_drain_and_a_swap_at_once_come_one_after_the_other(spark, kafka, tmp_p
     assert set(made.expected(rows)) <= set(after)
     assert len(after) == len(rows) + report.account.rows_out
     assert done.passed
-    assert read_cursor(scene.paths.cursor).judged_table_version == table.version(scene.paths.table)
+    assert (
+        read_cursor(scene.paths.cursor).judged_table_version == Delta(scene.paths.table).version()
+    )
 
 
 @pytest.mark.parametrize("red", [pytest.param(False, marks=long_form), True])

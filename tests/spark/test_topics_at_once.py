@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.dataflow import dataflow
 from spark_jobs.spec import Field, Transform
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import PARTITIONS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 from tests.spark.test_dataflow import CLOCK_MS, SCHEMA, SENT, SETTINGS, event
 from tests.unit.specs import FIELDS, deduplicate, pipeline, topic

@@ -6,12 +6,12 @@ from typing import Any
 
 import deltalake
 import pytest
+from upath import UPath
 
-from spark_jobs.checks import added_rows as added, rows as rows_of
-from spark_jobs.checks.changed_rows import changed_rows
-from spark_jobs.checks.rows import unjudged_rows
-from spark_jobs.table.delta import few_rows
+from spark_jobs.table.delta import added_rows as added, few_rows, written_rows as rows_of
+from spark_jobs.table.delta.added_rows import changed_rows
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
@@ -26,7 +26,7 @@ class Table:
         self.run: Any = SimpleNamespace(
             spark=spark,
             spec=SimpleNamespace(name="p", output_mode=mode, keyed=None),
-            target=SimpleNamespace(table=path),
+            target=SimpleNamespace(table=Delta(UPath(path))),
         )
         spark.sql(
             f"CREATE TABLE delta.`{path}` (k STRING, n INT) USING DELTA "
@@ -38,8 +38,11 @@ class Table:
         self.spark.sql(sql.replace("TABLE", f"delta.`{self.path}`"))
         return deltalake.DeltaTable(str(self.path)).version()
 
+    def written(self, since: int, version: int) -> Any:
+        return self.run.target.table.written(self.spark, self.run.spec, since, version)
+
     def unjudged(self, since: int, version: int) -> list[tuple[str, int]]:
-        rows = unjudged_rows(self.run, since, version)
+        rows = self.written(since, version)
         try:
             return sorted((row.k, row.n) for row in rows.collect())
         finally:
@@ -110,9 +113,9 @@ def test_small_appends_are_read_without_spark_as_spark_reads_them(spark, tmp_pat
         values = ", ".join(f"CAST({of[value]} AS {of[0]})" for of in EVERY_TYPE.values())
         nulls = ", ".join("NULL" for _ in EVERY_TYPE)
         last = table.do(f"INSERT INTO TABLE VALUES ({values}), ({nulls})")
-    by_spark = rows_of._changed(table.run, passed, last)  # noqa: SLF001 - the other way
+    by_spark = rows_of._changed(table.spark, table.run.target.table, table.run.spec, passed, last)  # noqa: SLF001 - the other way
     monkeypatch.setattr(rows_of, "_changed", None)
-    rows = unjudged_rows(table.run, passed, last)
+    rows = table.written(passed, last)
     assert rows.schema == by_spark.schema
 
     def values_of(frame: Any, name: str) -> list[str]:
@@ -164,7 +167,7 @@ def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(table, m
         last = table.do("DELETE FROM TABLE WHERE k = 'b'")
     if why == "a new column":
         last = table.do("ALTER table TABLE ADD COLUMN more INT")
-    assert added.added_rows(table.spark, table.run.target.table, passed, last) is None
+    assert added.added_rows(table.spark, UPath(table.path), passed, last) is None
     wanted = [("a", 1), ("b", 2), ("c", 3)]
     if why == "deleted rows in place":
         wanted.remove(("b", 2))

@@ -6,11 +6,12 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.published.table import behind, move
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.root.paths import Paths
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import open_table, options
+from spark_jobs.table.published.table import behind, move
 from tests.store.root import Root
 from tests.unit.specs import pipeline
 
@@ -25,7 +26,7 @@ def test_judged_rows_are_read_by_spark_and_sql_and_two_publishes_commit_once(spa
             storage_options=options(paths.table),
         )
     with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(lambda _: move(paths, 1), range(4))) == 1
+        assert sum(pool.map(lambda _: move(paths, 1, refuse_dead), range(4))) == 1
     assert Log.of(paths.published_table).commits == {0}
     assert not behind(paths, 1)
     published = open_table(paths.published_table)

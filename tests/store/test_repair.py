@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs import failpoint
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink import table
+from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
@@ -39,11 +39,11 @@ def test_late_records_are_repaired_by_a_swap_that_a_second_try_completes_and_an_
         ended.setitem(failpoint.ACTIVE, "swap.committed", "raise")
         with pytest.raises(failpoint.Failure):
             work.swap(plan)
-    version = table.version(made.paths.table)
+    version = Delta(made.paths.table).version()
     assert (work.row(plan)["state"], made.ops("merged")) == ("staged", [])
     done = work.swap(plan)
     assert done.table_version == version
-    assert table.version(made.paths.table) == version, "nothing is committed twice"
+    assert Delta(made.paths.table).version() == version, "nothing is committed twice"
     assert_same(rows(made), wanted, "the table after the repair")
     assert len(made.ops("merged")) == done.merged > 0
     assert work.plan().idle

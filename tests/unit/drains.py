@@ -17,7 +17,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.spec import Pipeline, State
-from spark_jobs.table.history import GENERATION
+from spark_jobs.table.delta.log_entries import GENERATION
 from tests.harness.roots import NOON, Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import aggregate, deduplicate, pipeline

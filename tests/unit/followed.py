@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version as installed
-from itertools import count, groupby
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -29,19 +29,18 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import table
-from spark_jobs.sink.keyed.chains import extend_here
-from spark_jobs.sink.keyed.commit import merge_here
-from spark_jobs.sink.keyed.fates import ALL, COPIES
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.table import history
-from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.care import compaction
 from spark_jobs.table.delta.commit import Commit
-from spark_jobs.table.port import Note
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -247,9 +246,9 @@ class Followed(Root):
             self.identified(uuid4().hex[:12], fingerprint=fingerprint(spec, installed("pyspark")))
             begin(paths.checkpoint, {0: 0, 1: 0}, TOPIC.name)
         generation = self.identity.generation
-        found = table.ensure(paths.table, self._columns(), spec, generation, (), held)
+        found = Delta(paths.table).ensure(self._columns(), spec, generation, (), held)
         if not self.identity.table_id:
-            named = {"table_id": table.identifier(paths.table)}
+            named = {"table_id": Delta(paths.table).identifier()}
             self.identity.model_copy(update=named).put(paths.identity, held)
         if self.cursor.judged_table_version is None:
             Cursor(judged_table_version=found).put(paths.cursor, held)
@@ -283,7 +282,7 @@ class Followed(Root):
     def _batch(self, batch: int, held: Held, meanwhile: str) -> None:
         failpoint.at("planned")
         paths, owner = self.paths, self.identity.owner(self.spec.name)
-        if table.newest_batch(paths.table, owner) < batch:
+        if Delta(paths.table).newest_batch(owner) < batch:
             others = iter([meanwhile])
 
             def confirm() -> None:
@@ -314,11 +313,7 @@ class Followed(Root):
         note: Note = {"sluice": owner, "batch": batch, "run": "run"}
         changes, path = self._changes(batch), self.paths.table
         to = Commit(SparkPath(str(path)), owner, batch, note, path, len(changes), confirm)
-        if isinstance(self.step, History):
-            rows = [change.row(timed=True) for change in reversed(changes)]
-            extend_here(pa.Table.from_pylist(rows, CHANGES), self.step, to)
-        else:
-            merge_here(reduced(changes), self.step, to)
+        merge_here(table_of(changes, self.step), self.step, to)
 
     def _catch_up(self, held: Held) -> None:
         for batch in Checkpoint(self.paths.checkpoint).committed_after(self.cursor.audited):
@@ -328,7 +323,7 @@ class Followed(Root):
     def _account(self, batch: int, held: Held) -> None:
         """By the product's sources, which must agree."""
         paths, known = self.paths, self.identity
-        done = written(paths.table, known.owners(self.spec.name), batch).get(batch)
+        done = written(Delta(paths.table), known.owners(self.spec.name), batch).get(batch)
         read = len(self._changes(batch))
         found = keyed(paths.table, done, self.step)
         account = by_key(Account(covered=read, read=read, accepted=read), found)
@@ -344,8 +339,8 @@ class Followed(Root):
     def _judge(self, last: Cursor, held: Held) -> None:
         """All since the last verdict is good. The version stays where only files were joined."""
         paths, cursor, known = self.paths, self.cursor, self.identity
-        before, now = last.judged_table_version, table.version(paths.table)
-        if before is not None and not history.rows_changed(paths.table, before, now):
+        before, now = last.judged_table_version, Delta(paths.table).version()
+        if before is not None and not history.rows_changed(Delta(paths.table), before, now):
             now = before
         passed: dict[str, Any] = {"judged": cursor.audited, "judged_table_version": now}
         passed |= {"judged_generation": known.generation}
@@ -366,13 +361,8 @@ class Followed(Root):
         return sorted(rows, key=lambda row: tuple(row[name] for name in ("id", "shop", "lsn")))
 
 
-def reduced(changes: Iterable[Change]) -> pa.Table:
-    """The newest change of each key, as Spark's reduction gives it."""
-    rows = []
-    ordered = sorted(changes, key=lambda change: (change.key, change.position))
-    for _, group in groupby(ordered, key=lambda change: change.key):
-        of_key = [*group]
-        copies = sum(change.is_copy_of(of_key[-1]) for change in of_key)
-        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies})
-    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES)]
-    return pa.Table.from_pylist(rows, pa.schema([*CHANGES, *counts]))
+def table_of(changes: Iterable[Change], step: Latest | History) -> pa.Table:
+    """As the query gives them, in any order."""
+    timed = isinstance(step, History)
+    rows = [change.row(timed=timed) for change in reversed([*changes])]
+    return pa.Table.from_pylist(rows, CHANGES)

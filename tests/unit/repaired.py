@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 import deltalake
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.fingerprint.environment import environment
@@ -22,9 +22,9 @@ from spark_jobs.repair.manifest import Manifest, MergedRecord
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import table
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
+from spark_jobs.table.delta.table import Delta
 from tests.harness import roots
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
@@ -96,11 +96,11 @@ class Root(roots.Root):
             return
         self.paths.ensure_writable()
         begin(self.folder, {0: 0}, "sales")
-        columns: Any = SimpleNamespace(json=lambda: json.dumps(STRUCT))
-        table.ensure(self.paths.table, columns, SPEC, "g1")
+        columns = StructType.fromJson(STRUCT)
+        Delta(self.paths.table).ensure(columns, SPEC, "g1")
         self.identified(
             "g1",
-            table_id=table.identifier(self.paths.table),
+            table_id=Delta(self.paths.table).identifier(),
             fingerprint=fingerprint(SPEC, version("pyspark")),
             environment=environment(SPEC),
         )
@@ -218,7 +218,7 @@ class Root(roots.Root):
         )
         of_this = {"repair_id": repair_id, "attempt": uuid.uuid4().hex}
         of_this |= {"generation": self.identity.generation}
-        of_this |= {"table_id": table.identifier(self.paths.table), "table_version": self.version}
+        of_this |= {"table_id": Delta(self.paths.table).identifier(), "table_version": self.version}
         of_this |= {"spans": spans or differing, "differing": differing, "position": POSITION}
         of_this |= {
             "added": sum(not before for before, _ in changes),

@@ -9,7 +9,7 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 
-from spark_jobs.checks.added_rows import _only_adds, _read
+from spark_jobs.table.delta.added_rows import _only_adds, _read
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE
 

@@ -15,7 +15,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.rebuild import archive, needs, run as rebuilding
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.run import Rebuilding
-from spark_jobs.repair.planner import Brought
+from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.source.port import SourceState
 from spark_jobs.spans.span import FIRST, MICROSECOND, MOST, Span
 from spark_jobs.steps.group_state import initial_state_path

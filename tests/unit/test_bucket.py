@@ -13,6 +13,7 @@ from spark_jobs.steps.buckets import packed
 from spark_jobs.steps.buckets.bucket import Bucket, OtherTypes, WrongResult
 from spark_jobs.steps.buckets.packed import BUCKET, pack, to_bytes, to_table, unpack
 from spark_jobs.values.conversions import arrow_type
+from tests.harness.long_form import examples
 
 BUCKETS = 3
 KEYS = ("shop", "day")
@@ -118,7 +119,7 @@ class InBuckets:
         return {row[:-1]: row[-1] for row in found}
 
 
-@settings(deadline=None, derandomize=True, max_examples=150, database=None)
+@settings(deadline=None, derandomize=True, max_examples=examples(150), database=None)
 @given(BATCHES, st.integers(1, 12))
 def test_any_rows_in_any_batches_give_what_plain_python_gives_key_by_key(batches, at_once):
     oracle, ours = InPlainPython(), InBuckets()

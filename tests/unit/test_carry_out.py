@@ -17,7 +17,7 @@ from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Stage, read
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.coverage import coverage
-from spark_jobs.repair.find.untried import RUN_PREFIX, untried
+from spark_jobs.repair.find.ranges_due import RUN_PREFIX, untried
 from spark_jobs.repair.swap import described
 from spark_jobs.source.port import SourceState
 from tests.harness import roots

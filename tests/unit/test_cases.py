@@ -63,6 +63,35 @@ def test_what_no_case_has_is_refused_by_case_and_field(tmp_path, text, case, fie
         cases(tmp_path, text)
 
 
+def test_what_is_done_is_a_drain_for_each_batch_unless_the_case_says_more(tmp_path):
+    [case] = cases(tmp_path, ONE.replace("[[{a: 1}]]", "[[{a: 1}], [{a: 2}]]"))
+    assert [(act.verb, act.of) for act in case.acts] == [("drain", "")] * 2
+    done = "then: [drain, kill table.committed, repair, undo, rewind 0, drain]"
+    [case] = cases(tmp_path, ONE.replace("expect", f"{done}, expect"))
+    assert [(act.verb, act.of, act.takes) for act in case.acts] == [
+        ("drain", "", True),
+        ("kill", "table.committed", True),
+        ("repair", "", False),
+        ("undo", "", False),
+        ("rewind", "0", False),
+        ("drain", "", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    "act",
+    ["drian", "kill", "kill somewhere", "rewind", "rewind last", "repair all", "[drain]", "1"],
+)
+def test_an_act_that_no_case_can_do_is_refused(tmp_path, act):
+    with fails(CaseInvalid, "field_wrong", case="case 'one'", field="then.0"):
+        cases(tmp_path, ONE.replace("expect", f"then: [{act}, drain], expect"))
+
+
+def test_a_batch_that_no_act_reads_is_refused(tmp_path):
+    with fails(CaseInvalid, "field_wrong", case="case 'one'"):
+        cases(tmp_path, ONE.replace("expect", "then: [repair], expect"))
+
+
 @pytest.mark.parametrize("nothing", ["rows: ", "accepted: null", "fails: ~", "late: "])
 def test_a_case_that_would_compare_nothing_is_refused(tmp_path, nothing):
     """In YAML a name with nothing behind it looks like an empty list."""

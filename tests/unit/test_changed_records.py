@@ -13,6 +13,7 @@ import zstandard
 from hypothesis import given, settings, strategies as st
 
 from spark_jobs.spec import Compressed, Field, Topic
+from tests.harness.long_form import examples
 from tests.unit.decoding import Decoding
 
 FIELDS = (
@@ -102,7 +103,7 @@ def _edited(value: bytes, edits: list[tuple[float, str, int]]) -> bytes:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(row=ROW, edits=EDITS)
 def test_what_is_sent_comes_back_equal_and_what_was_changed_is_malformed_or_read_alike(
     form, row, edits

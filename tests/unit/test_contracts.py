@@ -25,6 +25,7 @@ from spark_jobs.spec import (
     Tumbling,
 )
 from spark_jobs.transactions import Transactions
+from tests.harness.long_form import examples
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 from tests.unit.test_identity import paths, settled
 
@@ -109,7 +110,7 @@ def no_two_of_one(names: set[str]) -> bool:
     return len(touched) == len(set(touched))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sets(st.sampled_from([*CHANGES]), max_size=5).filter(no_two_of_one))
 def test_several_changes_break_all_whom_each_of_them_breaks(names):
     expected = set[Whom]().union(*(CHANGES[name][1] for name in names))

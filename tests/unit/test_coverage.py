@@ -23,6 +23,7 @@ from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, add_late, hour, hours, row, ten_hours
 
@@ -157,7 +158,7 @@ FATES = ("merged", "duplicate", "filtered")
 
 
 @given(st.lists(st.sampled_from([*FATES, "", "twice", "two fates"]), max_size=20))
-@settings(max_examples=15)  # each writes to two tables
+@settings(max_examples=examples(15))  # each writes to two tables
 def test_the_balance_closes_unless_a_table_has_a_record_twice(tmp_path_factory, kinds):
     late, settled, wrong = list[int](), list[tuple[int, str]](), 0
     for offset, kind in enumerate(kinds):

@@ -13,6 +13,7 @@ from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
 from spark_jobs.sink.keyed.standing import gained, size
+from spark_jobs.spec import Layout
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.values.own_columns import DELETED
 from tests.unit.test_latest import Change, merge, table_at
@@ -62,7 +63,7 @@ def test_a_feature_that_delta_rs_lacks_leaves_the_table_to_spark(orders, feature
     enabled(orders, feature, reads=reads)
     assert not taken(orders)
     later = datetime(1971, 1, 1, tzinfo=UTC)
-    assert [*forgotten_steps(SimpleNamespace(table=orders), later)] == [], (
+    assert [*forgotten_steps(SimpleNamespace(table=orders, kept_by=Layout.kept_by), later)] == [], (
         "hidden rows would come back"
     )
     assert size(DeltaTable(str(orders)), orders)[:2] == (2, 1)

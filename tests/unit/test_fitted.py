@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import CheckpointBroken, TopicRemade
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, commit_batch, fitted, plan_batch
 from tests.unit.specs import pipeline, topic
@@ -83,7 +83,7 @@ def test_what_another_topic_lacks_is_not_lost(tmp_path):
         paths = Paths(str(tmp_path / name), spec)
         rewound(UPath(paths.checkpoint))
         now = SourceState("a b", {0: 4, PARTITIONS: 130}, {0: 30, PARTITIONS: 150})
-        return data_loss(paths, spec.topic, now)
+        return data_loss(paths, spec.inputs, now)
 
     assert (losses("us"), losses("asia")) == ({PARTITIONS: (100, 129)}, {})
 

@@ -11,10 +11,11 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.sink.keyed.folds import fold_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,
@@ -24,6 +25,7 @@ from spark_jobs.values.own_columns import (
     SET,
     SET_CONTENTS,
 )
+from tests.harness.long_form import examples
 from tests.unit.test_latest import LATEST, spec
 
 STEP = Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'", missing="keep")
@@ -94,11 +96,14 @@ def table_at(path):
     return UPath(path)
 
 
+def table_of(batch):
+    return pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
+
+
 def merge(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    given = pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
-    fold_here(given, STEP, Commit(str(path), OWNER, number, note, path))
-    return written(path, [OWNER], number)[number]
+    merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path))
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def rows(path):
@@ -129,7 +134,7 @@ def batches(draw):
 
 
 @given(given_batches=batches())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(
     given_batches, tmp_path_factory
 ):

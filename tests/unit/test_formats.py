@@ -14,6 +14,7 @@ from spark_jobs.fingerprint.record_form import record_form
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Compressed, Format, Json, Text, Topic
 from spark_jobs.spec.fields.place import Place
+from spark_jobs.spec.inputs import Topics
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import pipeline, topic
 
@@ -91,11 +92,15 @@ class Barred(Piped):
 
 def test_the_format_within_a_compressed_one_is_in_the_fingerprint_by_name():
     inner = [Json(), Text(), Piped(), Barred()]
-    forms = [record_form(topic(format=Compressed(by="gzip", format=each))) for each in inner]
+    forms = [
+        record_form(Topics([topic(format=Compressed(by="gzip", format=each))])) for each in inner
+    ]
     assert [form.get("topic.format.format.kind") for form in forms] == [
         None, "text", "piped", "barred",
     ]  # fmt: skip
-    assert record_form(topic(format=Piped())) != record_form(topic(format=Barred()))
+    assert record_form(Topics([topic(format=Piped())])) != record_form(
+        Topics([topic(format=Barred())])
+    )
 
 
 @pytest.mark.parametrize(

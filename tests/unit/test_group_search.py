@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import MOST_TRIALS, Search, Span
+from tests.harness.long_form import examples
 
 OVERFLOW = DataError("ARITHMETIC_OVERFLOW", "overflow", "")
 
@@ -51,7 +52,7 @@ def rounds(groups: set[int], bad: set[int], bucket: int) -> int:
     return number
 
 
-@settings(deadline=None, derandomize=True, max_examples=100, database=None)
+@settings(deadline=None, derandomize=True, max_examples=examples(100), database=None)
 @given(st.sets(st.integers(-2000, 2000), min_size=1), st.data(), st.integers(1, 300))
 def test_no_good_group_is_found_and_every_bad_one_is_after_some_rounds(groups, data, bucket):
     bad = data.draw(st.sets(st.sampled_from(sorted(groups))))

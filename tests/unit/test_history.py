@@ -9,8 +9,9 @@ import pytest
 from upath import UPath
 
 from spark_jobs.table import history
-from spark_jobs.table.delta.log_entries import entries
+from spark_jobs.table.delta.log_entries import GENERATION, entries
 from spark_jobs.table.delta.log_files import LogFiles
+from spark_jobs.table.delta.table import Delta
 
 
 def write(path: Path, note: dict[str, object] | None):
@@ -31,9 +32,11 @@ def test_all_are_told_newest_first_however_many_and_those_of_others_are_left_out
         write(tmp_path, {"sluice": "sales/g1", "batch": batch})
     write(tmp_path, {"sluice": "sales/g0", "batch": 99})
     path = UPath(tmp_path)
-    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == list(reversed(range(30)))
-    assert [batch for batch, _ in history.commits(path, ["sales/g0"])] == [99]
-    assert history.version_after(path, ["sales/g1"], 4) == 5
+    assert [batch for batch, _ in history.commits(Delta(path), ["sales/g1"])] == list(
+        reversed(range(30))
+    )
+    assert [batch for batch, _ in history.commits(Delta(path), ["sales/g0"])] == [99]
+    assert history.version_after(Delta(path), ["sales/g1"], 4) == 5
 
 
 def test_only_as_much_is_read_as_is_asked_for(tmp_path, monkeypatch):
@@ -47,7 +50,7 @@ def test_only_as_much_is_read_as_is_asked_for(tmp_path, monkeypatch):
         return really(files, name)
 
     monkeypatch.setattr(LogFiles, "content", counted)
-    assert next(history.commits(UPath(tmp_path), ["sales/g1"]))[0] == 2
+    assert next(history.commits(Delta(UPath(tmp_path)), ["sales/g1"]))[0] == 2
     assert asked == ["00000000000000000002.json"]
 
 
@@ -83,19 +86,19 @@ def test_files_that_were_joined_after_a_batch_are_the_version_with_its_rows(tmp_
     """Versions 0 to 3 are batches, 4 joins their files, 5 is the next batch."""
     batches(tmp_path, "g1", 0, 3)
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 3) == 4
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 3) == 4
     batches(tmp_path, "g1", 4, 4)
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 3) == 4
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 2) == 2
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 3) == 4
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 2) == 2
 
 
 def test_what_forgot_deletes_after_a_batch_is_a_version_with_its_rows(tmp_path):
     batches(tmp_path, "g1", 0, 1)
     said = deltalake.CommitProperties(custom_metadata={"userMetadata": '{"sluice_forgot": "n"}'})
     deltalake.DeltaTable(str(tmp_path)).delete("n = 1", commit_properties=said)
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 2
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 1) == 2
     deltalake.DeltaTable(str(tmp_path)).delete("true")
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 2
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 1) == 2
 
 
 def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path):
@@ -103,7 +106,7 @@ def test_what_somebody_changed_after_a_batch_is_not_taken_for_its_rows(tmp_path)
     deltalake.DeltaTable(str(tmp_path)).delete("n = 1")
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
     batches(tmp_path, "g1", 2, 2)
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 1) == 1
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 1) == 1
 
 
 def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_no_abandoned_ones(tmp_path):
@@ -112,7 +115,7 @@ def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_no_abandon
     rewind(tmp_path, 2)
     batches(tmp_path, "g2", 4, 4)
     owners = ["sales/g1", "sales/g2"]
-    assert [history.version_after(UPath(tmp_path), owners, batch) for batch in range(5)] == [
+    assert [history.version_after(Delta(UPath(tmp_path)), owners, batch) for batch in range(5)] == [
         0, 1, 5, 5, 6,
     ]  # fmt: skip
 
@@ -120,9 +123,9 @@ def test_batches_that_a_rewind_kept_are_found_by_their_generation_and_no_abandon
 def test_housekeeping_is_nobody_who_wrote(tmp_path):
     batches(tmp_path, "g1", 0, 2)
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
-    assert not history.somebody_else_wrote(UPath(tmp_path), 0, 3)
+    assert not history.somebody_else_wrote(Delta(UPath(tmp_path)), 0, 3)
     write(tmp_path, None)
-    assert history.somebody_else_wrote(UPath(tmp_path), 0, 4)
+    assert history.somebody_else_wrote(Delta(UPath(tmp_path)), 0, 4)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +142,9 @@ def test_the_words_of_a_person_in_a_commit_are_no_batchs_note(tmp_path, words):
     batches(tmp_path, "g1", 0, 0)
     write_as(tmp_path, words)
     batches(tmp_path, "g1", 1, 1)
-    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [1, 0]
-    assert history.version_after(path, ["sales/g1"], 0) == 0
-    assert history.somebody_else_wrote(path, 0, 2)
+    assert [batch for batch, _ in history.commits(Delta(path), ["sales/g1"])] == [1, 0]
+    assert history.version_after(Delta(path), ["sales/g1"], 0) == 0
+    assert history.somebody_else_wrote(Delta(path), 0, 2)
 
 
 def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path):
@@ -149,8 +152,8 @@ def test_of_batches_that_were_written_twice_those_that_count_are_told(tmp_path):
     batches(tmp_path, "g1", 0, 4)
     rewind(tmp_path, 2)
     batches(tmp_path, "g2", 3, 3)
-    told = history.commits(UPath(tmp_path), ["sales/g1", "sales/g2"])
-    assert [(batch, entry["version"]) for batch, entry in told] == [(3, 6), (2, 2), (1, 1), (0, 0)]
+    told = history.commits(Delta(UPath(tmp_path)), ["sales/g1", "sales/g2"])
+    assert [(batch, entry.version) for batch, entry in told] == [(3, 6), (2, 2), (1, 1), (0, 0)]
 
 
 def test_a_rewind_of_a_sluice_without_a_journal_is_one(tmp_path):
@@ -159,16 +162,16 @@ def test_a_rewind_of_a_sluice_without_a_journal_is_one(tmp_path):
     table = deltalake.DeltaTable(str(tmp_path))
     table.restore(2)
     path = UPath(tmp_path)
-    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [4, 3, 2, 1, 0]
-    table.alter.set_table_properties({history.GENERATION: "g2"}, raise_if_not_exists=False)
-    assert [batch for batch, _ in history.commits(path, ["sales/g1"])] == [2, 1, 0]
-    assert history.version_after(path, ["sales/g1"], 2) == 6
-    assert not history.stands(path, 4)
-    assert history.stands(path, 2)
+    assert [batch for batch, _ in history.commits(Delta(path), ["sales/g1"])] == [4, 3, 2, 1, 0]
+    table.alter.set_table_properties({GENERATION: "g2"}, raise_if_not_exists=False)
+    assert [batch for batch, _ in history.commits(Delta(path), ["sales/g1"])] == [2, 1, 0]
+    assert history.version_after(Delta(path), ["sales/g1"], 2) == 6
+    assert not history.stands(Delta(path), 4)
+    assert history.stands(Delta(path), 2)
 
 
 def test_what_was_joined_behind_a_persons_restore_is_no_batchs_version(tmp_path):
     batches(tmp_path, "g1", 0, 4)
     deltalake.DeltaTable(str(tmp_path)).restore(2)
     deltalake.DeltaTable(str(tmp_path)).optimize.compact()
-    assert history.version_after(UPath(tmp_path), ["sales/g1"], 4) == 4
+    assert history.version_after(Delta(UPath(tmp_path)), ["sales/g1"], 4) == 4

@@ -13,13 +13,13 @@ from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.compute.counted import Held, Source
+from spark_jobs.repair.compute.account import Held, Source
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.offsets.holes import Hole, holes
-from spark_jobs.repair.offsets.reading import reading
+from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.root.paths import Paths

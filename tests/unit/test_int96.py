@@ -10,7 +10,9 @@ from upath import UPath
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.table_care import table_steps
 from spark_jobs.root.paths import Paths
-from spark_jobs.table.delta import compaction, door, rewrite
+from spark_jobs.spec import Layout
+from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.delta.care import compaction
 from spark_jobs.table.delta.delta_log import Log, only_rearranges
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 from tests.unit.specs import pipeline
@@ -147,7 +149,7 @@ def test_no_record_of_an_archive_is_removed_by_a_time_that_is_misread(tmp_path):
     gone = {"path": file["path"], "dataChange": True, "deletionTimestamp": 1}
     said = {"timestamp": 1, "operation": "UPDATE", "engineInfo": "Apache-Spark/4.2.0"}
     assert log.put(log.newest + 1, [{"commitInfo": said}, {"remove": gone}, {"add": add}])
-    paths = SimpleNamespace(table=path)
+    paths = SimpleNamespace(table=path, kept_by=Layout.kept_by)
     assert [*kept_steps(paths, TIMES[2])] == []
     rewrite.make_exact(door.open_table(path))
     assert [*kept_steps(paths, TIMES[2])] == []

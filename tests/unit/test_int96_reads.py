@@ -24,6 +24,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import _with_rows
 from spark_jobs.source.port import SourceState
 from spark_jobs.spans.position import Position
+from spark_jobs.spec import Layout
 from spark_jobs.storage import parquet_files
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import answer
@@ -104,7 +105,9 @@ def test_a_swap_knows_the_positions_that_a_person_wrote(path):
 
 
 def test_the_days_of_rows_that_a_person_wrote_are_theirs(path):
-    found = _with_rows(SimpleNamespace(table=path), Position("at", "instant"))
+    found = _with_rows(
+        SimpleNamespace(table=path, kept_by=Layout.kept_by), Position("at", "instant")
+    )
 
     assert datetime(2024, 2, 29, tzinfo=UTC).date() in found
     assert {day.year for day in found} <= {at.year for at in TIMES}

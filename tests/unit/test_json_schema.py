@@ -13,6 +13,7 @@ from jsonschema import Draft7Validator, Draft202012Validator, FormatChecker
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Field, Json, Local, Topic, from_json_schema
 from spark_jobs.spec.json_schema.writing import as_json_schema
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.unit.decoding import Decoding
 
@@ -294,7 +295,7 @@ def _fields(draw: st.DrawFn, number: int, keys: tuple[str, ...]) -> Field:
 
 
 @given(topics())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_declaration_comes_back_from_its_schema(topic):
     text = as_json_schema(topic)
     Draft202012Validator.check_schema(json.loads(text))
@@ -360,7 +361,7 @@ GOOD = {
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_a_record_is_valid_if_and_only_if_it_is_accepted(data):
     name = data.draw(st.sampled_from([*DOCUMENTS]))
     validator, decoding, properties, required = HELD[name]

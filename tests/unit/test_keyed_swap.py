@@ -13,16 +13,16 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink import table
-from spark_jobs.sink.keyed.commit import merge_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.spans.span import EVER
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin
 from tests.unit.repaired import write
-from tests.unit.test_latest import COLUMNS, LATEST, Change, reduced, spec, table_at
+from tests.unit.test_latest import COLUMNS, LATEST, Change, spec, table_at, table_of
 
 SPEC = spec(LATEST)
 
@@ -35,7 +35,7 @@ class Root(roots.Root):
         self.paths.ensure_writable()
         begin(self.paths.checkpoint, {0: 0}, "orders")
         table_at(self.paths.table)
-        self.identified("g1", table_id=table.identifier(self.paths.table))
+        self.identified("g1", table_id=Delta(self.paths.table).identifier())
         Cursor(judged_table_version=0).write(self.paths.cursor)
         self.batch = -1
 
@@ -43,7 +43,7 @@ class Root(roots.Root):
         self.batch += 1
         owner, path = self.identity.owner(SPEC.name), self.paths.table
         note = {"sluice": owner, "batch": self.batch, "run": "run"}
-        merge_here(reduced(changes), LATEST, Commit(str(path), owner, self.batch, note, path))
+        merge_here(table_of(changes), LATEST, Commit(str(path), owner, self.batch, note, path))
 
     def stage(self, repair_id, *changes) -> None:
         """What the stage of a replay of these leaves: the rows that win."""
@@ -68,7 +68,7 @@ class Root(roots.Root):
             )
             for change in changes
         ]
-        of_table = {"table_id": table.identifier(self.paths.table), "table_version": self.version}
+        of_table = {"table_id": Delta(self.paths.table).identifier(), "table_version": self.version}
         roots.manifest(
             SPEC.name, repair_id=repair_id, kind="replay", spans=EVER, differing=EVER,
             position=BY_KEY, merged=tuple(merged), **of_table,

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.harness.costs import TESTS
-from tests.harness.lanes import needs_session, scope
+from tests.harness.lanes import ORDER, needs_session, ordered, scope
 from tests.harness.turns import left
 
 CONFTEST = """
@@ -88,6 +88,17 @@ def test_the_last_of_three_lanes_has_no_session(suite):
     told = lanes(suite, str(suite), "-n", "3", "-k", "not 3")
     assert {*re.findall(r"_ test_it\[\d+\] _+\n\[(gw\d)\]", told)} == {"gw0", "gw1"}
     assert re.findall(r"_ test_it _+\n\[(gw\d)\]", told) == ["gw2"]
+
+
+def test_a_seed_shuffles_the_tests_and_gives_the_same_order_again():
+    orders = []
+    for seed in ("1", "1", "2"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(ORDER, seed)
+            items = [*"abcdefgh"]
+            ordered(items)
+            orders.append("".join(items))
+    assert orders[0] == orders[1] != orders[2]
 
 
 @pytest.mark.parametrize(

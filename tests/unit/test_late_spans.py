@@ -19,10 +19,8 @@ from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import coverage
-from spark_jobs.repair.find.late import LateRecord
-from spark_jobs.repair.find.late_spans import LateSpans, Tried
-from spark_jobs.repair.find.ranges_due import touched
-from spark_jobs.repair.find.untried import untried
+from spark_jobs.repair.find.late import LateRecord, LateSpans, Tried
+from spark_jobs.repair.find.ranges_due import touched, untried
 from spark_jobs.root.paths import Paths
 from spark_jobs.spans.span import Span, floor, joined
 from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling

@@ -18,15 +18,16 @@ from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.rebuild.compare import difference
-from spark_jobs.sink.keyed.commit import merge_here
-from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
-from spark_jobs.sink.keyed.newest import COUNTED
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
-from spark_jobs.spec import Field, Latest, Pipeline, Topic, Transform
+from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table import history
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 
 STEP = Latest(keys=("id",), order_by=("lsn", "seq"), deletes="op = 'd'")
@@ -83,11 +84,13 @@ class Model:
         for key in sorted({change.id for change in batch}):
             of_key = sorted((c for c in batch if c.id == key), key=lambda c: c.position)
             last, before = of_key.pop(), self.rows.get(key)
+            behind = before is not None and last.position <= before.position
             for change in of_key:
-                found["duplicates" if change.is_copy_of(last) else "superseded"] += 1
+                copy = change.is_copy_of(before if behind else last)
+                found["duplicates" if copy else "superseded"] += 1
             found[self.fate(last, before)] += 1
-            found["behind"] += before is not None and last.position <= before.position
-            if before is None or last.position > before.position:
+            found["behind"] += behind * (1 + len(of_key))
+            if not behind:
                 found["moved"] += before is not None and last.is_copy_of(before)
                 self.rows[key] = last
         return Fates(**found)
@@ -103,16 +106,9 @@ class Model:
         return "updated" if had else "inserted"
 
 
-def reduced(batch):
-    """As the reduction in Spark gives it."""
-    rows = []
-    for key in sorted({change.id for change in batch}):
-        of_key = [change for change in batch if change.id == key]
-        last = max(of_key, key=lambda change: change.position)
-        copies = sum(change.is_copy_of(last) for change in of_key)
-        rows.append(last.row() | {ALL: len(of_key), COPIES: copies})
-    counts = [pa.field(name, pa.int64()) for name in COUNTED]
-    return pa.Table.from_pylist(rows, pa.schema([*COLUMNS, *counts]))
+def table_of(batch):
+    """As the query gives it."""
+    return pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
 
 
 def table_at(path, *parts):
@@ -123,8 +119,8 @@ def table_at(path, *parts):
 
 def merge(path, batch, number, confirm=lambda: None):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    merge_here(reduced(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
-    return written(path, [OWNER], number)[number]
+    merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
+    return written(Delta(path), [OWNER], number)[number]
 
 
 def rows(path):
@@ -146,7 +142,7 @@ def batches(draw):
 
 
 @given(given_batches=batches(), parts=st.sampled_from([(), ("lsn",)]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_the_table_and_each_account_are_those_of_plain_python(
     given_batches, parts, tmp_path_factory
 ):
@@ -221,12 +217,12 @@ def test_a_rebuild_compares_what_consumers_see_and_not_when_a_delete_came(tmp_pa
 def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_path):
     path = table_at(tmp_path / "orders")
     merge(path, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)  # of 1970
-    paths = SimpleNamespace(table=path)
+    paths = SimpleNamespace(table=path, kept_by=Layout.kept_by)
     assert [*forgotten_steps(paths, datetime(1970, 1, 1, tzinfo=UTC))] == []
     [(_, forget)] = forgotten_steps(paths, datetime(1971, 1, 1, tzinfo=UTC))
     forget(SimpleNamespace(confirm=lambda: None))
     assert rows(path).keys() == {"a"}
-    assert not history.rows_changed(path, 1, DeltaTable(str(path)).version()), "no row went"
+    assert not history.rows_changed(Delta(path), 1, DeltaTable(str(path)).version()), "no row went"
 
 
 TOPIC = Topic(

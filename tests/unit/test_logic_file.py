@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry import logic
 from spark_jobs.spec import State, Transform
+from tests.harness.long_form import examples
 from tests.harness.refused import fails, has
 from tests.unit.specs import group_state, in_buckets, pipeline
 
@@ -134,7 +135,7 @@ NAMES = st.sampled_from("ABCD")
 CLASSES = st.lists(st.tuples(NAMES, st.lists(NAMES | st.just(logic.BASE), max_size=3)), max_size=12)
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck), deadline=None)
+@settings(max_examples=examples(200), suppress_health_check=list(HealthCheck), deadline=None)
 @given(CLASSES)
 def test_what_python_runs_is_told_as_python_has_it_whatever_the_hierarchy(path, classes):
     """A class is refused exactly if Python has it without the method, or not at all."""

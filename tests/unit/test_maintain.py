@@ -21,19 +21,20 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.published import Published, read_published
 from spark_jobs.cli import app
 from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.published.table import move
+from spark_jobs.proof.image import files
 from spark_jobs.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.table.delta import compaction
+from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.published.table import move
 from tests.harness import roots
 from tests.harness.aged import age
-from tests.harness.crash import files
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin
 from tests.unit.specs import pipeline
@@ -242,7 +243,7 @@ def test_the_published_table_can_be_read_however_long_publish_has_not_moved_it(r
     age(root.folder, 30)
     root.maintain()
     age(root.folder, 10)
-    assert move(root.paths, root.cursor.judged_table_version or 0)
+    assert move(root.paths, root.cursor.judged_table_version or 0, refuse_dead)
     shown = rows(Path(str(root.paths.published_table)))
     for days in (50, 40, 10):
         root.drained(publishes=False)

@@ -13,7 +13,7 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
 from spark_jobs.spec import Archive, Latest, MoreTopics
-from spark_jobs.spec.several import COLUMN
+from spark_jobs.spec.inputs import COLUMN
 from tests.harness.refused import fails
 from tests.unit.specs import FIELDS, topic
 from tests.unit.test_several_topics import EU, US, both

@@ -15,6 +15,7 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.schemas.protoc import descriptor_set
 from spark_jobs.schemas.registry import Registered
 from spark_jobs.schemas.schema import Schema
+from tests.harness.long_form import examples
 from tests.harness.schemas import framed, keep
 from tests.unit.test_new import order, sampled, written
 
@@ -56,7 +57,7 @@ def drafts_or_refuses(values, root="", keys=None):
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.one_of(RECORDS, ENVELOPED))
 def test_of_any_objects_of_json_there_is_a_draft_or_a_refusal(values):
     drafts_or_refuses([json.dumps(each).encode() for each in values], keys=values)
@@ -123,7 +124,7 @@ TYPES = st.recursive(
 FIELDS = st.lists(st.fixed_dictionaries({"name": NAMES, "type": TYPES}), max_size=6)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(fields=FIELDS, content=st.binary(max_size=30))
 def test_of_any_schema_of_avro_that_is_kept_there_is_a_draft_or_a_refusal(
     tmp_path_factory, fields, content

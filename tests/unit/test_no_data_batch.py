@@ -171,7 +171,7 @@ def test_the_planned_batch_has_the_last_ones_offsets_and_settings_and_a_watermar
 
 
 def test_a_batch_can_be_planned_where_the_source_is_files_and_no_topic(folder):
-    """As a replay's is (repair/compute/one_batch.py): the source's line is copied, and not read."""
+    """As a replay's is (repair/compute/replay.py): the source's line is copied, and not read."""
     metadata = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}})
     (folder / "offsets" / "0").write_text(f'v1\n{metadata}\n{{"logOffset":0}}')
     checkpoint = Checkpoint(folder)

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from spark_jobs.decode.schemed.objects import of_values
 from spark_jobs.spec import Field, Local
+from tests.harness.long_form import examples
 
 FIELDS: list[tuple[str, str | Local | None]] = [
     *((kind, None) for kind in ("string", "smallint", "bigint", "float", "double", "boolean")),
@@ -40,7 +41,7 @@ def read(values: list[Any], field: Field) -> list[tuple[object, bool]]:
 
 
 @pytest.mark.parametrize(("kind", "format_"), FIELDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(values=st.lists(VALUES, max_size=5))
 @example(values=["2026-01-01T00:00:00Z", CLOCK.replace(tzinfo=UTC), "x"])
 @example(values=["2026-01-01T00:00:00", CLOCK])

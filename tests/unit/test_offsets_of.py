@@ -10,11 +10,12 @@ from hypothesis import given, settings, strategies as st
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.holes import holes
-from spark_jobs.repair.offsets.reading import reading
+from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.spans.span import Span
+from tests.harness.long_form import examples
 from tests.unit.specs import pipeline
 
 SPEC = pipeline()
@@ -171,7 +172,7 @@ def test_records_between_two_near_slices_are_counted_too(tmp_path):
     assert found == Found({0: ((0, 300),)}, 3 * 99, 0)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(st.data())
 def test_no_record_of_a_span_is_lost_among_many_slices(tmp_path_factory, data):
     """Far apart, so that there are more ranges than may remain."""

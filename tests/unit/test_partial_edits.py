@@ -9,10 +9,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.sink.table import ensure
-from spark_jobs.table.history import GENERATION
+from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.table.delta.log_entries import GENERATION
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
+from tests.harness.long_form import examples
 from tests.unit.test_fold import COLUMNS, PAYLOAD, STEP, Change, batches, merge, rows, table_at
 from tests.unit.test_latest import LATEST, spec
 
@@ -60,7 +61,7 @@ class Kept:
 
 
 @given(given_batches=batches(), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_behind_persons_edits_the_rows_are_those_of_plain_python(
     given_batches, data, tmp_path_factory
 ):
@@ -90,7 +91,7 @@ def test_a_copy_of_an_older_change_does_not_undo_a_persons_correction(tmp_path):
     DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'", "weight": "9"})
     done = merge(path, [older._replace(offset=5)], 1)
     assert rows(path) == {"a": ["mended", "mine", 9]}
-    assert done.fates == Fates(duplicates=1, moved=1)
+    assert done.fates == Fates(duplicates=1, moved=1, behind=1)
     merge(path, [Change("a", 1, {"note": "of before the copy"}, 4)], 2)
     assert rows(path) == {"a": ["mended", "mine", 9]}
     merge(path, [Change("a", 1, {"note": "of behind the copy"}, 6)], 3)
@@ -104,7 +105,7 @@ def test_a_copy_of_a_delete_does_not_undo_what_a_person_wrote_behind_it(tmp_path
     DeltaTable(str(path)).update({"note": "'mine'"})
     done = merge(path, [gone._replace(offset=5)], 1)
     assert rows(path) == {"a": ["paid", "mine", None]}
-    assert done.fates == Fates(duplicates=1, moved=1)
+    assert done.fates == Fates(duplicates=1, moved=1, behind=1)
 
 
 def test_what_a_person_wrote_where_no_change_said_anything_stays(tmp_path):
@@ -137,7 +138,7 @@ def test_a_table_of_an_older_sluice_gets_its_column_and_goes_on(tmp_path):
     path = older_table_at(tmp_path / "orders", DeltaTable(str(made)).to_pyarrow_table().to_pylist())
     DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'"})
     partial = spec(LATEST.model_copy(update={"missing": "keep"}))
-    ensure(path, from_arrow_schema(COLUMNS), partial, "1")
+    Delta(path).ensure(from_arrow_schema(COLUMNS), partial, "1")
     merge(path, [newest._replace(offset=5)], 1)
     assert rows(path) == {"a": ["mended", "mine", 2]}
     merge(path, [older._replace(offset=6)], 2)  # nobody knows what set `note`

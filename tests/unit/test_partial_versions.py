@@ -12,11 +12,13 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.keyed.chains import extend_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
+from tests.harness.long_form import examples
 from tests.unit import test_fold as partial
 from tests.unit.test_fold import GONE, OWNER
 
@@ -79,11 +81,14 @@ def table_at(path):
     return UPath(path)
 
 
+def table_of(batch):
+    return pa.Table.from_pylist([change.row() for change in batch], CHANGES)
+
+
 def put(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    rows = pa.Table.from_pylist([change.row() for change in batch], CHANGES)
-    extend_here(rows, STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
-    done = written(path, [OWNER], number)[number]
+    merge_here(table_of(batch), STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
+    done = written(Delta(path), [OWNER], number)[number]
     log = keyed(path, done, STEP)
     assert done.fates.all == len(batch)
     assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
@@ -117,7 +122,7 @@ def batches(draw):
 
 
 @given(given_batches=batches())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_each_version_is_that_of_plain_python_in_any_order_and_batches(
     given_batches, tmp_path_factory
 ):

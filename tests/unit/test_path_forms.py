@@ -28,6 +28,7 @@ from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.roots import given_root
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
+from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
@@ -88,7 +89,7 @@ def test_a_table_in_such_a_folder_is_written_read_and_has_its_history(tmp_path, 
     assert door.is_table(table)
     opened = door.open_table(table)
     assert (opened.count(), from_uri(opened.table_uri)) == (2, str(table))
-    assert [batch for batch, _ in history.commits(table, ["sales/g1"])] == [7, 7]
+    assert [batch for batch, _ in history.commits(Delta(table), ["sales/g1"])] == [7, 7]
     assert door.version_is_whole(table, 0)
     assert [each.name for each in tmp_path.iterdir()] == [name]
 

@@ -15,7 +15,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.pins import inputs_of, pin
 from spark_jobs.errors import LeaseLost, SideGone, SpecInvalid
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.repair.find.reachable import refuse_unreachable
+from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.side.port import Pin, as_json
 from tests.harness.refused import fails
 from tests.harness.roots import repair_plan
@@ -38,7 +38,9 @@ class Made:
         self.file.write_text(json.dumps((id_, first, last)))
 
     def pinned(self, in_table: int = -1, held: Alone | None = None) -> int:
-        return pin(self.checkpoint, in_table, self.spec, None, held or Alone())["customers"].version
+        return pin(self.checkpoint, lambda: in_table, self.spec, None, held or Alone())[
+            "customers"
+        ].version
 
     def of(self, batch: int) -> int:
         return inputs_of(batch, self.checkpoint, self.spec, None)["customers"].version
@@ -100,7 +102,7 @@ def test_a_run_without_another_version_writes_no_note(made):
 
 
 def test_a_pipeline_without_such_a_table_has_no_note(made):
-    assert pin(made.checkpoint, -1, pipeline(), None, Alone()) == {}
+    assert pin(made.checkpoint, None, pipeline(), None, Alone()) == {}
     assert inputs_of(3, made.checkpoint, pipeline(), None) == {}
     assert not (made.folder / "inputs").exists()
 
@@ -133,6 +135,18 @@ def test_a_batch_of_which_nothing_is_noted_is_refused(made):
         made.of(4)
 
 
+def test_of_a_torn_note_no_older_one_takes_the_place(made):
+    made.pinned()
+    made.batch(0)
+    made.has("1", 0, 8)
+    made.pinned()
+    (made.folder / "inputs" / "1").write_text("{")
+    with fails(SideGone, "unnoted", batch=1):
+        made.of(1)
+    assert made.of(0) == 7
+    assert made.pinned() == made.of(1) == 8
+
+
 def test_notes_of_batches_that_spark_has_forgotten_go(made):
     for batch in range(4):
         made.has("1", 0, 7 + batch)
@@ -155,7 +169,7 @@ def test_a_copy_of_a_checkpoint_has_the_notes_up_to_its_batch(made, tmp_path):
     assert {file.name for file in (new / "inputs").iterdir()} == {"0", "1"}
     copied = Checkpoint(new)
     assert inputs_of(1, copied, made.spec, None)["customers"].version == 8
-    assert pin(copied, 1, made.spec, None, Alone())["customers"].version == 9
+    assert pin(copied, lambda: 1, made.spec, None, Alone())["customers"].version == 9
 
 
 def test_a_rewind_takes_the_notes_of_what_it_keeps(tmp_path):

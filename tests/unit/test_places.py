@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import event, given, settings, strategies as st
 
-from spark_jobs.repair.exchange.places import Sides, merging
+from spark_jobs.repair.exchange.put_keys import Sides, merging
 from spark_jobs.spec import History, Latest
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, WHOLE
+from tests.harness.long_form import examples
 from tests.unit.followed import CHAINS, CHANGES as COLUMNS
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -129,7 +130,7 @@ CHANGES = st.lists(
     parts=st.tuples(*[CHANGES] * 5),
     shuffled=st.permutations(range(30)),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_swap_and_undo_are_exact_whatever_drains_do_meanwhile(step, parts, shuffled):
     offsets = iter(shuffled)
     before, replayed, staged, swapped, last = (

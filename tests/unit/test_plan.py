@@ -214,7 +214,8 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
     assert found.lost == {0: (20, 29)}
     assert found.topic.latest == {0: 50, 1: 5}
     assert (found.cursor.judged, found.checkpoint.committed()) == (0, [0])
-    assert found.target == (
+    target = found.target._replace(table=found.target.table.path)
+    assert target == (
         installation.paths.checkpoint,
         installation.paths.cursor,
         installation.paths.failing,

@@ -16,6 +16,7 @@ from spark_jobs.decode.record_decoder import RecordDecoder
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.registry import Registered
 from spark_jobs.spec import Field, Protobuf, Topic
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.harness.schemas import framed, keep, protoc
 from tests.unit.decoding import records
@@ -285,7 +286,7 @@ def test_what_is_written_by_the_wire_format_comes_back_equal(order, small):
     assert dict(zip(["id", "n", "d", "r", "b", "t"], rows[0], strict=False)) == order
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     changes=st.lists(
         st.tuples(ORDERS, st.integers(0, 200), st.integers(0, 255), st.booleans()),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.published.parts import next_part
+from spark_jobs.table.published.parts import next_part
 
 Action = dict[str, Any]
 

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from spark_jobs import failpoint
-from spark_jobs.published.table import behind, versions_shown
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.published.table import behind, versions_shown
 from tests.harness.log_stream import Stream
+from tests.harness.long_form import examples
 from tests.harness.moments import EPOCH
 from tests.harness.roots import ROOT
 from tests.unit import repaired
@@ -135,7 +136,7 @@ PUBLISH = st.tuples(st.sampled_from(["publish", "killed"]), st.just(0))
     )
 )
 @example(acts=[("append", 1), ("update", 0), ("update", 1)])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_each_entry_is_a_version_of_the_table_without_rows_that_were_mended(acts, tmp_path_factory):
     story = Story(tmp_path_factory.mktemp("story") / ROOT)
     for act in [*acts, ("publish", 0)]:
@@ -158,7 +159,7 @@ class Elsewhere(Story):
         *(("repair", 3), ("update", 0)),
     ]
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_stream_reads_every_append_once_beside_repairs_and_mends_of_what_it_has_read(
     acts, tmp_path_factory
 ):

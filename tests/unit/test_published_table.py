@@ -11,14 +11,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from spark_jobs.checkpoint.notes.live import following
+from spark_jobs.checkpoint.notes.live import following, refuse_dead
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.published import table
-from spark_jobs.published.table import behind, move
 from spark_jobs.root.live_place import Place
 from spark_jobs.root.path_forms import from_uri
 from spark_jobs.root.paths import Paths
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.published import table
+from spark_jobs.table.published.table import behind, move
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
@@ -48,7 +48,7 @@ class Root(roots.Root):
         return self.version
 
     def move(self, version: int | None = None) -> bool:
-        return move(self.paths, self.version if version is None else version)
+        return move(self.paths, self.version if version is None else version, refuse_dead)
 
     def shown(self) -> list[int]:
         """What consumers read, in four ways that must agree."""
@@ -208,7 +208,7 @@ def test_rows_that_were_new_and_compacted_between_two_moves_count_as_new(
     root.move()
     root.append(2)
     root.table.optimize.compact()
-    assert move(root.paths, root.version, at_once=at_once)
+    assert move(root.paths, root.version, refuse_dead, at_once=at_once)
     assert root.shown() == [1, 2]
     assert (len(root.commits()), root.data_changes()) == (commits, changes)
 
@@ -361,7 +361,7 @@ def test_a_root_that_was_moved_is_read_and_moved_on_there(root, tmp_path):
 def test_a_root_that_is_named_by_a_url_is_read_alike(tmp_path):
     root = Root(tmp_path / "root")
     root.append(1)
-    assert move(Paths(f"file://{tmp_path}/root", SPEC), 0)
+    assert move(Paths(f"file://{tmp_path}/root", SPEC), 0, refuse_dead)
     assert not root.move()
     assert root.shown() == [1]
 

@@ -20,6 +20,7 @@ from spark_jobs.errors import (
 from spark_jobs.messages.kind import STAGED_KINDS, AskedKind
 from spark_jobs.messages.request import Request
 from spark_jobs.rebuild.beside import begin as begin_beside
+from spark_jobs.repair import planner
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.settings.installation import Settings
@@ -113,6 +114,18 @@ def test_while_a_batch_has_no_account_nobody_knows_what_was_late_and_the_next_dr
 
 def test_so_it_is_while_a_batch_is_begun_and_not_committed(root):
     plan_batch(root.folder, 10, {0: READ}, topic="sales")
+    refused(root.settings, asked("backfill", 2), AccountBehind, "not_accounted", batch=10)
+
+
+def test_so_it_is_where_a_drain_writes_its_next_batch_while_the_plan_looks(root, monkeypatch):
+    looked = planner.closed_by
+
+    def then_drains(*given):
+        found = looked(*given)
+        root.commit(10)
+        return found
+
+    monkeypatch.setattr(planner, "closed_by", then_drains)
     refused(root.settings, asked("backfill", 2), AccountBehind, "not_accounted", batch=10)
 
 

@@ -14,6 +14,7 @@ from spark_jobs.classify.outcome import Outcome
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.spec.inputs import Topics
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)
@@ -106,17 +107,17 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
     }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
     kept = raw | {"kind": "premature", "reason": reason, "planned_at": None, "left_out": None}
-    assert PREMATURE.quarantined(topic(), BATCH) == kept, "nobody knows when"
+    assert PREMATURE.quarantined(Topics([topic()]), BATCH) == kept, "nobody knows when"
     both = PREMATURE._replace(kafka_timestamp=PREMATURE.event_time)
     planned = BATCH._replace(clock_ms=int(SENT.timestamp() * 1000))
-    assert both.quarantined(topic(), planned)["planned_at"] == SENT
-    assert both.quarantined(topic(), planned)["reason"] == (
+    assert both.quarantined(Topics([topic()]), planned)["planned_at"] == SENT
+    assert both.quarantined(Topics([topic()]), planned)["reason"] == (
         "event time is 1:00:00 past the moment at which its batch was planned; at most 0:10:00 is "
         "allowed"
     )
     missed = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
     late = PREMATURE._replace(outcome=Outcome.LATE)
-    assert late.late(topic(), BATCH, "deduplicate") == raw | {
+    assert late.late(Topics([topic()]), BATCH, "deduplicate") == raw | {
         "watermark_missed": missed,
         "step": "deduplicate",
     }
@@ -129,7 +130,7 @@ def test_a_kafka_timestamp_that_is_no_time_is_kept_as_the_number_that_it_is():
     for each in records:
         del each["kafka_us"]  # Spark's JSON leaves out what is null
     found = captured(BATCH, progress(records, [], malformed=2), POLICY)
-    rows = [record.quarantined(topic(), BATCH) for record in found or ()]
+    rows = [record.quarantined(Topics([topic()]), BATCH) for record in found or ()]
     assert [(row["kafka_timestamp"], row["kafka_millis"]) for row in rows] == [
         (None, 2**63 - 1),
         (None, SENT_MS * 1000),
@@ -139,7 +140,7 @@ def test_a_kafka_timestamp_that_is_no_time_is_kept_as_the_number_that_it_is():
 def test_it_is_then_premature_by_its_batchs_clock():
     undated = PREMATURE._replace(kafka_timestamp=None, kafka_millis=2**63 - 1)
     planned = BATCH._replace(clock_ms=SENT_MS)
-    assert undated.quarantined(topic(), planned)["reason"] == (
+    assert undated.quarantined(Topics([topic()]), planned)["reason"] == (
         "event time is 1:00:00 past the moment at which its batch was planned; at most 0:10:00 is "
         "allowed"
     )
@@ -147,15 +148,15 @@ def test_it_is_then_premature_by_its_batchs_clock():
 
 def test_a_malformed_record_has_the_decoders_reason():
     malformed = PREMATURE._replace(outcome=Outcome.MALFORMED, event_time=None, malformed="not JSON")
-    row = malformed.quarantined(topic(), BATCH)
+    row = malformed.quarantined(Topics([topic()]), BATCH)
     assert (row["kind"], row["reason"], row["event_time"]) == ("malformed", "not JSON", None)
 
 
 @pytest.mark.parametrize(
     ("table", "row"),
     [
-        ("quarantine", PREMATURE.quarantined(topic(), BATCH)),
-        ("late", PREMATURE.late(topic(), BATCH, "deduplicate")),
+        ("quarantine", PREMATURE.quarantined(Topics([topic()]), BATCH)),
+        ("late", PREMATURE.late(Topics([topic()]), BATCH, "deduplicate")),
     ],
 )
 def test_every_column_of_a_rejected_record_is_one_of_its_table(table, row):

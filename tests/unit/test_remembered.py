@@ -9,6 +9,7 @@ from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.state_metrics import state_metrics
 from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
+from spark_jobs.table.delta.table import Delta
 from tests.unit.checkpoints import begin
 from tests.unit.test_latest import LATEST, Change, merge, spec, table_at
 
@@ -20,7 +21,7 @@ def test_more_deletes_than_rows_are_told(tmp_path):
     run = SimpleNamespace(
         spec=spec(LATEST),
         checkpoint=Checkpoint(begin(tmp_path / "spark")),
-        target=SimpleNamespace(table=path),
+        target=SimpleNamespace(table=Delta(path)),
     )
     found = state_metrics(run, Cursor(), Unjudged(), Drained(), OpenGroups())
     assert found.remembered_share == 3

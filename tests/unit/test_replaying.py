@@ -233,12 +233,12 @@ def test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_th
 
     def used(*minutes: int) -> set[int]:
         span = Span(*(DAY + timedelta(minutes=n) for n in minutes))
-        return {offset for _, offset in used_within(root.paths, SPEC.topic, ("g1",), 9, [span])}
+        return {offset for _, offset in used_within(root.paths, SPEC.inputs, ("g1",), 9, [span])}
 
     assert used(0, 60) == {20, 21}
     assert used(21, 60) == {21}, "by its event time"
     assert used(30, 60) == set()
-    assert used_within(root.paths, SPEC.topic, ("g1",), 9, []) == set()
+    assert used_within(root.paths, SPEC.inputs, ("g1",), 9, []) == set()
     root.undo("r1")
     assert sorted(sifted(root)) == [20, 21, 22]
     assert used(0, 60) == set()
@@ -248,7 +248,7 @@ def test_a_range_whose_replayed_record_is_no_longer_kept_is_unreachable(root):
     put(root, quarantined(20, 1))
     replayed(root, 20, 21)
     with fails(RecordsUnreachable, "replayed_gone"):
-        used_within(root.paths, SPEC.topic, ("g1",), 9, [hours(0)])
+        used_within(root.paths, SPEC.inputs, ("g1",), 9, [hours(0)])
 
 
 def covered(root: Root, spec: Pipeline = CORRECTED) -> Coverage:

@@ -16,8 +16,9 @@ from spark_jobs.errors import CheckpointBroken, TableReplaced
 from spark_jobs.journal.runner import settle
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.sink import table
 from spark_jobs.sink.restored import refuse_restored, restored
+from spark_jobs.sink.same_table import refuse_replaced
+from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Root, row
@@ -43,7 +44,7 @@ def root(tmp_path) -> Root:
 
 def looked(root: Root) -> None:
     """What a drain does first."""
-    table.refuse_replaced(root.paths.table, SPEC.name, root.identity.table_id)
+    refuse_replaced(Delta(root.paths.table), SPEC.name, root.identity.table_id)
     refuse_restored(root.paths, root.cursor.judged_table_version)
 
 
@@ -78,7 +79,7 @@ def test_it_is_seen_and_told_whatever_version_it_goes_to_and_is_taken_back(
 ):
     rows, known = root.rows(), facts(root)
     root.table.restore(to)
-    found = restored(root.paths.table, 8)
+    found = restored(Delta(root.paths.table), 8)
     assert (found.version, found.to, found.whole) == (9, to, 8)
     assert (found.batches, found.repairs, found.keeps) == (batches, ids, keeps)
     with fails(TableReplaced, "restored") as refused:
@@ -137,7 +138,7 @@ def test_one_that_took_out_an_undo_or_went_behind_a_rewind_says_so_and_is_taken_
     mend(root)
     looked(root)
     assert (root.rows(), root.states()) == (rows, states)
-    assert table.generation(root.paths.table) == root.identity.generation
+    assert Delta(root.paths.table).generation() == root.identity.generation
 
 
 def test_one_to_the_version_that_a_rewind_restored_gives_the_table_to_another_generation(root):
@@ -146,14 +147,14 @@ def test_one_to_the_version_that_a_rewind_restored_gives_the_table_to_another_ge
     with pytest.raises(TableReplaced):
         looked(root)
     mend(root)
-    assert table.generation(root.paths.table) == root.identity.generation
+    assert Delta(root.paths.table).generation() == root.identity.generation
 
 
 def test_one_to_a_time_is_found_by_the_files(root):
     # When the file came: delta-rs goes by that, which a busy machine writes later than it says.
     entry = Path(str(root.paths.table)) / "_delta_log" / f"{5:020}.json"
     root.table.restore(datetime.fromtimestamp(entry.stat().st_mtime + 0.001, UTC))
-    found = restored(root.paths.table, 8)
+    found = restored(Delta(root.paths.table), 8)
     assert found.batches == (5, 6)
     mend(root)
     looked(root)
@@ -162,14 +163,14 @@ def test_one_to_a_time_is_found_by_the_files(root):
 def test_a_second_one_hides_nothing_and_what_a_person_mended_is_accepted(root):
     root.table.restore(3)
     root.table.restore(7)
-    found = restored(root.paths.table, 8)
+    found = restored(Delta(root.paths.table), 8)
     assert (found.version, found.batches) == (9, (6,))
     root.table.restore(8)
     looked(root)
     root.drain(7, 7, red=True)
     looked(root)
     root.table.restore(11)
-    found = restored(root.paths.table, 8)
+    found = restored(Delta(root.paths.table), 8)
     assert (found.version, found.batches) == (13, (7,)), "the first three are mended"
 
 
@@ -187,7 +188,7 @@ def test_behind_a_batch_that_came_after_it_the_way_is_back_to_what_is_there(root
     root.table.restore(4)
     root.commit(7)
     root.account(7)
-    found = restored(root.paths.table, 8)
+    found = restored(Delta(root.paths.table), 8)
     assert (found.written_behind, found.keeps) == (True, 3)
     mend(root)
     looked(root)
@@ -254,7 +255,7 @@ def test_one_amid_a_rewind_is_seen_when_that_is_completed(root, place):
     mend(root)
     looked(root)
     assert root.rows() == root.rows(4)
-    assert table.generation(root.paths.table) == root.identity.generation
+    assert Delta(root.paths.table).generation() == root.identity.generation
     assert root.states() == {"r1": "undone"}
 
 

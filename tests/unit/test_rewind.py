@@ -34,10 +34,11 @@ from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.live_place import STAMP
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.table import refuse_replaced
+from spark_jobs.sink.same_table import refuse_replaced
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.table.delta.door import fence
-from spark_jobs.table.history import GENERATION
+from spark_jobs.table.delta.log_entries import GENERATION
+from spark_jobs.table.delta.table import Delta
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
@@ -115,7 +116,7 @@ def end_state(root: Drains, batch: int = 2) -> None:
     assert live != left
     assert {path.name for path in (left / "commits").glob("[0-9]*")} == set("01234")
     assert under_way(root.paths) is None
-    refuse_replaced(root.paths.table, SPEC.name, identity.table_id)
+    refuse_replaced(Delta(root.paths.table), SPEC.name, identity.table_id)
     refuse_restored(root.paths, cursor.judged_table_version)
 
 

@@ -8,6 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from spark_jobs.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.errors import RangeUnsupported
+from spark_jobs.repair.unit.session_unit import SessionUnit
 from spark_jobs.spans.span import MICROSECOND, Span
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, Transform, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
@@ -102,7 +103,7 @@ def test_a_late_record_touches_its_session_and_all_that_this_one_replaces(events
         beside = [each for each in live if each[0] <= at + GAP and each[1] >= at]
         assert all(holds(touched, each[1] - MICROSECOND) for each in beside)
         parts = [each for each in live if start <= each[0] and each[1] <= end]
-        reach = way().replaced([Span(end - MICROSECOND, end)])
+        reach = SessionUnit(way().spec).around([Span(end - MICROSECOND, end)])
         assert all(any(holds(span, each[1] - MICROSECOND) for span in reach) for each in parts)
 
 
@@ -143,5 +144,5 @@ def test_sessions_that_have_no_ranges_are_refused_with_the_reason(pipeline, why)
 @given(st.lists(cuts, min_size=2, max_size=4, unique=True).map(sorted))
 def test_days_of_sessions_are_replaced_up_to_the_same_ends(edges):
     parts = [Span(*pair) for pair in pairwise(edges)]
-    [whole] = way().replaced(parts)
+    [whole] = SessionUnit(way().spec).around(parts)
     assert whole == Span(edges[0] - LONGEST, edges[-1])

@@ -27,7 +27,7 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import UnionSource
 from spark_jobs.spec import Field, MoreTopics, Pipeline, Topic, Transform
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.refused import fails
 from tests.harness.sources import Said
 from tests.unit.checkpoints import begin, commit_batch, fitted, plan_batch
@@ -44,12 +44,12 @@ def both(*topics: Topic, **changes: Any) -> Pipeline:
 
 
 def test_what_topics_have_in_common_is_a_topic_with_a_column_more():
-    found = both().topic
+    found = both().inputs
     assert found.columns == ("id", "at", "shop", "amount", "topic")
-    assert [each.name for each in found.each] == ["eu", "us"]
+    assert [each.name for each in found] == ["eu", "us"]
     assert [found.of_partition(p).name for p in (3, PARTITIONS)] == ["eu", "us"]
     assert [found.shown(p) for p in (3, PARTITIONS + 1)] == ["eu/3", "us/1"]
-    assert [pipeline().topic.shown(p) for p in (3, 70_000)] == ["3", "70000"]
+    assert [pipeline().inputs.shown(p) for p in (3, 70_000)] == ["3", "70000"]
 
 
 def test_a_field_is_required_where_it_is_in_all():
@@ -165,10 +165,10 @@ def test_what_retention_took_of_a_new_topic_is_not_lost_until_a_batch_was_to_beg
         plan_batch(folder, batch, {0: end})
         commit_batch(folder, batch)
     topic_now = SourceState("a b", {0: 9, PARTITIONS: 7}, {0: 30, PARTITIONS: 9})
-    assert data_loss(paths, both().topic, topic_now) == {}
+    assert data_loss(paths, both().inputs, topic_now) == {}
     (folder / "sources" / "1").mkdir()
     (folder / "sources" / "1" / "0").write_bytes(b'\0v1\n{"us":{"0":2}}')
-    assert data_loss(paths, both().topic, topic_now) == {PARTITIONS: (2, 6)}, "as behind a rewind"
+    assert data_loss(paths, both().inputs, topic_now) == {PARTITIONS: (2, 6)}, "as behind a rewind"
 
 
 def test_a_topic_that_no_batch_has_read_can_be_taken_back(folder):
@@ -302,13 +302,13 @@ def test_each_topic_has_an_account_whose_sources_can_disagree():
     seen = progress(read=4, good=3, malformed=1)
     assert seen.counted("fate", "good") == 11
     assert seen.observed["entered"]["last_event_us"] == 10
-    found = by_topic(both().topic, batch, seen, {1: {"malformed": 1}})
+    found = by_topic(both().inputs, batch, seen, {1: {"malformed": 1}})
     assert found["us"].counts["gaps"] == 1
     assert [each.unaccounted for each in found.values()] == [0, 0]
-    assert by_topic(pipeline().topic, batch, seen, {}) == {}
-    lost = by_topic(both().topic, batch, seen, {0: {"malformed": 1}})
+    assert by_topic(pipeline().inputs, batch, seen, {}) == {}
+    lost = by_topic(both().inputs, batch, seen, {0: {"malformed": 1}})
     assert [each.unaccounted for each in lost.values()] == [1, 1], "in the sum they hide each other"
     less = by_topic(
-        both().topic, batch, progress(read=4, good=2, malformed=1), {1: {"malformed": 1}}
+        both().inputs, batch, progress(read=4, good=2, malformed=1), {1: {"malformed": 1}}
     )
     assert less["us"].unaccounted == 1

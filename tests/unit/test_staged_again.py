@@ -4,8 +4,8 @@ import pytest
 
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import LeaseHeld, RepairUnknown, StagingStale
-from spark_jobs.repair import swap as swapping
-from spark_jobs.repair.exchange.again import withdraw
+from spark_jobs.repair.exchange.preconditions import withdraw
+from spark_jobs.repair.unit import range_unit
 from tests.unit.repaired import Root, row
 
 CHANGE = [(row(1, "a"), row(1, "a", 5))]
@@ -27,7 +27,7 @@ def test_what_is_about_to_be_replaced_is_not_swapped_in(root):
 
 
 def test_a_swap_that_has_read_its_rows_finds_them_replaced(root, monkeypatch):
-    read = swapping.new_rows
+    read = range_unit.new_rows
 
     def read_before(*given):
         rows = read(*given)
@@ -35,7 +35,7 @@ def test_a_swap_that_has_read_its_rows_finds_them_replaced(root, monkeypatch):
         root.stage("r", [(row(1, "a"), row(1, "a", 6))])
         return rows
 
-    monkeypatch.setattr(swapping, "new_rows", read_before)
+    monkeypatch.setattr(range_unit, "new_rows", read_before)
     with pytest.raises(StagingStale) as refused:
         root.swap("r")
     assert refused.value.reason == "staged_again"

@@ -37,6 +37,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.spans.span import Span
 from spark_jobs.table import history
 from spark_jobs.table.delta.log_entries import entries
+from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts
@@ -78,7 +79,14 @@ def test_the_commit_is_no_batch_and_says_whose_it_is(root):
     entry = next(entries(root.paths.table))
     assert json.loads(entry["userMetadata"]) == {"sluice_repair": "r1", "sluice_passed": 6}
     owners = root.identity.owners(SPEC.name)
-    assert [batch for batch, _ in history.commits(root.paths.table, owners)] == [5, 4, 3, 2, 1, 0]
+    assert [batch for batch, _ in history.commits(Delta(root.paths.table), owners)] == [
+        5,
+        4,
+        3,
+        2,
+        1,
+        0,
+    ]
     assert root.table.transaction_version(f"{SPEC.name}/g1") == 5
     assert root.table.transaction_version(f"{SPEC.name}/g1/repair/r1") == 0
 

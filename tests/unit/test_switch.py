@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import GRACE, following, live_spec, read_live
+from spark_jobs.checkpoint.notes.live import GRACE, following, live_spec, read_live, refuse_dead
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import (
     CheckpointBroken,
@@ -40,8 +40,6 @@ from spark_jobs.errors import (
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
-from spark_jobs.published import table as published_table
-from spark_jobs.published.table import Target
 from spark_jobs.rebuild.beside import begin, beside_paths, discard, refuse_other
 from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry import find as registry
@@ -51,9 +49,12 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.table import refuse_ahead, refuse_replaced
+from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced
 from spark_jobs.spec import Pipeline, State
-from spark_jobs.table.history import GENERATION
+from spark_jobs.table.delta.log_entries import GENERATION
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.published import table as published_table
+from spark_jobs.table.published.table import Target
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import fails, has
@@ -124,9 +125,9 @@ def assert_drains(rebuilt: Rebuilt, spec: Pipeline, generation: str, batch: int)
     assert known.generation == generation
     owner = known.owner(SPEC.name)
     checkpoint = Checkpoint(paths.checkpoint)
-    refuse_replaced(paths.table, SPEC.name, known.table_id)
+    refuse_replaced(Delta(paths.table), SPEC.name, known.table_id)
     refuse_restored(paths, cursor.judged_table_version)
-    refuse_ahead(paths.table, owner, checkpoint)
+    refuse_ahead(Delta(paths.table), owner, checkpoint)
     table = deltalake.DeltaTable(str(paths.table))
     assert table.metadata().configuration[GENERATION] == generation
     assert table.transaction_version(owner) == batch == checkpoint.committed()[-1]
@@ -474,7 +475,7 @@ def test_a_publish_that_a_switch_overtakes_never_shows_the_former_table(rebuilt,
         monkeypatch.setattr(published_table, "target", verdict_read)
         wanted = verdict_read(paths, judged)
         rebuilt.switch()
-        published_table.move(rebuilt.paths(), rebuilt.side.cursor.judged_table_version)
+        published_table.move(rebuilt.paths(), rebuilt.side.cursor.judged_table_version, refuse_dead)
         return wanted
 
     monkeypatch.setattr(published_table, "target", overtaken)
@@ -520,7 +521,7 @@ def test_maintain_leaves_the_place_of_a_rebuild_whose_switch_a_reset_gave_up(reb
 
 
 def test_maintain_leaves_a_dead_table_that_consumers_still_read(rebuilt, monkeypatch):
-    published_table.move(rebuilt.live.paths, rebuilt.live.cursor.judged_table_version)
+    published_table.move(rebuilt.live.paths, rebuilt.live.cursor.judged_table_version, refuse_dead)
     rebuilt.switch()
     maintained(rebuilt, NEXT, GRACE.days + 1, monkeypatch)
     assert rebuilt.live.paths.table.exists(), "it is what the published table shows"

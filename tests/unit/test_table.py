@@ -11,7 +11,8 @@ from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, TableChanged, TableReplaced
-from spark_jobs.sink import table
+from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced
+from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, plan_batch
 from tests.unit.specs import pipeline
@@ -31,33 +32,33 @@ def write(path: Path | UPath, number: int) -> None:
 
 
 def test_the_table_of_the_checkpoint_passes_whatever_its_owner_added_or_deleted(path):
-    known = table.identifier(path)
+    known = Delta(path).identifier()
     write(path, 9)
     deltalake.DeltaTable(str(path)).delete("n = 1")
-    table.refuse_replaced(path, "sales", known)
+    refuse_replaced(Delta(path), "sales", known)
 
 
 def test_before_the_first_run_any_table_passes_and_none(tmp_path):
-    table.refuse_replaced(UPath(tmp_path / "none"), "sales", "")
+    refuse_replaced(Delta(UPath(tmp_path / "none")), "sales", "")
 
 
 def test_a_dropped_table_is_refused(tmp_path):
     with fails(TableReplaced, "dropped"):
-        table.refuse_replaced(UPath(tmp_path / "none"), "sales", "known")
+        refuse_replaced(Delta(UPath(tmp_path / "none")), "sales", "known")
 
 
 def test_a_table_made_anew_is_refused(path, tmp_path):
-    known = table.identifier(path)
+    known = Delta(path).identifier()
     path.rename(tmp_path / "old")
     write(tmp_path / "t", 1)
     with fails(TableReplaced, "created_anew"):
-        table.refuse_replaced(UPath(tmp_path / "t"), "sales", known)
+        refuse_replaced(Delta(UPath(tmp_path / "t")), "sales", known)
 
 
 def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path):
     path = UPath(tmp_path / "t")
     checkpoint = Checkpoint(begin(tmp_path / "spark"))
-    table.refuse_ahead(path, "sales/g1", checkpoint)
+    refuse_ahead(Delta(path), "sales/g1", checkpoint)
     for batch in range(2):
         done = deltalake.CommitProperties(
             app_transactions=[deltalake.Transaction("sales/g1", batch)]
@@ -66,33 +67,33 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path):
             str(path), pa.table({"n": [batch]}), mode="append", commit_properties=done
         )
         plan_batch(checkpoint.folder, batch, {0: batch})
-    table.refuse_ahead(path, "sales/g1", checkpoint)
-    table.refuse_ahead(path, "sales/g2", Checkpoint(UPath(tmp_path / "another")))
+    refuse_ahead(Delta(path), "sales/g1", checkpoint)
+    refuse_ahead(Delta(path), "sales/g2", Checkpoint(UPath(tmp_path / "another")))
     (checkpoint.folder / "offsets" / "1").unlink()
     with fails(CheckpointBroken, "file_damaged", what=has("has batch 1")):
-        table.refuse_ahead(path, "sales/g1", checkpoint)
+        refuse_ahead(Delta(path), "sales/g1", checkpoint)
 
 
 def test_a_newer_field_gets_its_column_also_after_a_rewind_and_a_lost_column_does_not(tmp_path):
     path, spec = UPath(tmp_path / "new"), pipeline()
     old = StructType().add("id", "string")
-    table.ensure(path, old, spec, "g1")
+    Delta(path).ensure(old, spec, "g1")
     new = StructType().add("id", "string").add("later", StructType().add("n", "long"))
     with pytest.raises(TableChanged):
-        table.ensure(path, new, spec, "g1")
-    table.refuse_changed(deltalake.DeltaTable(str(path)), new, {"later"})  # as --deep asks
+        Delta(path).ensure(new, spec, "g1")
+    Delta(path).refuse_changed(new, {"later"})  # as --deep asks
     other = StructType().add("id", "long")
     with pytest.raises(TableChanged):
-        table.refuse_changed(deltalake.DeltaTable(str(path)), other, {"id"})
-    assert table.ensure(path, new, spec, "g1", {"later", "other"}) == 1
-    assert table.ensure(path, new, spec, "g1") == 1
+        Delta(path).refuse_changed(other, {"id"})
+    assert Delta(path).ensure(new, spec, "g1", {"later", "other"}) == 1
+    assert Delta(path).ensure(new, spec, "g1") == 1
     made = json.loads(deltalake.DeltaTable(str(path)).schema().to_json())["fields"]
     assert [(each["name"], each["metadata"]) for each in made] == [
         ("id", {}),
         ("later", {"sluice.added": "1"}),
     ]
     deltalake.DeltaTable(str(path)).restore(0)
-    assert table.ensure(path, new, spec, "g1") == 3
+    assert Delta(path).ensure(new, spec, "g1") == 3
     assert [field.name for field in deltalake.DeltaTable(str(path)).schema().fields] == [
         "id",
         "later",
@@ -104,4 +105,4 @@ def test_a_column_that_is_gone_is_refused_with_the_command_that_shows_the_histor
     lacking = json.loads(opened.schema().to_json())
     lacking["fields"][0]["name"] = "gone"
     with fails(TableChanged, "column_unfit", name="gone", sql=has("delta.")):
-        table.refuse_changed(opened, StructType.fromJson(lacking))
+        Delta(path).refuse_changed(StructType.fromJson(lacking))

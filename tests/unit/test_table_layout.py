@@ -12,15 +12,15 @@ from upath import UPath
 
 from spark_jobs.errors import SpecInvalid, TableChanged
 from spark_jobs.repair.exchange.commit import overwriting
-from spark_jobs.sink import table
-from spark_jobs.sink.table_layout import order, parts, refuse_other_parts, set_properties
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span
 from spark_jobs.spec import Deduplicate, Field, History, Latest, Layout, Pipeline, Topic, Transform
-from spark_jobs.table.delta import compaction
+from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta.care.z_order import put_in_order
 from spark_jobs.table.delta.delta_log import Log, only_rearranges
-from spark_jobs.table.delta.z_order import put_in_order
-from spark_jobs.table.history import GENERATION
+from spark_jobs.table.delta.log_entries import GENERATION
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.delta.table_layout import order, parts, refuse_other_parts, set_properties
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline
@@ -74,7 +74,7 @@ def sales(days: range, shop: str) -> pa.Table:
 def path(tmp_path) -> UPath:
     """A table parted by day, with two files in each of three days."""
     made = UPath(tmp_path / "t")
-    table.ensure(made, COLUMNS, each_once(partition_by=("day",)), "g1")
+    Delta(made).ensure(COLUMNS, each_once(partition_by=("day",)), "g1")
     for shop in ("b", "a"):
         deltalake.write_deltalake(str(made), sales(range(3), shop), mode="append")
     return made
@@ -125,9 +125,9 @@ def test_what_only_spark_knows_of_the_output_is_refused_before_the_table_is_made
     unknown = Layout(partition_by=("sold_on",), cluster_by=("shop",))
     spec = pipeline(name="sales", topic=TOPIC, steps=(sql,), watermark_delay=None, layout=unknown)
     with fails(SpecInvalid, "fields_refused", problems=has("sold_on")):
-        table.ensure(made, COLUMNS, spec, "g1")
+        Delta(made).ensure(COLUMNS, spec, "g1")
     with fails(SpecInvalid, "fields_refused", problems=has("sold_on timestamp")):
-        table.ensure(made, StructType([*COLUMNS]).add("sold_on", "timestamp"), spec, "g1")
+        Delta(made).ensure(StructType([*COLUMNS]).add("sold_on", "timestamp"), spec, "g1")
     assert not made.exists()
 
 
@@ -137,7 +137,7 @@ def test_a_table_is_made_with_its_layout_and_sluices_own(path, tmp_path):
     spec = newest(
         partition_by=("day",), properties={"team": "shops", "delta.targetFileSize": "1mb"}
     )
-    table.ensure(followed, StructType([*COLUMNS]).add(DELETED, "boolean"), spec, "g1")
+    Delta(followed).ensure(StructType([*COLUMNS]).add(DELETED, "boolean"), spec, "g1")
     made = deltalake.DeltaTable(str(followed)).metadata()
     assert made.partition_columns == [DELETED, "day"] == parts(spec)
     assert (made.configuration["team"], made.configuration[GENERATION]) == ("shops", "g1")
@@ -145,10 +145,10 @@ def test_a_table_is_made_with_its_layout_and_sluices_own(path, tmp_path):
 
 def test_changed_properties_are_set_once_and_those_left_out_stay(path):
     declared = each_once(partition_by=("day",), properties={"team": "shops"})
-    version = table.version(path)
-    assert table.ensure(path, COLUMNS, declared, "g1") == version + 1
-    assert table.ensure(path, COLUMNS, declared, "g1") == version + 1
-    assert table.ensure(path, COLUMNS, each_once(partition_by=("day",)), "g1") == version + 1
+    version = Delta(path).version()
+    assert Delta(path).ensure(COLUMNS, declared, "g1") == version + 1
+    assert Delta(path).ensure(COLUMNS, declared, "g1") == version + 1
+    assert Delta(path).ensure(COLUMNS, each_once(partition_by=("day",)), "g1") == version + 1
     assert deltalake.DeltaTable(str(path)).metadata().configuration["team"] == "shops"
     set_properties(path, each_once(properties={"team": "tills"}), None)
     assert deltalake.DeltaTable(str(path)).metadata().configuration["team"] == "tills"
@@ -162,7 +162,7 @@ def test_other_partitions_than_the_tables_are_refused_whoever_else_parts_it(path
             refuse_other_parts(path, spec)
     before = UPath(tmp_path / "before")  # an older Sluice's, which parted it by one column less
     columns = StructType([*COLUMNS]).add(DELETED, "boolean").add("current", "boolean")
-    table.ensure(before, columns, newest(), "g1")
+    Delta(before).ensure(columns, newest(), "g1")
     chained = newest().model_copy(update={"steps": (History(keys=("id",), order_by=("at",)),)})
     refuse_other_parts(before, chained)
     ordered = chained.model_copy(update={"layout": Layout(cluster_by=("current", "shop"))})

@@ -9,6 +9,7 @@ from spark_jobs.decode.columns.text_column import one_by_one, text_column
 from spark_jobs.decode.json.leaf import leaf
 from spark_jobs.spec import Field
 from spark_jobs.values.conversions import arrow_array
+from tests.harness.long_form import examples
 from tests.unit.test_text_formats import COLUMNS, FIELDS, Csv, decoding
 
 KINDS = (
@@ -50,7 +51,7 @@ def same(one: object, other: object) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "format_"), KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(texts=st.lists(st.none() | TEXTS, max_size=6))
 @example(texts=["0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59.999999-01:00", "2026-02-30"])
 @example(texts=["2026-11-26T24:00:00Z", "2026-11-26T10:00:60Z", "2026-11-26T10:00:00+13:59"])

@@ -20,6 +20,7 @@ from spark_jobs.runs.judge.timely import Metric, overdue, timely
 from spark_jobs.runs.judge.volume import Accepted, by_run, compared
 from spark_jobs.spec import fresh, volume
 from spark_jobs.spec.state_metrics import StateMetrics
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.harness.roots import NOON, Root
 from tests.unit.specs import pipeline
@@ -93,7 +94,7 @@ runs = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(runs, st.lists(st.integers(1, 9), min_size=5, max_size=5), spans)
 def test_what_came_in_an_hour_is_duckdbs_however_irregular_the_runs(
     tmp_path_factory, of, times, span

@@ -49,11 +49,13 @@ from spark_jobs.repair.offsets.archived import archived, archived_or_why, locate
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.sink import table
 from spark_jobs.source.micro_batch import Batch, Parts
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Archive, Field
 from spark_jobs.spec.archive import archive_name
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.port import RELEASED
 from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.sources import says
@@ -101,7 +103,7 @@ class Root(roots.Root):
 
     def begin(self, generation: str, topic_id: str) -> None:
         self.paths.ensure_writable()
-        table.ensure(self.paths.table, columns(), SPEC, generation)
+        Delta(self.paths.table).ensure(columns(), SPEC, generation)
         made = fingerprint(SPEC, version("pyspark"))
         self.identified(generation, topic_id=topic_id, fingerprint=made)
 
@@ -124,7 +126,7 @@ class Root(roots.Root):
 
     @property
     def has(self) -> Parts:
-        return archived(self.paths.root, TOPIC, "topic-1")
+        return archived(self.paths.root, Topics([TOPIC]), "topic-1")
 
     @property
     def offsets(self) -> list[tuple[str, int]]:
@@ -144,7 +146,7 @@ def test_an_older_sluices_archive_gets_the_columns_that_it_lacks(tmp_path):
         str(place), before, configuration=configuration, raise_if_key_not_exists=False
     )
     for _ in range(2):
-        table.ensure(place, columns(), SPEC, "g1")
+        Delta(place).ensure(columns(), SPEC, "g1")
     assert {field.name for field in deltalake.DeltaTable(str(place)).schema().fields} == {*COLUMNS}
 
 
@@ -249,7 +251,7 @@ def numbers(parts: Parts) -> set[int]:
 
 
 def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
-    assert archived(Paths(str(tmp_path), SPEC).root, TOPIC, "topic-1") == {}
+    assert archived(Paths(str(tmp_path), SPEC).root, Topics([TOPIC]), "topic-1") == {}
     root = Root(tmp_path)
     root.batches([9, 5, 2, 1])
     assert root.has == {0: ((0, 4),)}
@@ -258,11 +260,11 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
         assert root.has == {0: ((0, 1), (3, 4))}
         note_removed(root.paths, {0: [(0, 1)]}, held)
     assert (root.has, read_removed(root.paths).offsets) == ({0: ((3, 4),)}, {0: ((0, 3),)})
-    assert archived(root.paths.root, TOPIC, "topic-2") == {}
+    assert archived(root.paths.root, Topics([TOPIC]), "topic-2") == {}
     root.paths.removed.write_text("{")
     with fails(CheckpointBroken, "removals_unreadable"):
-        archived(root.paths.root, TOPIC, "topic-1")
-    has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
+        archived(root.paths.root, Topics([TOPIC]), "topic-1")
+    has, why = archived_or_why(root.paths.root, Topics([TOPIC]), "topic-1")
     assert has == {}
     assert "sluice reset archive__sales" in str(why)
     with fails(CheckpointBroken, "removals_unreadable"):
@@ -273,7 +275,7 @@ def test_an_archive_has_what_its_batches_cover_less_what_was_removed(tmp_path):
     with fails(CheckpointBroken, "removals_unreadable"):
         execute()  # the entry is set aside, and that is not all
     root.paths.removed.write_text('{"format_version": 99}')
-    has, why = archived_or_why(root.paths.root, TOPIC, "topic-1")
+    has, why = archived_or_why(root.paths.root, Topics([TOPIC]), "topic-1")
     assert (has, why.code if why else "") == ({}, "FORMAT_NEWER")
 
 
@@ -284,8 +286,10 @@ def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_
         root.append("topic-1", offset, NOW)
     root.append("topic-2", 3, NOW)
     batch = Batch(2, {0: 2}, {0: 12, 1: 5}, 0, 0)
-    assert overtaken(root.paths.table, "topic-1", batch, {0: 2, 1: 0}) == {}
-    assert overtaken(root.paths.table, "topic-1", batch, {0: 9, 1: 0}) == {0: ((2, 4), (6, 8))}
+    assert overtaken(Delta(root.paths.table), "topic-1", batch, {0: 2, 1: 0}) == {}
+    assert overtaken(Delta(root.paths.table), "topic-1", batch, {0: 9, 1: 0}) == {
+        0: ((2, 4), (6, 8))
+    }
     with lease(root.paths.lease, "a drain") as held:
         lacks = note_overtaken(root.paths, "topic-1", batch, {0: 99, 1: 3}, held)
     assert lacks == 2 + 2 + 3 + 3
@@ -379,7 +383,7 @@ def test_a_reset_leaves_an_archives_table_only_for_another_topic(tmp_path, monke
     root.batches([1])
     says(monkeypatch, SourceState(topic_id, {0: 0}, {0: 1}))
     with pytest.raises(CheckpointForeign):
-        table.ensure(root.paths.table, columns(), SPEC, "g2")
+        Delta(root.paths.table).ensure(columns(), SPEC, "g2")
     intent = reset(SPEC, root.settings)
     intent.execute()
     root.paths = Paths(root.settings.root, SPEC)
@@ -388,7 +392,7 @@ def test_a_reset_leaves_an_archives_table_only_for_another_topic(tmp_path, monke
     root.begin("g2", topic_id)
     assert len(root.offsets) == (topic_id == "topic-2")
     with pytest.raises(CheckpointForeign):
-        table.ensure(root.paths.table, columns(), SPEC, "g3")
+        Delta(root.paths.table).ensure(columns(), SPEC, "g3")
 
 
 def test_who_has_outslept_the_lease_claims_no_archive_that_another_has_released(tmp_path):
@@ -397,10 +401,10 @@ def test_who_has_outslept_the_lease_claims_no_archive_that_another_has_released(
             raise LeaseLost("it is another's")
 
     place = UPath(tmp_path / "archive")
-    table.ensure(place, columns(), SPEC, table.RELEASED)
+    Delta(place).ensure(columns(), SPEC, RELEASED)
     with pytest.raises(LeaseLost):
-        table.ensure(place, columns(), SPEC, "g2", (), Lost())
-    assert table.released(place)
+        Delta(place).ensure(columns(), SPEC, "g2", (), Lost())
+    assert Delta(place).generation() == RELEASED
 
 
 def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path):
@@ -433,7 +437,7 @@ def test_an_archives_killed_reset_is_completed_by_whoever_comes_next(tmp_path, m
             reset(SPEC, root.settings).execute()
     before, root.paths = root.paths.version, Paths(root.settings.root, SPEC)
     with leased(root.paths, "the next run"):
-        assert table.released(root.paths.table)
+        assert Delta(root.paths.table).generation() == RELEASED
         assert root.paths.version != before
     root.begin("g2", "topic-2")
     root.append("topic-2", 0, NOW)

@@ -30,7 +30,8 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.refused import fails
 from tests.harness.sources import Said
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -116,7 +117,7 @@ def test_the_page_of_a_run_names_topics(root):
     page = environment(HERE / "html").get_template("run.html")
     of_the_page = {"flow": None, "rows_flow": None, "topic_flows": [], "says": {}, "records": {}}
     text = page.render(
-        base="", pipeline="p", run=found, charts=[], partitions=Partitions(SPEC.topic),
+        base="", pipeline="p", run=found, charts=[], partitions=Partitions(SPEC.inputs),
         STAGED_KINDS=STAGED_KINDS, topics_differ=[], **of_the_page,
     )  # fmt: skip
     assert '<th scope="row">us/3</th>' in text
@@ -125,9 +126,9 @@ def test_the_page_of_a_run_names_topics(root):
 
 
 def test_what_a_repair_or_a_run_tells_of_offsets_names_their_topic():
-    assert places({US_3: ((5, 9),)}, SPEC.topic.shown) == "partition us/3: 4 (5 to 8)"
+    assert places({US_3: ((5, 9),)}, SPEC.inputs.shown) == "partition us/3: 4 (5 to 8)"
     found = [FailingRecord(batch=0, partition=US_3, offset=7, reason="x")]
-    assert failing_places(found, SPEC.topic) == "partition us/3 offset 7"
+    assert failing_places(found, SPEC.inputs) == "partition us/3 offset 7"
 
 
 def test_a_record_is_put_aside_by_the_name_under_which_it_was_told(tmp_path):
@@ -149,9 +150,9 @@ def test_a_record_is_put_aside_by_the_name_under_which_it_was_told(tmp_path):
 
 def test_each_partition_has_one_name_and_each_name_one_partition():
     for partition in (0, 3, PARTITIONS, US_3):
-        assert SPEC.topic.number_of(SPEC.topic.shown(partition)) == partition
-    assert SPEC.topic.each[0].number_of("7") == 7
-    assert SPEC.topic.each[0].number_of("eu/7") is None
+        assert SPEC.inputs.number_of(SPEC.inputs.shown(partition)) == partition
+    assert Topics(SPEC.topics[:1]).number_of("7") == 7
+    assert Topics(SPEC.topics[:1]).number_of("eu/7") is None
 
 
 def test_a_plan_tells_what_each_topic_brings_and_how_far_it_is_behind_the_first(

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.spec.topic import PARTITIONS
 from spark_jobs.transactions import look as looking
 from spark_jobs.transactions.cut import Change
 from spark_jobs.transactions.look import Begin, look
 from spark_jobs.transactions.marks import Mark
 from spark_jobs.transactions.view import Told
+from spark_jobs.values.numbering import PARTITIONS
+from tests.harness.long_form import examples
 from tests.unit import specs
 
 TOLD_IN = "eu.transaction"
@@ -148,7 +149,7 @@ def streams(draw) -> list[Sent]:
 shown = st.dictionaries(st.sampled_from((*PLACES, -1)), st.integers(0, 9))
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(streams(), st.lists(shown, max_size=5))
 def test_every_run_has_whole_transactions_and_at_last_all_of_them(stream, delays):
     broker = Broker(stream)
@@ -255,7 +256,7 @@ def test_behind_it_every_change_is_waited_for_again():
     assert runs.done == broker.latest
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(streams(), shown, st.lists(shown, max_size=4))
 def test_offsets_that_nobody_knows_are_whole_only_where_they_are(stream, read, delays):
     broker = Broker(stream)
@@ -273,7 +274,7 @@ def test_offsets_that_nobody_knows_are_whole_only_where_they_are(stream, read, d
     assert runs.done == broker.latest
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.lists(st.sampled_from(PLACES), min_size=1, max_size=4), min_size=1, max_size=8),
     st.dictionaries(st.sampled_from(PLACES), st.integers(0, 4)),
@@ -412,7 +413,7 @@ def test_of_a_busy_transaction_topic_the_newest_marks_are_read(monkeypatch):
     assert broker.asked < 300
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.lists(st.sampled_from(PLACES), max_size=4), max_size=8),
     st.integers(0, 30),

@@ -13,8 +13,7 @@ from upath import UPath
 
 from spark_jobs.analysis.unheld import unheld
 from spark_jobs.decode.seen import seen
-from spark_jobs.repair.exchange.row_set import same, without
-from spark_jobs.repair.exchange.staging import arrow_schema, within
+from spark_jobs.repair.exchange.staging import arrow_schema, same, within, without
 from spark_jobs.spec import Field, GroupState, State, Topic
 from spark_jobs.state.literal import parse
 from spark_jobs.state.text import format_value

@@ -12,6 +12,7 @@ from spark_jobs.messages.new_keys import FEWEST, NewKey
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.new_keys import MOST as MOST_TOLD, MOST_LINES, _new_key, declarations, tell
 from spark_jobs.spec import Field, Pipeline, Topic
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.values import path as paths
 from spark_jobs.values.names import snake
 from tests.harness.refused import fails
@@ -102,7 +103,7 @@ def test_the_proposed_lines_are_a_spec_that_reads_every_value_whatever_a_produce
     except UnicodeEncodeError:
         return
     base = topic(Field(name="inner", type="bigint", path="more.x-y-z", required=False))
-    found = [_new_key(each, base) for each in seen(values, base).values()]
+    found = [_new_key(each, Topics([base])) for each in seen(values, base).values()]
     lines, taken = list[str](), {*base.columns}
     for key in found:
         assert key.line.isprintable()
@@ -114,7 +115,9 @@ def test_the_proposed_lines_are_a_spec_that_reads_every_value_whatever_a_produce
     declared = topic(*base.fields[len(FIELDS) :], *fields)
     columns, reasons = Decoding(declared).columns(values)
     assert reasons == [None] * 3
-    left = [key.path for key in found if not is_named(names_of(declared), paths.parsed(key.path))]
+    left = [
+        key.path for key in found if not is_named(names_of((declared,)), paths.parsed(key.path))
+    ]
     assert sorted(seen(values, declared)) == sorted(left)
     assert not any(paths.readable(paths.parsed(path)) for path in left)
     for field, column in zip(declared.fields, columns, strict=True):
@@ -165,7 +168,7 @@ def test_a_key_that_may_be_a_value_of_a_record_is_counted_and_not_named(spec_and
     assert [key.path for key in told] == ["coupon", "users.page"]
     assert f"{len(DATA) + 1} other keys" in caplog.messages[-1]
     assert f"at most {len(DATA) + 1} of {FEWEST} records" in caplog.messages[-1]
-    lines = declarations(spec.topic, where)
+    lines = declarations(spec.inputs, where)
     assert f"{len(DATA) + 1} other keys" in lines[-1]
     left = "\n".join((*caplog.messages, *lines, where.new_keys.read_text(), repr(told)))
     assert not [key for key in (*DATA, "rare") if key in left]
@@ -179,7 +182,7 @@ def test_of_few_records_no_key_is_named(spec_and_paths, records_):
     spec, where = spec_and_paths
     found = seen([row(ann_smith=1)] * records_, spec.topic).values()
     assert bool(tell(spec, where, found, None)) is (records_ == FEWEST)
-    lines = declarations(spec.topic, where)
+    lines = declarations(spec.inputs, where)
     assert [("ann_smith" in line) for line in lines] == [True] * (records_ == FEWEST)
 
 
@@ -191,8 +194,8 @@ def test_where_values_may_be_shown_every_key_is_named_and_hidden_again_later(
     with monkeypatch.context() as shown:
         shown.setenv("SLUICE_RECORD_BYTES", "shown")
         assert len(tell(spec, where, found, None)) == len(DATA) + 3
-        assert TOKEN in "\n".join(declarations(spec.topic, where))
-    assert not [key for key in DATA if key in "\n".join(declarations(spec.topic, where))]
+        assert TOKEN in "\n".join(declarations(spec.inputs, where))
+    assert not [key for key in DATA if key in "\n".join(declarations(spec.inputs, where))]
     assert tell(spec, where, found, None) == ()
     assert not [key for key in DATA if key in where.new_keys.read_text()]
 
@@ -215,7 +218,7 @@ def test_the_note_is_not_written_over_another_holders(spec_and_paths):
 def test_a_key_in_a_struct_is_not_proposed_as_a_field_that_the_topic_refuses(spec_and_paths):
     spec, where = spec_and_paths
     tell(spec, where, seen([row(page={"zip": 1}, zip=1)] * FEWEST, spec.topic).values(), None)
-    inner, whole = declarations(spec.topic, where)
+    inner, whole = declarations(spec.inputs, where)
     assert "'page.zip'" in inner
     assert "Field(" not in inner
     assert "Field(name='zip', type='bigint', required=False)," in whole
@@ -267,9 +270,9 @@ def test_what_was_told_is_not_told_again_and_there_is_an_end_of_it(tmp_path, cap
     count = len(caplog.messages)
     assert told("z") == []
     assert len(caplog.messages) == count
-    lines = declarations(spec.topic, where)
+    lines = declarations(spec.inputs, where)
     assert len(lines) == MOST_LINES + 1
     assert lines[-1].startswith(f"{MOST_TOLD - MOST_LINES} other keys")
     wider = topic(Field(name="a", type="string", required=False))
     assert "'a'" in lines[0]
-    assert "'a'" not in declarations(wider, where)[0]
+    assert "'a'" not in declarations(Topics([wider]), where)[0]

@@ -1,5 +1,6 @@
 """A declared path that no record of a sample has is told, with the nearest one that is there."""
 
+import base64
 import gzip
 import json
 
@@ -65,6 +66,22 @@ def test_paths_are_looked_for_where_the_envelope_has_them():
         Unseen("x", "orderid", "orderId", 3),
         Unseen("lsn", "source.lsm", "source.lsn", 3),
     ]
+
+
+def test_a_cloudevent_is_looked_into_in_either_mode_and_where_its_data_is_in_base64():
+    data, named = order(1), {"specversion": "1.0", "type": "placed"}
+    coded = base64.b64encode(json.dumps(data).encode()).decode()
+    structured = [named | {"data": data}, named | {"data_base64": coded}, {"data_base64": "??"}]
+    headers = [(f"ce_{name}", of.encode()) for name, of in named.items()]
+    binary = Sampled(0, 0, 0, None, json.dumps(data).encode(), headers)
+    fields = (
+        optional("orderid"),
+        Field(name="type", type="string", part="envelope"),
+        Field(name="of", type="string", part="envelope", path="tipe", required=False),
+    )
+    made = topic(*fields, envelope="cloudevents")
+    told = [Unseen("x", "orderid", "orderId", 3), Unseen("of", "tipe", "type", 4)]
+    assert [*unseen(made, [*sampled(structured), binary])] == told
 
 
 def test_headers_and_keys_are_looked_at_as_values_are():

@@ -9,7 +9,7 @@ import pytest
 from spark_jobs.checkpoint.notes.live import Live
 from spark_jobs.errors import KafkaUnreachable, RangeInvalid, RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.find.untried import RUN_PREFIX, untried
+from spark_jobs.repair.find.ranges_due import RUN_PREFIX, untried
 from spark_jobs.spec import Ranges
 from tests.unit.repaired import SPEC, Root, add_late, hours, row, set_watermark, ten_hours
 

@@ -8,7 +8,7 @@ from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, Range
 from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict, verdict
-from spark_jobs.repair.compute.counted import Source, thinned
+from spark_jobs.repair.compute.account import Source, thinned
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.spans.span import Span
 from spark_jobs.spec.state_metrics import STATE_METRICS

@@ -13,9 +13,9 @@ from upath import UPath
 from spark_jobs.admin.table_care import table_steps
 from spark_jobs.errors import MaintenanceRefused, SpecInvalid
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink import table
 from spark_jobs.spec import Layout, Transform
-from spark_jobs.table.delta.z_order import due, put_in_order
+from spark_jobs.table.delta.care.z_order import due, put_in_order
+from spark_jobs.table.delta.table import Delta
 from tests.harness.aged import age
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline
@@ -44,7 +44,7 @@ def path(request, tmp_path) -> UPath:
     """A table of several large files a partition, as ten batches left it."""
     made = UPath(tmp_path / "t")
     small = {"delta.targetFileSize": "200kb"}
-    table.ensure(made, COLUMNS, each_once(partition_by=request.param, properties=small), "g1")
+    Delta(made).ensure(COLUMNS, each_once(partition_by=request.param, properties=small), "g1")
     for seed in range(10):
         appended(made, 4000, seed, days=2)
     return made
@@ -102,7 +102,7 @@ def steps(root, **layout) -> dict[str, object]:
 
 def made(root) -> UPath:
     path = Paths(str(root), pipeline(name="sales")).table
-    table.ensure(path, COLUMNS, each_once(partition_by=("day",)), "g1")
+    Delta(path).ensure(COLUMNS, each_once(partition_by=("day",)), "g1")
     for seed in (0, 1):
         appended(path, 10, seed)
     return path
@@ -112,7 +112,7 @@ def test_a_column_that_the_table_has_not_stops_the_drain_and_no_maintenance(tmp_
     path = made(tmp_path)
     planned, spec = steps(tmp_path, partition_by=("day",), cluster_by=("nope", "shop"))
     with fails(SpecInvalid, "fields_refused", problems=has("nope")):
-        table.ensure(path, COLUMNS, spec, "g1")
+        Delta(path).ensure(COLUMNS, spec, "g1")
     for execute in planned.values():
         execute()
     assert len(files(path)) == 1
@@ -140,10 +140,10 @@ def test_properties_of_a_table_that_only_spark_writes_are_a_warning(tmp_path, ca
     path = made(tmp_path)
     names = ["clustering", "domainMetadata"]
     protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": names}
-    version = table.version(path) + 1
+    version = Delta(path).version() + 1
     entry = path / "_delta_log" / f"{version:020}.json"
     entry.write_text(json.dumps({"protocol": protocol}) + "\n")
     declared = each_once(partition_by=("day",), properties={"team": "shops"})
     with caplog.at_level(logging.WARNING):
-        assert table.ensure(path, COLUMNS, declared, "g1") == version
+        assert Delta(path).ensure(COLUMNS, declared, "g1") == version
     assert "team" in caplog.text

@@ -40,7 +40,7 @@ _KINDS = {
 def settings_of(pipeline: str) -> Settings:
     """Settings of its cluster and root. Raises as task_settings, and as loading its spec."""
     spec = registry.load(pipeline)
-    return task_settings(spec.topic.cluster, spec.root)
+    return task_settings(spec.inputs.cluster, spec.root)
 
 
 def task_settings(cluster: str = "", root: str = "") -> Settings:

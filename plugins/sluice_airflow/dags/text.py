@@ -21,17 +21,18 @@ def page(spec: Pipeline) -> str:
         else "none"
     )
     state = spec.state
-    fields = ", ".join(f"`{field.name}` {field.type}" for field in spec.topic.fields)
+    fields = ", ".join(f"`{name}` {kind}" for name, kind in spec.inputs.types.items())
     return "\n".join(
         (
             f"### {spec.name}",
             "",
             spec.about,
             "",
-            f"**Reads** topic `{spec.topic.name}`, event time `{spec.topic.event_time}`: {fields}.",
+            f"**Reads** topic `{spec.inputs.name}`, event time `{spec.inputs.event_time}`: "
+            f"{fields}.",
             "",
             f"**Watermark**: {delay}. Records with event time over "
-            f"{interval(spec.topic.max_ahead)} after the Kafka timestamp go "
+            f"{interval(spec.inputs.max_ahead)} after the Kafka timestamp go "
             "to `ops.quarantine`.",
             "",
             "**Steps**",

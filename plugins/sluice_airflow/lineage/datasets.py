@@ -24,7 +24,7 @@ from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_of
 from spark_jobs.spec.origin import Origin, Origins
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet
@@ -140,13 +140,13 @@ class Datasets:
     def _names(self) -> tuple[str, ...]:
         if self._spec.is_archive:
             return archive_spec.COLUMNS or ()
-        columns: tuple[str, ...] | None = self._spec.topic.columns
+        columns: tuple[str, ...] | None = self._spec.inputs.columns
         for step in self._spec.steps:
             columns = step.columns_after(columns)
         return columns or ()
 
     def _columns(self) -> dict[str, Any]:
-        types = {field.name: field.type for field in self._spec.topic.fields}
+        types = self._spec.inputs.types
         for step in self._spec.steps:
             types = step.types_after(types)
         fields = [
@@ -186,8 +186,8 @@ def _rows(count: int | None) -> dict[str, Any]:
 
 
 def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
-    places = ((divmod(int(partition), PARTITIONS), at) for partition, at in offsets.items())
-    return {str(own): at for (topic, own), at in places if topic == number}
+    own = by_input({int(partition): at for partition, at in offsets.items()}).get(number, {})
+    return {str(partition): at for partition, at in own.items()}
 
 
 def _fields(of: Mapping[Name, Origins]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class RepairOperator(TriggerDagRunOperator):
                 f"a run of {self.trigger_dag_id} is queued or at work: what it leaves is found "
                 "behind the next run of this DAG"
             )
-        from spark_jobs.repair.find.untried import RUN_PREFIX, untried  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.repair.find.ranges_due import RUN_PREFIX, untried  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials(self.pipeline):
             spec = registry.load(self.pipeline)

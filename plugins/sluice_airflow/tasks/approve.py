@@ -68,14 +68,10 @@ class ConfirmOperator(ApprovalOperator):
             return super().execute(context)
         from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
         from spark_jobs.repair.exchange.exchange import is_going_in  # noqa: PLC0415 - as above
+        from spark_jobs.repair.exchange.preconditions import refuse_ended  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.sample import sample  # noqa: PLC0415 - as above
-        from spark_jobs.repair.exchange.unready import (  # noqa: PLC0415 - as above
-            refuse_ended,
-            refuse_other_spec,
-            refuse_unranged,
-        )
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
-        from spark_jobs.repair.swap import SETTLED  # noqa: PLC0415 - as above
+        from spark_jobs.repair.swap import SETTLED, refuse_other_spec  # noqa: PLC0415 - as above
 
         with one_line_errors(self.log), root_credentials(self.pipeline):
             spec, paths = _live(self.pipeline)
@@ -89,7 +85,6 @@ class ConfirmOperator(ApprovalOperator):
                 self.log.info("a swap of it has begun already: it cannot be declined")
                 return None
             refuse_ended(manifest, row)
-            refuse_unranged(spec, manifest)
             refuse_other_spec(spec, manifest)
             # Set here, and so not rendered by Jinja: the rows come from Kafka.
             rows = sample(paths.staging(repair_id)) if record_bytes() else None

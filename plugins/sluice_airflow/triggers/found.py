@@ -12,8 +12,8 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.root.live_place import live_version, place_of, spark_folder
 from spark_jobs.root.paths import checkpoints
 from spark_jobs.source.topic_state import topic_names, topic_state
-from spark_jobs.source.union import numbered
-from spark_jobs.spec.several import BETWEEN
+from spark_jobs.spec.inputs import BETWEEN
+from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -40,9 +40,9 @@ def watched(spec: Pipeline) -> Watched:
     """Of SPEC. NEXT reads the same topics."""
     more = spec.more_topics
     return Watched(
-        spec.topic.cluster,
+        spec.inputs.cluster,
         spec.state.version,
-        {topic.name: _starting(topic) for topic in spec.topic.each},
+        {topic.name: _starting(topic) for topic in spec.inputs},
         More(pattern=more.pattern, starting=_starting(more.like)) if more else None,
         spec.root,
     )

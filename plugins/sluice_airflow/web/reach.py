@@ -24,7 +24,7 @@ def earliest(spec: Pipeline, partitions: Sequence[int]) -> tuple[Offsets | None,
     """Partition -> first offset; None without an answer, and why."""
     try:
         return ASKED.answer(
-            f"{spec.topic.place} {partitions}",
+            f"{spec.inputs.cluster}/{spec.inputs.name} {partitions}",
             lambda: source_of(spec, Settings.of(spec)).earliest(partitions),
         ), ""
     except SluiceError as error:

@@ -139,7 +139,7 @@ def wrong_with(pipeline: str) -> Overview:
 
 def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPage:
     """One rejected record. Raises HTTPException: 404."""
-    known = partitions(pipeline).topic  # the record is there, whatever became of the spec
+    known = partitions(pipeline).inputs  # the record is there, whatever became of the spec
     topic = known.of_partition(place.partition) if known else None
     with installed(pipeline, kept=False) as root:
         declared = _declared(topic, root) if topic else Declared()

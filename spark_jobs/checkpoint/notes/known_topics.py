@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spark_jobs.root.paths import Paths
-from spark_jobs.spec.several import BETWEEN
+from spark_jobs.spec.inputs import BETWEEN
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -8,23 +8,23 @@ from typing import NamedTuple
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 
 
 class Partitions(NamedTuple):
     """Of one pipeline."""
 
-    topic: Topic | None
+    inputs: Topics | None
     """None if its spec is gone or wrong: what is stored is shown anyway, with its numbers."""
 
     @property
     def named(self) -> bool:
         """Whether a number alone says too little."""
-        return self.topic is not None and len(self.topic.each) > 1
+        return self.inputs is not None and self.inputs.several
 
     def shown(self, partition: int | str) -> str:
-        """As `Topic.shown`."""
-        return str(partition) if self.topic is None else self.topic.shown(int(partition))
+        """As `Topics.shown`."""
+        return str(partition) if self.inputs is None else self.inputs.shown(int(partition))
 
     def offsets(self, stored: str | None) -> str | None:
         """Offsets by partition, as JSON, with the partitions as they are shown."""
@@ -36,7 +36,7 @@ class Partitions(NamedTuple):
 def partitions_of(pipeline: str, root: str) -> Partitions:
     """By its spec, and the topics that its checkpoint has."""
     try:
-        return Partitions(live_spec(registry.load(pipeline), root).topic)
+        return Partitions(live_spec(registry.load(pipeline), root).inputs)
     except (RootRefused, RootUnreachable):
         raise
     except SluiceError:

@@ -7,20 +7,26 @@ content-type says which; what says nothing is read as structured.
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.decode.alone import alone, free, of_value, optional
 from spark_jobs.decode.envelopes.carried_data import CarriedData
+from spark_jobs.decode.envelopes.enveloped import Enveloped
 from spark_jobs.decode.formats import Decoded, Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.together import together
 from spark_jobs.spec import Compressed, Format
-from spark_jobs.spec.fields.place import CONTENT_TYPE, SIGN
+from spark_jobs.spec.fields.cloudevents import CONTENT_TYPE, SIGN
 from spark_jobs.spec.formats.format import JSON
 
 if TYPE_CHECKING:
+    from spark_jobs.decode.alone import Read
     from spark_jobs.spec import Topic
 
 STRUCTURED: Final = "application/cloudevents"
@@ -29,11 +35,11 @@ READ: Final = ("", "+json")
 OTHERS: Final = "its content-type is {}: of structured events one a value is read, in JSON"
 
 
-class CloudEventsDecoder:
-    """The attributes and the data of a topic's events. Decodes as a format's decoder does."""
+class CloudEventsDecoder(Enveloped):
+    """The attributes and the data of a topic's events."""
 
     def __init__(self, topic: Topic, wanted: Sequence[str], given: object) -> None:
-        """`given` is what the topic's format has prepared."""
+        """See Enveloped."""
         self._wanted = tuple(wanted)
         whole, data = in_json(topic.format), topic.data_places
         self._whole = CarriedData(topic.format, whole, topic.value_places, data, wanted, given)
@@ -58,6 +64,37 @@ class CloudEventsDecoder:
         whole = _begun(found, [*parts.values()])
         reasons = [wrong.get(number, why) for number, why in enumerate(whole.reasons)]
         return whole._replace(reasons=reasons)
+
+    @staticmethod
+    def each(topic: Topic, given: object, record: Records) -> Iterator[Read]:
+        """See Enveloped."""
+        headers = Headers(record.headers)
+        [binary], wrong = binary_modes(headers)
+        if not binary:
+            whole = in_json(topic.format)
+            data = {each.field.name: (free(each),) for each in topic.data_places}
+            for place in topic.value_places:
+                name = place.field.name
+                around = (free(place),), data.get(name, ())
+                by = CarriedData(topic.format, whole, *around, [name], given)
+                field, column, why = alone(by.decode, place, record)
+                yield field, column, wrong.get(0, why)
+            return
+        yield from of_value(topic, given, record, topic.data_places)
+        for named in topic.attribute_names:
+            one = named._replace(field=optional(named.field))
+            columns, reasons = HeaderFields([one], base64=True).columns(headers)
+            yield named.field, columns[named.field.name], reasons.get(0)
+
+    @staticmethod
+    def as_object(value: Any, headers: Mapping[str, bytes | None]) -> Any:
+        """See Enveloped."""
+        if SIGN in headers:
+            return {"data": value} | {name.removeprefix("ce_"): of for name, of in headers.items()}
+        if isinstance(value, dict) and isinstance(coded := value.get("data_base64"), str):
+            with suppress(ValueError, RecursionError):
+                return value | {"data": json.loads(b64decode(coded))}
+        return value
 
     def _binary(self, records: Records) -> Decoded:
         found, reasons = self._data.decode(records)

@@ -76,7 +76,7 @@ class UnnamedKeys:
     def __init__(self, topic: Topic) -> None:
         rows = [place for place in topic.value_places if place.field.part == "value"]
         self._bases = rows[0].bases if rows and type(topic.format) is Json else ()
-        self._names = names_of(topic)
+        self._names = names_of((topic,))
         self._found: dict[Path, Seen] = {}
         self._looked_at = 0
 
@@ -125,10 +125,10 @@ def of_all(tasks: Iterable[Task]) -> list[Seen]:
     return [found[path]._replace(looked_at=looked_at) for path in sorted(found, key=str)]
 
 
-def names_of(topic: Topic) -> Names:
+def names_of(inputs: Iterable[Topic]) -> Names:
     """The keys that the fields of a topic's rows name; of several topics, those of any."""
     names = Names()
-    for place in (place for each in topic.each for place in each.value_places):
+    for place in (place for each in inputs for place in each.value_places):
         if place.field.part == "value":
             for path in place.paths:
                 names.put(path, None if place.field.format else place.field.tree)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_jobs.spec import Topic
+    from spark_jobs.spec.inputs import Topics
 
 LOG = logging.getLogger(__name__)
 DIFFER = "the JVM's decoder refuses the record at partition %s offset %d, and Python's takes it"
@@ -25,16 +26,16 @@ class Refused(NamedTuple):
     value: bytes | None
 
 
-def reasons(records: Sequence[Refused], topic: Topic) -> list[str] | None:
+def reasons(records: Sequence[Refused], inputs: Topics) -> list[str] | None:
     """Of each record why it is malformed. None where Python's decoder takes one: a fault of Sluice,
     which the account shows when Python reads the batch again.
     """
     found = dict[int, str]()
-    for each in topic.each:
-        of_it = [n for n, one in enumerate(records) if topic.of_partition(one.partition) is each]
+    for each in inputs:
+        of_it = [n for n, one in enumerate(records) if inputs.of_partition(one.partition) is each]
         for n, why in zip(of_it, _reasons([records[n] for n in of_it], each), strict=True):
             if why is None:
-                LOG.error(DIFFER, topic.shown(records[n].partition), records[n].offset)
+                LOG.error(DIFFER, inputs.shown(records[n].partition), records[n].offset)
                 return None
             found[n] = why
     return [found[n] for n in range(len(records))]

@@ -5,34 +5,85 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import DataFrame, functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account
 from spark_jobs.repair.compute.change import rounded
-from spark_jobs.repair.compute.counted import held, thinned
-from spark_jobs.repair.compute.staged import hour
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec import Tumbling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.repair.compute.rows import Computed
+    from spark_jobs.repair.compute.judging import Computed
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.manifest import MergedRecord
     from spark_jobs.spans.span import Span
     from spark_jobs.spec import Pipeline
 
 
-class Compared(NamedTuple):
-    """The table's rows against those that were computed."""
+class Source(NamedTuple):
+    """Of one source."""
 
-    paired: DataFrame
-    """See change.explained."""
-    carried: DataFrame | None
-    """Rows of the table that lie among them, and stay; see sessions.Replaced."""
+    planned: int
+    """Records that the plan counted: by the index, which drains wrote, or where they are."""
+    given: int
+    """Records that Spark read."""
+
+    @property
+    def fewer(self) -> int:
+        """Records that are missing since the plan, or since the drain."""
+        return max(0, self.planned - self.given)
+
+    @property
+    def more(self) -> int:
+        """Records that nobody had counted."""
+        return max(0, self.given - self.planned)
+
+
+class Held(NamedTuple):
+    """Of every source."""
+
+    topic: Source
+    """Kafka and the archive."""
+    late: Source
+    quarantine: Source
+    aside: int
+    """Records that Spark read, and that are not used: ops.late or ops.quarantine keeps them."""
+
+    @property
+    def unaccounted(self) -> int:
+        """All that differs. A record that is missing here is never made up for by one that is too
+        many there.
+        """
+        sources = (self.topic, self.late, self.quarantine)
+        return sum(each.fewer + each.more for each in sources)
+
+
+def held(plan: RepairPlan, computed: Computed) -> Held:
+    """Once all is read."""
+    fetched, at_offsets = computed.fetched, plan.parts or plan.archived
+
+    def seen(of: Observation, observed: object) -> int:
+        return int(of.get["records"]) if observed else 0
+
+    topic, late = seen(fetched.kafka, at_offsets), seen(fetched.late, plan.late)
+    used = seen(fetched.used, at_offsets) + seen(fetched.late_used, plan.late)
+    return Held(
+        Source(plan.records, topic),
+        Source(plan.late, late),
+        Source(plan.from_quarantine, seen(fetched.quarantine, plan.quarantined)),
+        topic + late - used,
+    )
+
+
+def thinned(plan: RepairPlan, topic: Source) -> int:
+    """Records that drains read at the plan's offsets, and that a topic which Kafka compacts no
+    longer gives: it has removed them since. Retention has not, as the plan has looked.
+    """
+    return topic.fewer if plan.compacted else 0
 
 
 class Counted(NamedTuple):
@@ -46,11 +97,11 @@ class Counted(NamedTuple):
     """The beginnings of the hours in which rows differ, in no order."""
 
 
-def counted(way: Ranged, paired: DataFrame) -> Counted:
-    """All of it by one query: of few rows, each query costs more than they do."""
-    counts, sides = _counting(way.spec), ("after", "before")
-    differs = F.when(F.col("op").isNotNull(), hour(way.position)) if not way.spec.keyed else None
-    units = [] if differs is None else [F.collect_set(differs).alias("_hours")]
+def counted(spec: Pipeline, paired: DataFrame, hour: Column) -> Counted:
+    """All of it by one query: of few rows, each query costs more than they do. `hour` is a paired
+    row's, or null.
+    """
+    counts, sides = _counting(spec), ("after", "before")
     sums = [F.sum(F.col(side)[counts]).alias(f"_{side}") for side in sides] if counts else []
     row = paired.agg(
         F.count("before").alias("rows_before"),
@@ -58,11 +109,11 @@ def counted(way: Ranged, paired: DataFrame) -> Counted:
         *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
         F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
         F.count_if(rounded(paired)).alias("rounded"),
-        *units,
+        F.collect_set(F.when(F.col("op").isNotNull(), hour)).alias("_hours"),
         *sums,
     ).collect()[0]
     found = row.asDict()
-    hours = tuple(each.replace(tzinfo=UTC) for each in found.pop("_hours", ()))
+    hours = tuple(each.replace(tzinfo=UTC) for each in found.pop("_hours"))
     after, before = (int(found.pop(f"_{side}", 0) or 0) for side in sides)
     return Counted(found, after - before if counts else None, hours)
 

@@ -1,7 +1,9 @@
 """Change: how the computed rows of the ranges differ from the table's.
 
 A row of an Aggregate is identified by its group. Any other row is what its columns say, and may be
-there several times.
+there several times. Whether two values of a measure differ by no more than the order of added
+doubles makes, its terms tell (steps/canonical/rounding.py), never its result: 0.0 and 2.9e-11 are
+near where the terms are large, and 1e12 and 1e12 + 1 are not where they are few.
 """
 
 from __future__ import annotations
@@ -10,12 +12,22 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, functions as F
-from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    DoubleType,
+    FloatType,
+    MapType,
+    NumericType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from spark_jobs.analysis.rounding import output_key
-from spark_jobs.repair.compute.comparable import comparable
-from spark_jobs.repair.compute.near import near
-from spark_jobs.repair.compute.pairs import OF_MOVED, identities, pairs, together
+from spark_jobs.repair.compute.pairs import OF_MOVED, comparable, identities, pairs, together
 from spark_jobs.steps.canonical.rounding import MOVED
 from spark_jobs.table.delta.added_columns import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
@@ -24,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from spark_jobs.spec import Pipeline
+
 
 _ROW = own("row")
 """What a row becomes."""
@@ -123,3 +136,40 @@ def _comparable(value: Column, field: StructField) -> Column:
 
 def _all(conditions: Iterable[Column]) -> Column:
     return reduce(lambda one, other: one & other, conditions)
+
+
+ULPS = 8.9e-16
+"""Four roundings of the result itself, relative: a quotient of sums is rounded too."""
+ORDERED = (NumericType, DateType, TimestampType, TimestampNTZType)
+
+
+def near(before: Column, after: Column, moved: Column, kind: DataType) -> Column:
+    """boolean. `moved` array: `after` with one sum after the other moved up and down by its bound.
+
+    Doubles may be off by as much as all the sums together make of them. Another number that is
+    computed from sums, such as a rounded amount, lies between what they make of it; any other value
+    is one of these.
+    """
+    if isinstance(kind, DoubleType | FloatType):
+        near = F.abs(before - after) <= _most(after, moved)
+    elif isinstance(kind, ORDERED):
+        near = before.between(
+            F.least(after, F.array_min(moved)), F.greatest(after, F.array_max(moved))
+        )
+    else:
+        near = F.array_contains(moved, before)
+    return F.coalesce(near, F.lit(False))
+
+
+def _most(after: Column, moved: Column) -> Column:
+    """Null unless it is a number: for Spark nothing is larger than NaN."""
+    after, moved = after.cast("double"), moved.cast("array<double>")
+    off = F.transform(moved, lambda each: F.abs(each - after))
+    # Up and down by turns: of each two the larger counts.
+    pairs = F.sequence(F.lit(1), F.size(off), F.lit(2))
+    largest = F.transform(
+        pairs, lambda at: F.greatest(F.element_at(off, at), F.element_at(off, at + 1))
+    )
+    total = F.aggregate(largest, F.lit(0.0), lambda sum_, each: sum_ + F.coalesce(each, F.lit(0.0)))
+    most = total + F.when(total > 0, ULPS * F.abs(after)).otherwise(0.0)
+    return F.when(most < float("inf"), most)

@@ -7,8 +7,8 @@ from operator import and_
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column, DataFrame, Window, functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from spark_jobs.repair.compute.comparable import comparable
 from spark_jobs.table.delta.added_columns import added_in
 from spark_jobs.values.own_columns import own
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
     from pyspark.sql.window import WindowSpec
+
 
 OF_MOVED: Final = own("moved")
 """A computed row's columns MOVED, in its pair."""
@@ -127,3 +128,42 @@ def _may(number: int) -> str:
 def together(values: Iterable[Column]) -> Column:
     """One value to pair by: by each of many columns, Spark plans for minutes."""
     return F.struct(*(value.alias(f"k{n}") for n, value in enumerate(values)))
+
+
+def comparable(value: Column, kind: DataType) -> Column:
+    """The same for two values if and only if they are equal: a map becomes the array of its entries
+    by key, also within arrays and structs; a variant its JSON.
+    """
+    if not _refused(kind):
+        return value
+    match kind:
+        case MapType():
+            entries = F.transform(
+                F.map_entries(value),
+                lambda one: F.struct(
+                    one["key"].alias("key"),
+                    comparable(one["value"], kind.valueType).alias("value"),
+                ),
+            )
+            return F.array_sort(entries)
+        case ArrayType():
+            return F.transform(value, lambda one: comparable(one, kind.elementType))
+        case StructType():
+            parts = (
+                comparable(value[field.name], field.dataType).alias(field.name) for field in kind
+            )
+            return F.when(value.isNotNull(), F.struct(*parts))
+        case _:
+            return F.to_json(value)
+
+
+def _refused(kind: DataType) -> bool:
+    match kind:
+        case MapType() | VariantType():
+            return True
+        case ArrayType():
+            return _refused(kind.elementType)
+        case StructType():
+            return any(_refused(field.dataType) for field in kind)
+        case _:
+            return False

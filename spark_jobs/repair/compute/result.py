@@ -14,7 +14,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.side.port import as_json
-from spark_jobs.sink import table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Observation
@@ -36,6 +36,8 @@ class Staged(NamedTuple):
 
     differing: Sequence[Span]
     """The parts of the ranges in which rows differ."""
+    around: tuple[Span, ...]
+    """The positions of the table's rows that they replace; empty if they are the plan's."""
     merged: tuple[MergedRecord, ...]
     copies: Observation | None
     """As Computed has it."""
@@ -115,12 +117,12 @@ def put_staged(
         generation=plan.generation,
         kind=plan.kind,
         spans=plan.spans,
-        around=way.replaced(plan.spans) if way.sessions else (),
+        around=staged.around,
         differing=tuple(staged.differing),
         position=way.position,
         spec_digest=plan.spec_digest,
         inputs=plan.inputs,
-        table_id=table.identifier(paths.table),
+        table_id=table_of(paths).identifier(),
         table_version=plan.table_version,
         added=found.added,
         removed=found.removed,

@@ -1,18 +1,31 @@
-"""Staged: the rows of a repair beside the table, and which parts of its ranges they change."""
+"""Staged: what a repair has beside the table: the rows that differ, the rows that come, and the
+records that it finds bad and that ops.quarantine lacks.
+
+No drain has quarantined them: the spec was tightened since, or no drain has read them, and a
+rebuild has them from the topic's archive. The swap puts them there (bad_rows.py).
+"""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from deltalake import Schema
 from deltalake.transaction import AddAction, create_table_with_add_actions
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from spark_jobs.audit.rejected_record import RejectedRecord
+from spark_jobs.errors import StagingStale
+from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.repair.compute.change import rows_after
+from spark_jobs.repair.exchange.bad_rows import BAD
 from spark_jobs.root.path_forms import delta_path, spark_url
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import Span, joined
 from spark_jobs.storage.folders import remove_folder
@@ -22,6 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from upath import UPath
+
+    from spark_jobs.repair.compute.judging import Judging
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.spec.inputs import Topics
+
 
 MOST_UNITS = 2_000
 """Differing hours up to which the swap replaces hours; days, if there are more."""
@@ -117,3 +135,43 @@ def differing(hours: Collection[datetime], spans: Sequence[Span]) -> tuple[Span,
                 unit.within(span) for unit in units for span in spans if unit.overlaps(span)
             )
     return tuple(spans)
+
+
+def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> None:
+    """The Delta table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
+
+    Raises StagingStale if they are not as many as were `counted` when the rows were computed:
+    retention has removed records.
+    """
+    plan, seen = judging.plan, Observation()
+    as_row = _Rows(judging.spec.inputs, plan, run_id, judging.clock_ms)
+    (
+        judging.bad()
+        .mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
+        .observe(seen, F.count(F.lit(1)).alias("records"))
+        .write.format("delta")
+        .mode("overwrite")
+        .save(spark_url(folder / BAD))
+    )
+    if (found := seen.get["records"]) != counted:
+        raise StagingStale.bad_records_gone(pipeline=plan.pipeline, counted=counted, found=found)
+
+
+class _Rows:
+    """Rejected records as rows of ops.quarantine. Goes to the executors, so it has plain values."""
+
+    def __init__(self, inputs: Topics, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
+        self._inputs = inputs
+        self._batch = Batch(plan.batch, {}, {}, 0, 0, clock_ms)
+        self._where: Row = {
+            "pipeline": plan.pipeline,
+            "generation": plan.generation,
+            "batch_id": plan.batch,
+            "run_id": run_id,
+        }
+
+    def __call__(self, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in given:
+            records = map(RejectedRecord.of_row, part.to_pylist())
+            rows = [self._where | each.quarantined(self._inputs, self._batch) for each in records]
+            yield pa.RecordBatch.from_pylist(rows, SCHEMAS["quarantine"])

@@ -14,8 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import StagingStale
-from spark_jobs.repair.exchange.row_set import same
-from spark_jobs.repair.exchange.staging import arrow_schema, within
+from spark_jobs.repair.exchange.staging import arrow_schema, same, within
 from spark_jobs.table.delta.delta_log import Action, Log, only_rearranges
 from spark_jobs.table.delta.door import open_table
 

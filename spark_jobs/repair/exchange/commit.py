@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
@@ -17,6 +17,7 @@ from spark_jobs.root.path_forms import from_uri, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.features import untried, unwritable
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
 """Makes the commit."""
+
+
+class Prepared(NamedTuple):
+    """All that a commit needs, made before the lease."""
+
+    base: Base
+    """The rows that go, as they were compared."""
+    write: Write | None
+    """Makes it; None if nothing differs."""
+
+
 FEW_SPANS = 8
 """Up to so many, the commit's condition is one of spans. delta-rs evaluates it for each file: 64 of
 them took 1.3 s in a table of 1,000 files, and a list of their positions 0.2 s.
@@ -66,7 +78,7 @@ def passed(paths: Paths, version: int) -> int:
     judged = cursor.judged_table_version
     if judged is None:
         return -1
-    if cursor.judged != cursor.audited or history.rows_changed(paths.table, judged, version):
+    if cursor.judged != cursor.audited or history.rows_changed(table_of(paths), judged, version):
         return judged
     return version
 
@@ -88,7 +100,7 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
             repair=claim.repair_id,
             error=_first(error),
         ) from None
-    made = history.repair_version(path, claim.repair_id, base.version)
+    made = history.repair_version(table_of(paths), claim.repair_id, base.version)
     assert made is not None  # the lease is held: nobody took it back
     return made
 
@@ -97,7 +109,7 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
 def _commit(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> None:
     table = door.confirmed(base.table, held)
     if base.touched():
-        if history.repair_version(base.table, claim.repair_id, base.version) is None:
+        if history.repair_version(table_of(paths), claim.repair_id, base.version) is None:
             raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
         return  # by this commit, whose answer was lost
     said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version())}

@@ -20,40 +20,19 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange import put_keys
-from spark_jobs.repair.exchange.base import Base
-from spark_jobs.repair.exchange.commit import (
-    Write,
-    condition,
-    overwriting,
-    passed,
-    refuse_features,
-    replace,
-)
-from spark_jobs.repair.exchange.places import Sides
-from spark_jobs.repair.exchange.preconditions import (
-    Claim,
-    refuse_foreign,
-    refuse_overlapped,
-    refuse_rewound,
-    refuse_withdrawn,
-)
-from spark_jobs.repair.exchange.staging import arrow_schema
+from spark_jobs.repair.exchange.commit import Prepared, passed, replace
+from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spans.span import EVER, Span
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from spark_jobs.root.paths import Paths
-    from spark_jobs.spec.steps.following import Following
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""
-Rows = Callable[["pa.Schema"], "pa.Table"]
 
 
 class Exchange(Facts):
@@ -75,23 +54,11 @@ class Exchange(Facts):
 
     def version(self, paths: Paths) -> int | None:
         """The version that it has committed; None without one, or if a rewind took it back."""
-        return history.repair_version(paths.table, self.commit_id, self.compared_at)
+        return history.repair_version(table_of(paths), self.commit_id, self.compared_at)
 
 
-class Wanted(NamedTuple):
-    """What is to be replaced by what. In a table that follows a key both are the rows that differ
-    alone: `step` is what makes it follow.
-    """
-
-    change: Change[Exchange]
-    facts: Exchange
-    rows: Rows
-    """The rows to write: called once, before the lease."""
-    going: Rows | None = None
-    """The rows that are to go, where they are kept beside the table: then only the spans that
-    differ are compared, and no file of an older version is read.
-    """
-    step: Following | None = None
+Prepare = Callable[["Paths", Claim], Prepared]
+"""Makes the commit ready: of a unit, `put_in` or `take_out`."""
 
 
 class Exchanged(NamedTuple):
@@ -104,26 +71,27 @@ class Exchanged(NamedTuple):
     leased_seconds: float
 
 
-def exchange(paths: Paths, wanted: Wanted, run_id: str) -> Exchanged:
+def exchange(
+    paths: Paths, change: Change[Exchange], facts: Exchange, prepare: Prepare, run_id: str
+) -> Exchanged:
     """Replace the rows.
 
     Raises StagingStale, RepairOverlapped, SwapRefused, LeaseHeld, LeaseLost or TableContended; then
     nothing was written.
     """
-    claim = wanted.facts.claim
+    claim = facts.claim
     for _ in range(LOOKS):
         settle(paths, run_id)
-        made = _prepared(paths, claim, wanted)
+        refuse_moved_on(paths, claim)
+        made = prepare(paths, claim)
         with leased(paths, run_id) as held:
             began = time.monotonic()
             failpoint.at("swap.leased")
-            known = refuse_foreign(paths, claim)
-            refuse_rewound(known, claim)
+            refuse_moved_on(paths, claim)
             if made.base.touched():
                 continue
-            refuse_overlapped(paths, known, claim)
-            carry_out(wanted.change, wanted.facts, paths, held, run_id, made)
-            version = wanted.facts.version(paths) if claim.manifest.differing else None
+            carry_out(change, facts, paths, held, run_id, made)
+            version = facts.version(paths) if claim.manifest.differing else None
             return Exchanged(version, _shown_next(paths, version), time.monotonic() - began)
     raise LeaseHeld.writers_busy(table=paths.table, repair=claim.repair_id)
 
@@ -171,41 +139,6 @@ def _made_before(paths: Paths, manifest: Manifest, wanted: Once) -> Exchanged | 
 def _shown_next(paths: Paths, version: int | None) -> bool:
     judged = read_cursor(paths.cursor).judged_table_version
     return version is not None and judged is not None and judged >= version
-
-
-class _Prepared(NamedTuple):
-    """All that the commit needs, made before the lease."""
-
-    base: Base
-    write: Write | None
-    """Makes it; None if nothing differs."""
-
-
-def _prepared(paths: Paths, claim: Claim, wanted: Wanted) -> _Prepared:
-    manifest, known = claim.manifest, refuse_foreign(paths, claim)
-    refuse_rewound(known, claim)
-    refuse_overlapped(paths, known, claim)
-    if wanted.step is not None and wanted.going is not None:
-        return _by_key(paths, claim, wanted.rows, wanted.going, wanted.step)
-    spans = manifest.differing if wanted.going else manifest.compared
-    found = Base(paths.table, claim.compared_at, manifest.position, spans, wanted.going)
-    base = found.compared()
-    if not manifest.differing:
-        return _Prepared(base, None)
-    table = door.open_table(paths.table)
-    refuse_features(table)
-    rows = wanted.rows(arrow_schema(table))
-    return _Prepared(base, overwriting(rows, condition(table, manifest, rows)))
-
-
-def _by_key(paths: Paths, claim: Claim, rows: Rows, going: Rows, step: Following) -> _Prepared:
-    table = door.open_table(paths.table)
-    if not claim.manifest.differing:
-        return _Prepared(put_keys.whole(paths.table, table.version()), None)
-    refuse_features(table, merged=True)
-    columns = arrow_schema(table)
-    sides = Sides(going(columns), rows(columns))
-    return _Prepared(*put_keys.compared(table, paths.table, claim.compared_at, sides, step))
 
 
 def commit(facts: Exchange, scene: Scene) -> None:

@@ -4,9 +4,12 @@ find out why it failed; read without Spark.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors.visible import visible
+from spark_jobs.messages.withheld import SETTING
+from spark_jobs.settings.installation import record_bytes
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import is_table, open_table
 from spark_jobs.values.python_times import rows_of
@@ -14,6 +17,7 @@ from spark_jobs.values.python_times import rows_of
 if TYPE_CHECKING:
     from upath import UPath
 
+LOG = logging.getLogger(__name__)
 ROWS = 20
 LONGEST = 60
 """Characters of a value."""
@@ -44,6 +48,19 @@ def sample_lines(rows: list[dict[str, Any]]) -> list[str]:
     if not rows:
         return []
     return [f"{len(rows)} of the rows that differ:", *(f"  {_line(row)}" for row in rows)]
+
+
+def log_sample(staging: UPath) -> None:
+    """Nobody is asked about a stage that failed, so its log shows the rows, if values may be."""
+    changes = staging / "changes"
+    if not record_bytes():
+        LOG.warning("the rows that differ are in %s. %s", changes, SETTING)
+        return
+    try:
+        for line in sample_lines(sample(staging)):
+            LOG.warning("%s", line)
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the verdict stands
+        LOG.warning("the rows that differ are in %s: %s", changes, error)
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -23,9 +23,8 @@ from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.balance import Balance, QuarantineBalance, balance, quarantine_balance
-from spark_jobs.repair.find.foreign import refuse_foreign
-from spark_jobs.repair.find.late import count, fates, late_fates
-from spark_jobs.repair.find.late_spans import LateSpans, Touching
+from spark_jobs.repair.find.closed import refuse_foreign
+from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
 from spark_jobs.repair.find.quarantine import waiting
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
@@ -136,10 +135,11 @@ def coverage(
     buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
     shown = Span(buckets[0].start, buckets[-1].end) if buckets else None
     touching = late.intervals(shown, length, until) if shown and extent else []
-    late_waits = _count_late(touching, length)
-    waits = late_waits + _count(good, length)
+    late_waits = _count(touching, length)
+    waits = late_waits + _count((Touching(span, 1) for span in good), length)
     # A repair takes a record only when all rows that it touches are final.
-    ripe = _count_late((each for each in touching if each.final), length) + _count(final, length)
+    ripe = _count((each for each in touching if each.final), length)
+    ripe += _count((Touching(span, 1) for span in final), length)
     asked = Reach.of(way, paths, identity, earliest, newest.end) if earliest else None
     waiting_for = [span for span in buckets if waits[span.start]]
     lost = {*asked.touched(buckets), *asked.lacking(waiting_for)} if asked else set()
@@ -162,8 +162,7 @@ def coverage(
         left_out=left_out,
         gone=asked.gone if asked else (),
         balance=balance(
-            count(paths, "late", generations, audited),
-            *late_fates(paths, generations, audited),
+            count(paths, "late", generations, audited), *late_fates(paths, generations, audited)
         ),
         quarantine=quarantined,
     )
@@ -262,11 +261,7 @@ def _unanswered(paths: Paths, repair_id: str) -> bool:
 
 
 def _buckets(
-    way: Ranged,
-    times: Span | None,
-    touched: Sequence[Span],
-    length: timedelta,
-    bound: Span | None,
+    way: Ranged, times: Span | None, touched: Sequence[Span], length: timedelta, bound: Span | None
 ) -> tuple[list[Span], int]:
     # A record of the year 1 hides no day after it.
     most = (max(times.start, FIRST), min(times.end, LAST - MICROSECOND)) if times else ()
@@ -287,19 +282,12 @@ def _buckets(
     ], left_out
 
 
-def _count_late(touching: Iterable[Touching], length: timedelta) -> Counter[datetime]:
+def _count(touching: Iterable[Touching], length: timedelta) -> Counter[datetime]:
+    """Interval -> how many records touch it."""
     found = Counter[datetime]()
     for each in touching:
-        found.update(dict.fromkeys(_starts(each.span, length), each.records))
+        at = floor(each.span.start, length)
+        while at < each.span.end:
+            found[at] += each.records
+            at += length
     return found
-
-
-def _count(touched: Iterable[Span], length: timedelta) -> Counter[datetime]:
-    return Counter(start for span in touched for start in _starts(span, length))
-
-
-def _starts(span: Span, length: timedelta) -> Iterator[datetime]:
-    at = floor(span.start, length)
-    while at < span.end:
-        yield at
-        at += length

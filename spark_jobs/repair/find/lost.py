@@ -1,23 +1,34 @@
-"""Lost: counts what a repair can read at offsets without a slice, and refuses what nobody has.
+"""Lost: counts what a repair can read at offsets without a slice, and refuses what nobody has, or
+has any more, and a plan whose tables beside the stream have lost their versions.
 
 The index says how many records are at the others. Here the plan counts them where they are, and
 holds that against what the drain's account says: so the stage always has a number to compare with.
+Hours may lie between plan and stage: retention goes on, and a topic may be made anew.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.errors import RecordsUnreachable, SideGone, StagingStale
 from spark_jobs.repair.find.plan import offsets_in, places
+from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.holes import EVER
+from spark_jobs.repair.offsets.slices import clipped
+from spark_jobs.side.sides import gone
+from spark_jobs.source.micro_batch import Parts
+from spark_jobs.source.sources import source_of
+from spark_jobs.source.union import same_topics
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from spark_jobs.repair.offsets.reading import Part, Reading
-    from spark_jobs.source.port import Records
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.offsets.reach import Reading, TouchedHole
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.port import Records, SourceState
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
 
 
 class Counted(NamedTuple):
@@ -27,7 +38,7 @@ class Counted(NamedTuple):
     """How many Kafka and the archive have of them now."""
     offsets: int
     """At so many offsets."""
-    lacking: tuple[tuple[Part, int], ...]
+    lacking: tuple[tuple[TouchedHole, int], ...]
     """The holes where a drain had more, and how many more at most."""
     never_read: int
     """Offsets that nobody has, and that no drain had read: the table lacks none of their rows."""
@@ -69,7 +80,7 @@ def refuse_lost(spec: Pipeline, found: Reading, newest: datetime | None) -> None
         pipeline=spec.name,
         count=offsets_in(found.lost),
         needed=found.needed,
-        places=places(found.lost, spec.topic.shown),
+        places=places(found.lost, spec.inputs.shown),
         later=later,
     )
 
@@ -78,28 +89,63 @@ def refuse_holes(spec: Pipeline, counted: Counted) -> None:
     """Raise RecordsUnreachable if nobody has records whose times no slice says."""
     if counted.lost:
         raise RecordsUnreachable.lost_undated(
-            pipeline=spec.name,
-            count=counted.lost,
-            where="; ".join(told(counted, spec.topic)),
+            pipeline=spec.name, count=counted.lost, where="; ".join(told(counted, spec.inputs))
         )
 
 
-def told(counted: Counted, topic: Topic) -> tuple[str, ...]:
+def told(counted: Counted, inputs: Topics) -> tuple[str, ...]:
     """The lost ones in words, a hole each."""
     return tuple(
         f"{number:,} of {_batch(part)} "
-        f"({places(part.where.nowhere or part.hole.parts, topic.shown)}), with event times "
+        f"({places(part.where.nowhere or part.hole.parts, inputs.shown)}), with event times "
         f"{_times(part)}"
         for part, number in counted.lacking
     )
 
 
-def _batch(part: Part) -> str:
+def _batch(part: TouchedHole) -> str:
     return "an early batch" if part.hole.batch is None else f"batch {part.hole.batch}"
 
 
-def _times(part: Part) -> str:
+def _times(part: TouchedHole) -> str:
     times = part.hole.times
     start = "" if times.start == EVER.start else f"from {times.start:%F %H:%M:%S} on"
     end = "" if times.end == EVER.end else f"before {times.end:%F %H:%M:%S}"
     return " and ".join(filter(None, (start, end))) or "that nobody knows"
+
+
+def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
+    """Ask the tables beside the stream, and the broker if the plan reads anything from it.
+
+    Raises SideGone; StagingStale for another topic of the name, RecordsUnreachable if it lacks
+    offsets of the plan, and all errors of the source.
+    """
+    if lost := gone(spec, settings, plan.inputs):
+        at = plan.inputs[lost].version
+        raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)
+    if not plan.parts:
+        return
+    topic, name = source_of(spec, settings).state(), spec.inputs.name
+    if not same_topics(plan.topic_id, topic.id):
+        raise StagingStale.topic_remade(
+            pipeline=spec.name, name=name, found=topic.id, planned=plan.topic_id
+        )
+    if lacking := _lacking(plan.parts, topic):
+        raise RecordsUnreachable.gone_since_plan(
+            pipeline=spec.name,
+            count=offsets_in(lacking),
+            needed=offsets_in(plan.parts),
+            places=places(lacking, spec.inputs.shown),
+        )
+
+
+def _lacking(parts: Parts, topic: SourceState) -> Parts:
+    before = located(parts, {}, topic.earliest).nowhere
+    found = {
+        partition: (
+            *before.get(partition, ()),
+            *clipped(ranges, (topic.latest.get(partition, 0), 2**63 - 1)),
+        )
+        for partition, ranges in parts.items()
+    }
+    return {partition: ranges for partition, ranges in found.items() if ranges}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.find.replaying import Replaying
     from spark_jobs.spans.span import Span
-    from spark_jobs.spec import Topic
+    from spark_jobs.spec.inputs import Topics
 
 SHOWN = 5
 """Ranges that the plan prints one by one."""
@@ -26,7 +26,7 @@ SHOWN = 5
 def plan_lines(
     plan: RepairPlan,
     closed: Closed,
-    topic: Topic,
+    inputs: Topics,
     covered: int,
     touching: int,
     waits: int,
@@ -47,7 +47,7 @@ def plan_lines(
     ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
     shown = "; ".join(map(str, plan.spans[:SHOWN]))
     more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""
-    offsets = "  ".join(f"{topic.shown(p)}: {at:,}" for p, at in sorted(plan.horizon.items()))
+    offsets = "  ".join(f"{inputs.shown(p)}: {at:,}" for p, at in sorted(plan.horizon.items()))
     share = f" ({plan.offsets / covered:.1%})" if covered else ""
     parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
     unknown = f"; {counted.offsets:,} of unknown event time" if counted.offsets else ""
@@ -63,14 +63,14 @@ def plan_lines(
         f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
         f"  will read       {plan.offsets:,} of {covered:,} records{share} {_sources(plan)}, in "
         f"{parts} parts{unknown}",
-        *(f"  without         {each}, which nobody has" for each in told(counted, topic)),
+        *(f"  without         {each}, which nobody has" for each in told(counted, inputs)),
         *_never_read(counted),
         f"  compared with   version {plan.table_version} of the table",
         *_beside_lines(plan),
     )
 
 
-def key_lines(plan: RepairPlan, closed: Closed) -> tuple[str, ...]:
+def key_lines(closed: Closed, plan: RepairPlan) -> tuple[str, ...]:
     """Of a table that follows a key."""
     name, as_of = plan.pipeline, f"as of batch {closed.batch}; nothing is ever late for it"
     if plan.idle:

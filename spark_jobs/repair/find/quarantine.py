@@ -22,14 +22,15 @@ from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.runs.failures.data_error import fails_still
 from spark_jobs.spans.position import Position
 from spark_jobs.spans.span import FIRST, LAST, Span
-from spark_jobs.spec.topic import PARTITIONS
+from spark_jobs.values.numbering import input_of
 
 if TYPE_CHECKING:
     from spark_jobs.decode.record_decoder import RecordDecoder
     from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
     from spark_jobs.values.gap import Unheld
 
     Limits = Sequence[Unheld]
@@ -103,7 +104,7 @@ def _decoded(
                 row
                 for row in part.to_pylist()
                 if text in f"{row['kind']}: {row['reason']}".lower()
-                and row["partition"] // PARTITIONS == number
+                and input_of(row["partition"]) == number
             ]
             yield rows, limits, decoder.decode(_records(rows))
 
@@ -123,7 +124,7 @@ def _records(rows: Sequence[Row]) -> Records:
 
 
 def used_within(
-    paths: Paths, topic: Topic, generations: Sequence[str], batch: int, spans: Sequence[Span]
+    paths: Paths, inputs: Topics, generations: Sequence[str], batch: int, spans: Sequence[Span]
 ) -> set[Place]:
     """The quarantined records with an event time in the spans that replays have brought into the
     rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.
@@ -139,7 +140,7 @@ def used_within(
         raise RecordsUnreachable.replayed_gone(
             pipeline=paths.pipeline,
             records=len(lost),
-            partition=topic.shown(partition),
+            partition=inputs.shown(partition),
             offset=offset,
         )
     return used
@@ -168,7 +169,7 @@ def _bad(spec: Pipeline, row: Row, time: Any) -> str:
         return f"its event time is not of the years {FIRST.year} to {LAST.year}, and in no range"
     # The clock of its batch, and not today's: a wrong clock does not become right by waiting.
     clocks = [at for at in (row["kafka_timestamp"], row["planned_at"]) if at is not None]
-    ahead = spec.topic.of_partition(row["partition"]).max_ahead
+    ahead = spec.inputs.of_partition(row["partition"]).max_ahead
     if clocks and time - min(clocks) > ahead:
         return f"premature: its event time is more than {ahead} ahead"
     return ""

@@ -1,7 +1,15 @@
-"""Ranges due: those that a repair would compute now, and how many late records wait for it."""
+"""Ranges due: which ranges a repair would compute now, how many late records wait for it, and how
+many of these no repair has tried before.
+
+A repair that a person declined or took back, that failed its checks, or that was refused, would end
+so again: the same records do not start another one by themselves. One whose swap failed, since a
+drain held the lease for instance, and one that a rewind took back, may end otherwise.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,12 +19,23 @@ from spark_jobs.analysis.ranged import ranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.errors import RepairUnknown, catalogue
+from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.messages.part import Part
-from spark_jobs.repair.find.late_spans import LateSpans
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.find.late import LateSpans, Tried
+from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.spans.span import Span
 
 if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
     from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+
+
+RUN_PREFIX = "after_drain__"
+"""Of the DAG runs that are started behind a drain."""
 
 
 class TouchedRange(Part):
@@ -38,12 +57,9 @@ class Touched(Part):
 
 def touched(spec: Pipeline, paths: Paths) -> Touched:
     """Nothing before the first batch. Raises RangeUnsupported, CheckpointBroken."""
-    way = ranged(spec)
-    identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
-    if identity is None or audited < 0:
+    if (found := _waiting(spec, paths)) is None:
         return Touched(ranges=(), too_early=0)
-    until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
-    late = LateSpans(way, paths, identity.generations, audited)
+    late, until = found
     return Touched(
         ranges=tuple(
             TouchedRange(start=each.span.start, end=each.span.end, late=each.records)
@@ -51,3 +67,80 @@ def touched(spec: Pipeline, paths: Paths) -> Touched:
         ),
         too_early=late.too_early(until),
     )
+
+
+def untried(spec: Pipeline, paths: Paths) -> int:
+    """How many late records wait whose rows no drain writes any more, and which no repair has
+    tried. Reads the checkpoint and the ops tables, and writes nothing.
+
+    Raises RangeUnsupported or CheckpointBroken.
+    """
+    if (found := _waiting(spec, paths)) is None:
+        return 0
+    late, until = found
+    if until is None or late.extent() is None:
+        return 0
+    refused = _refused(paths, late.generations)
+    return late.untried(until, refused, _tried(paths, late.generations))
+
+
+def _waiting(spec: Pipeline, paths: Paths) -> tuple[LateSpans, datetime | None] | None:
+    """The late records that wait, and until when rows are final; None before the first batch."""
+    way, identity, audited = ranged(spec), read_identity(paths), read_cursor(paths.cursor).audited
+    if identity is None or audited < 0:
+        return None
+    until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
+    return LateSpans(way, paths, identity.generations, audited), until
+
+
+def _refused(paths: Paths, generations: Sequence[str]) -> int:
+    """-1 without one. A refusal from before this place was live was of other records, whose batches
+    have the same numbers.
+    """
+    own, live = ops_tables.equals({"pipeline": paths.pipeline}), read_live(paths)
+    since = f"AND ended_at >= '{live.since.isoformat()}' " if live else ""
+    kinds = ops_tables.among("kind", LATE_KINDS)
+    codes = ops_tables.among("problem", (e.code for e in catalogue() if not e.retry))
+    [row] = ops_tables.query(
+        paths.root,
+        "runs",
+        f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND {kinds} AND {codes} "
+        f"{since}AND starts_with(run_id, '{RUN_PREFIX}')",
+    ).to_pylist()
+    if row["at"] is None:
+        return -1
+    [row] = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT max(batch_id) AS newest FROM batches WHERE {own} "
+        f"AND {ops_tables.among('generation', generations)} "
+        f"AND audited_at <= '{row['at'].isoformat()}'",
+    ).to_pylist()
+    return -1 if row["newest"] is None else int(row["newest"])
+
+
+def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
+    of_these = ops_tables.among("generation", generations)
+    rows = repairs.stored(paths.root, paths.pipeline, of_these)
+    undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
+    return [
+        Tried(
+            {int(partition): behind for partition, behind in json.loads(row["horizon"]).items()},
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+        )
+        for row in rows
+        if row["kind"] in LATE_KINDS and row["horizon"] and _final(paths, row, undos)
+    ]
+
+
+def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
+    if row["state"] == "undone":  # by a person, who left an undo, or by a rewind
+        return f"{row['repair_id']}{repairs.UNDO}" in undos
+    return row["state"] != "staged" or not _approved(paths, row["repair_id"])
+
+
+def _approved(paths: Paths, repair_id: str) -> bool:
+    try:
+        return read_manifest(paths, repair_id).approved
+    except RepairUnknown:
+        return False

@@ -1,4 +1,5 @@
-"""Archived: which offsets of a topic its archive has, and which of a plan's are where.
+"""Archived: at which offsets a checkpoint began, which of a topic its archive has, and which of a
+plan's are where.
 
 An archive has all that its accounted batches cover, but for what `removed.json` says. It is told by
 the topic's id: an archive also keeps the records of a topic that was deleted and made anew.
@@ -6,6 +7,7 @@ the topic's id: an archive also keeps the records of a topic that was deleted an
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -13,21 +15,53 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.removed import read_removed
 from spark_jobs.errors import CheckpointBroken, FormatNewer
+from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.repair.offsets.beginning import beginning
 from spark_jobs.repair.offsets.slices import without
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.archive import ArchiveRecords
-from spark_jobs.source.micro_batch import Parts
-from spark_jobs.source.union import BETWEEN, UnionRecords, numbered
+from spark_jobs.source.micro_batch import Offsets, Parts
+from spark_jobs.source.union import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import Records
     from spark_jobs.spec import Topic
+
+
+NO_BATCH = -1
+"""The batch of slices whose records no drain has read: a rebuild had them from an archive."""
+
+
+def beginning(paths: Paths, generations: tuple[str, ...], *, drained: bool = False) -> Offsets:
+    """The offsets at which the table's records begin: of the oldest row in ops.batches, or of the
+    oldest slice, which outlives that row.
+
+    With `drained` it is where the first batch began, without what a rebuild had from an archive.
+    """
+    of_it = ops_tables.of_checkpoint(paths.pipeline, generations)
+    oldest = ops_tables.query(
+        paths.root,
+        "slices",
+        f'SELECT "partition", min(first_offset) AS first FROM slices WHERE {of_it} '
+        f"{f'AND batch_id > {NO_BATCH} ' if drained else ''}"
+        'GROUP BY "partition"',
+    ).to_pylist()
+    rows = ops_tables.query(
+        paths.root,
+        "batches",
+        f"SELECT offsets_start FROM batches WHERE {of_it} ORDER BY batch_id LIMIT 1",
+    ).to_pylist()
+    began = {int(p): at for p, at in json.loads(rows[0]["offsets_start"]).items()} if rows else {}
+    for row in oldest:
+        began[row["partition"]] = min(row["first"], began.get(row["partition"], row["first"]))
+    return began
 
 
 class Where(NamedTuple):
@@ -44,17 +78,17 @@ def archive_paths(root: UPath, topic: Topic) -> Paths:
     return Paths(str(root), archive_spec(topic, topic.archive or Archive()))
 
 
-def archive_records(root: UPath, topic: Topic, topic_id: str) -> Records:
+def archive_records(root: UPath, inputs: Topics, topic_id: str) -> Records:
     """What the archive has of a topic, or of each of several."""
     ids = topic_id.split(BETWEEN)
     of = [
         ArchiveRecords(archive_paths(root, each).table, id_)
-        for each, id_ in zip(topic.each, ids, strict=False)
+        for each, id_ in zip(inputs, ids, strict=False)
     ]
     return of[0] if len(of) == 1 else UnionRecords(tuple(of))
 
 
-def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
+def archived(root: UPath, inputs: Topics, topic_id: str) -> Parts:
     """The offsets of this topic that its archive has; none without an archive. Of several topics,
     each one's.
 
@@ -62,7 +96,7 @@ def archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     FormatNewer.
     """
     ids = topic_id.split(BETWEEN)
-    each = (_archived(root, one, id_) for one, id_ in zip(topic.each, ids, strict=False))
+    each = (_archived(root, one, id_) for one, id_ in zip(inputs, ids, strict=False))
     return numbered(each)
 
 
@@ -82,13 +116,13 @@ def _archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
 
 
 def archived_or_why(
-    root: UPath, topic: Topic, topic_id: str
+    root: UPath, inputs: Topics, topic_id: str
 ) -> tuple[Parts, CheckpointBroken | FormatNewer | None]:
     """The same; nothing, and the error, of an archive whose checkpoint is broken, or that a newer
     Sluice wrote: nobody knows its records, and Kafka may still have all that is needed.
     """
     try:
-        return archived(root, topic, topic_id), None
+        return archived(root, inputs, topic_id), None
     except (CheckpointBroken, FormatNewer) as error:
         return {}, error
 

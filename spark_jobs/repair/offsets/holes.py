@@ -133,7 +133,7 @@ class _Reach(NamedTuple):
 
     @classmethod
     def of(cls, spec: Pipeline, rows: Sequence[_Row]) -> _Reach:
-        delay, ahead = spec.watermark_delay or timedelta(), spec.topic.max_ahead
+        delay, ahead = spec.watermark_delay or timedelta(), spec.inputs.max_ahead
         for row, following in pairwise(rows):
             newest, reached = row["last_event_time"], following["watermark"]
             if newest is not None and row["audited_at"] is not None:

@@ -23,10 +23,9 @@ from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
 from spark_jobs.runs.failures.record_search import Failing, failing
 from spark_jobs.runs.failures.try_search import all_failing
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import chain
 
 LOG = logging.getLogger(__name__)
@@ -56,7 +55,7 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if error is None or planned[-1:] == committed[-1:]:
         raise failed
     batch = run.checkpoint.batch(planned[-1])
-    if batch.id <= newest_batch(run.target.table, run.target.owner):
+    if batch.id <= run.target.table.newest_batch(run.target.owner):
         raise _nobody(run, error, f"Batch {batch.id} is in the table with all of its records.")
     known = read_failing(run.target.failing)
     alone = list[FailingRecord]()
@@ -84,16 +83,16 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
         run.spec.name,
         batch.id,
         len(found),
-        places(found, run.spec.topic),
+        places(found, run.spec.inputs),
     )
     return batch.id
 
 
-def places(found: Iterable[FailingRecord], topic: Topic) -> str:
+def places(found: Iterable[FailingRecord], inputs: Topics) -> str:
     """The first of them, for a reader."""
     first = islice(found, SHOWN)
     return ", ".join(
-        f"partition {topic.shown(each.partition)} offset {each.offset}" for each in first
+        f"partition {inputs.shown(each.partition)} offset {each.offset}" for each in first
     )
 
 
@@ -131,7 +130,7 @@ def _for_a_person(run: Run, error: DataError, found: list[FailingRecord]) -> Exp
         name,
         error.where(run.spec),
         f"It fails on {len(found):,} record(s) of batch {batch}: "
-        f"{places(found, run.spec.topic)}{more}.",
+        f"{places(found, run.spec.inputs)}{more}.",
         first=f"{'' if _is_beside(run) else by_hand}{by_itself} Or: ",
     )
 
@@ -151,7 +150,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
             clock_ms=part.clock_ms or None,
             failing=known.reasons,
         )
-        good = good_records(flow.by_decoder, spec.topic).persist()
+        good = good_records(flow.by_decoder, spec.inputs).persist()
 
         def computed(
             rows: DataFrame, flow: Dataflow = flow, late_before_ms: int = part.late_before_ms
@@ -163,7 +162,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
             search = failing(part, good, computed)
             each = [*islice(search, FEW + 1)]
             if len(each) > FEW:
-                every = all_failing(good, computed, MOST_ASIDE - len(found), spec.topic)
+                every = all_failing(good, computed, MOST_ASIDE - len(found), spec.inputs)
                 each = every or [*each, *islice(search, MOST - FEW)]
                 if every is None and len(each) > MOST:
                     raise _too_many(run, batch, each[0].error)

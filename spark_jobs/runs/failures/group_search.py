@@ -89,7 +89,7 @@ def _group(spec: Pipeline, entered: DataFrame) -> Column:
         parts += [F.col(key) for key in step.grouping_keys or () if key in entered.columns]
         if isinstance(step.grouping_window, Tumbling):
             size = step.grouping_window.size // timedelta(microseconds=1)
-            at = F.unix_micros(spec.topic.event_time)
+            at = F.unix_micros(spec.inputs.event_time)
             parts.append(at - F.pmod(at, F.lit(size)))
     return F.xxhash64(*parts) if parts else F.lit(0).cast("bigint")
 

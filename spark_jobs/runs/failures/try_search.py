@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import Computed, Failing, error_of
-from spark_jobs.spec import Topic
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.sql.catalyst import Node, class_name, sequence
 from spark_jobs.values.own_columns import own
 
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 
 
 def all_failing(
-    good: DataFrame, computed: Computed, most: int, topic: Topic
+    good: DataFrame, computed: Computed, most: int, inputs: Topics
 ) -> list[Failing] | None:
     """The records of `good` that fail by themselves, in the order of partitions and offsets, up to
     one more than `most`, then without their errors; None if the plan has something else, or what
@@ -65,7 +65,7 @@ def all_failing(
     if error_of(computed(_without(good, found))) is not None:
         return None
     return [
-        Failing(*place[:2], errors.get(place) or _as_at(errors[alike], alike, topic))
+        Failing(*place[:2], errors.get(place) or _as_at(errors[alike], alike, inputs))
         for place in found
         for alike in [first[place.expression]]
     ]
@@ -75,9 +75,9 @@ def _unsaid() -> DataError:
     return DataError("", "", "")
 
 
-def _as_at(error: DataError, first: Place, topic: Topic) -> DataError:
+def _as_at(error: DataError, first: Place, inputs: Topics) -> DataError:
     """The error of another record: its message may have the value of the record that it is of."""
-    where = f"partition {topic.shown(first.partition)} offset {first.offset}"
+    where = f"partition {inputs.shown(first.partition)} offset {first.offset}"
     return error._replace(message=f"as at {where}")
 
 

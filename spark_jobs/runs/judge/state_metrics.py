@@ -17,7 +17,7 @@ from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.spec.state_metrics import StateMetrics
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.delta.door import open_table
 
 
 def state_metrics(
@@ -101,9 +101,9 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _remembered(run: Run) -> float | None:
-    if not run.spec.keyed or not is_table(run.target.table):
+    if not run.spec.keyed or not run.target.table.exists():
         return None
-    found = size(open_table(run.target.table), run.target.table)
+    found = size(open_table(path := run.target.table.path), path)
     return None if found is None else found.remembered / max(found.live, 1)
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.runs.publish.repaired import differing
 from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.tables import table_of
 from spark_jobs.times import utc
 
 if TYPE_CHECKING:
@@ -68,18 +67,15 @@ def _closed(
 
 
 def _with_rows(paths: Paths, position: Position) -> list[date]:
-    if not is_table(paths.table):
-        return []
-    stored = open_table(paths.table)
+    table = table_of(paths)
     # Somebody may have renamed it: what passed is published all the same.
-    if position.column not in {field.name for field in stored.schema().fields}:
+    if not table.exists() or position.column not in table.columns():
         return []
     column = f'"{position.column}"'
     at = column if position.edge == "instant" else f"{column} - INTERVAL '1 microsecond'"
-    rows = answer(
+    rows = table.query(
         f"SELECT DISTINCT date_trunc('day', {at}) AS day FROM t "
-        f"WHERE {position.sql([Span(FIRST, LAST)])}",
-        {"t": stored},
+        f"WHERE {position.sql([Span(FIRST, LAST)])}"
     )
     found = (row["day"] for row in rows.to_pylist())
     return [day.date() for day in found if day is not None]

@@ -10,9 +10,8 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.journal.begun import under_way
 from spark_jobs.ops import ops_tables
-from spark_jobs.sink.table import identifier
 from spark_jobs.source.ends import ends_of
-from spark_jobs.table.delta.door import is_table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -74,7 +73,9 @@ def read_judged(paths: Paths, spec: Pipeline) -> Judged | None:
     if cursor.judged_generation not in {"", *known.generations}:
         return None  # a verdict of another checkpoint: its versions are of other rows
     # Of another table at its place, versions of the same number have rows that nobody has judged.
-    if known.table_id and (not is_table(paths.table) or identifier(paths.table) != known.table_id):
+    if known.table_id and (
+        not table_of(paths).exists() or table_of(paths).identifier() != known.table_id
+    ):
         return None
     ends = ends_of(spec, paths)
     if ends and end_of(ends, paths, known, cursor.judged) is None:

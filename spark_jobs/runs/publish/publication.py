@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING
 from spark_jobs import failpoint
 from spark_jobs.catalog.register import try_to_register
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
 from spark_jobs.errors import RebuildRefused, VersionNotLive
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.published import table as published_table
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import days
 from spark_jobs.runs.publish.decisions import decisions
 from spark_jobs.runs.publish.due import Announced, due, end_of, read_judged
 from spark_jobs.runs.publish.repaired import repaired
 from spark_jobs.source.ends import ends_of
+from spark_jobs.table.published import table as published_table
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -43,17 +45,20 @@ def publish(paths: Paths, spec: Pipeline, announced: Announced) -> tuple[Event, 
     consumers know of everything that passed.
 
     The same events until Airflow has them, and those since. Raises PublishedTableRefused,
-    CheckpointBroken, and RebuildRefused for what a rebuild computes.
+    TableLacks, CheckpointBroken, and RebuildRefused for what a rebuild computes.
     """
     if paths.place.beside:
         raise RebuildRefused.unpublished(pipeline=spec.name)
+    table_of(paths).require("publish", "publish")
     events = _to_tell(paths, spec, announced)
     failpoint.at("fixed")
     # Who is told of a version must find it there, or a newer one, which a drain beside this has
     # judged since.
     try:
         version = _to_show(paths, spec)
-        if version is not None and published_table.move(paths, version, at_once=_at_once(spec)):
+        if version is not None and published_table.move(
+            paths, version, refuse_dead, at_once=_at_once(spec)
+        ):
             LOG.info("moved %s to what has passed", paths.published_table)
     except VersionNotLive:  # a reset or a switch came: the next publish shows another table
         pass
@@ -68,7 +73,7 @@ def to_publish(paths: Paths, spec: Pipeline, announced: Announced | None = None)
 
     Raises PublishedTableRefused or CheckpointBroken.
     """
-    if paths.place.beside:
+    if paths.place.beside or "publish" not in table_of(paths).can:
         return None
     last = read_published(paths)
     if announced is not None and last.number > announced.number:

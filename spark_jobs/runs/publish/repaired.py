@@ -9,6 +9,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.spans.span import Span
 from spark_jobs.table import history
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
@@ -36,7 +37,7 @@ def differing(paths: Paths, known: Identity, fact: Published) -> list[Span]:
     """
     before = fact.before_version
     if before is not None:
-        before = history.kept_since(paths.table, before)
+        before = history.kept_since(table_of(paths), before)
     return [span for row in _behind(paths, known, fact, before) for span in changed_spans(row)]
 
 

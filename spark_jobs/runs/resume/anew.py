@@ -22,7 +22,7 @@ from spark_jobs.ops import accounts
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.union import same_topics
 from spark_jobs.storage.lease_view import Held
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 
 
 class Anew(NamedTuple):
@@ -78,7 +78,7 @@ def _read_in_vain(paths: Paths, known: Identity) -> int | None:
         return None
     if any(row["accepted"] or row["unknown"] or row["rows_out"] for row in rows):
         return None
-    if door.is_table(paths.table) and door.open_table(paths.table).count():
+    if table_of(paths).holds_rows():
         return None  # rows of a batch that is not committed, or of somebody else
     read: int = sum(row["read"] for row in rows)
     return read

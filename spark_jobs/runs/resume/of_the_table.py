@@ -5,7 +5,6 @@ again for its state alone.
 from __future__ import annotations
 
 from spark_jobs.run import Run
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.micro_batch import Offsets
 
 
@@ -16,5 +15,5 @@ def of_the_table(run: Run) -> Offsets | None:
     and its account would have records that the table has not.
     """
     committed = max(run.checkpoint.committed(), default=-1)
-    in_table = newest_batch(run.target.table, run.target.owner)
+    in_table = run.target.table.newest_batch(run.target.owner)
     return run.checkpoint.batch(in_table).end if in_table > committed else None

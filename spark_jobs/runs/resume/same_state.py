@@ -14,7 +14,6 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.run import Run
-from spark_jobs.sink.table import newest_batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.state_types import state_types
@@ -28,11 +27,11 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
     other = {
         "expression": earlier.steps != run.spec.steps,
         "code": other_code,
-        "topic (max_ahead, required or fields)": earlier.topic != run.spec.topic,
+        "topic (max_ahead, required or fields)": earlier.inputs != run.spec.inputs,
     }
     what = " and the old ".join(part for part, differs in other.items() if differs)
     committed = max(run.checkpoint.committed(), default=-1)
-    if what and newest_batch(run.target.table, run.target.owner) > committed:
+    if what and run.target.table.newest_batch(run.target.owner) > committed:
         name = run.spec.name
         raise StateIncompatible.batch_half_done(
             batch=committed + 1,
@@ -58,7 +57,7 @@ def forget_failing(run: Run) -> None:
     """
     known = read_failing(run.target.failing)
     begun = max(run.checkpoint.committed(), default=-1)
-    kept = known.up_to(max(begun, newest_batch(run.target.table, run.target.owner)))
+    kept = known.up_to(max(begun, run.target.table.newest_batch(run.target.owner)))
     if kept != known:
         kept.put(run.target.failing, run.lease)
 

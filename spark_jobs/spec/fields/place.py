@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
+from spark_jobs.spec.fields import cloudevents
 from spark_jobs.spec.fields.field import Field
+from spark_jobs.spec.fields.form import Form
 from spark_jobs.values.path import Path
 
 Envelope = Literal["debezium", "cloudevents"]
@@ -21,35 +23,20 @@ class Place(NamedTuple):
     """Where the paths begin: the first one that is there and not null."""
 
 
-class _Form(NamedTuple):
-    """One envelope."""
-
-    rows: tuple[Path, ...]
-    """Where the fields of part "value" begin."""
-    around: tuple[Path, ...]
-    """Where those of part "envelope" begin."""
-    signs: tuple[Field, ...] = ()
-    """What each record has, for which the topic declares no field."""
-
-
 PAYLOAD: Final = "payload"
 """The key of what Kafka Connect writes a schema beside, unless it is told not to."""
-CONTENT_TYPE: Final = "content-type"
-SIGN: Final = "ce_specversion"
-"""The header that an event in binary mode has."""
-_SPEC: Final = Field(name="specversion", type="string", part="envelope", one_of=("1.0",))
-FORMS: Final[dict[Envelope, _Form]] = {
+FORMS: Final[dict[Envelope, Form]] = {
     # With Kafka Connect's schema beside it, or without. The row of a delete is the one before.
-    "debezium": _Form(
+    "debezium": Form(
         ((PAYLOAD, "after"), (PAYLOAD, "before"), ("after",), ("before",)), ((PAYLOAD,), ())
     ),
-    "cloudevents": _Form((("data",),), ((),), (_SPEC,)),
+    "cloudevents": cloudevents.FORM,
 }
 
 
 def value_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Place, ...]:
     """Those of the fields that the value has, in declared order."""
-    form = FORMS[envelope] if envelope else _Form(((),), ())
+    form = FORMS[envelope] if envelope else Form(((),), ())
     return tuple(
         Place(field, field.paths, form.rows if field.part == "value" else form.around)
         for field in (*fields, *form.signs)
@@ -79,26 +66,25 @@ def header_names(fields: Sequence[Field]) -> tuple[Named, ...]:
 
 
 def data_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Place, ...]:
-    """Those that the topic's format finds: of a CloudEvent its data, which is a whole value where
-    the attributes are headers.
+    """Those that the topic's format finds: of an envelope that may be headers the row, which is the
+    whole value then.
     """
-    if envelope != "cloudevents":
+    if envelope is None or FORMS[envelope].header is None:
         return value_places(fields, envelope)
     return value_places([field for field in fields if field.part == "value"], None)
 
 
-def attribute_names(fields: Sequence[Field]) -> tuple[Named, ...]:
-    """The fields that are attributes of a CloudEvent whose attributes are headers."""
+def attribute_names(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Named, ...]:
+    """The fields of an envelope that may be headers; none of another one."""
+    form = FORMS[envelope] if envelope else None
+    header = form and form.header
+    if form is None or header is None:
+        return ()
     return tuple(
-        Named(field, tuple(map(_attribute, field.paths)))
-        for field in (*fields, *FORMS["cloudevents"].signs)
+        Named(field, tuple(map(header, field.paths)))
+        for field in (*fields, *form.signs)
         if field.part == "envelope"
     )
-
-
-def _attribute(path: Path) -> str:
-    """The header of an attribute."""
-    return CONTENT_TYPE if path == ("datacontenttype",) else f"ce_{path[0]}"
 
 
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:

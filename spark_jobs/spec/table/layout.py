@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -74,6 +74,10 @@ def _possible(given: dict[str, str]) -> dict[str, str]:
 class Layout(Model):
     """How the table's files lie, and its properties."""
 
+    kept_by: ClassVar[str] = "spark_jobs.table.delta.table:Delta"
+    """What keeps the table (table/port.py), for `pkgutil.resolve_name`. A layout of another format
+    names its own.
+    """
     partition_by: tuple[ColumnName, ...] = ()
     """output columns (dates to 9999, integers, booleans) whose values have folders"""
     cluster_by: tuple[ColumnName, ...] = ()

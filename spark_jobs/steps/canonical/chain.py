@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pyspark.sql import Observation, functions as F
 
-from spark_jobs.spec.several import COLUMN
+from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def canonical_output(
 
 def event_time(spec: Pipeline, index: int) -> str:
     """The event time column of the rows that enter the step; empty if they have none."""
-    time = spec.topic.event_time
+    time = spec.inputs.event_time
     for step in spec.steps[spec.first_stateful : index]:
         time = step.time_after(time) or ""
     return time

@@ -14,20 +14,9 @@ from upath import UPath
 
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.table.delta.contention import again
-from spark_jobs.table.port import Note
+from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import own
 
-ROWS = {
-    "STREAMING UPDATE": ("numOutputRows",),
-    "WRITE": ("numOutputRows",),
-    "MERGE": (
-        "numTargetRowsInserted",
-        "numTargetRowsUpdated",
-        "num_target_rows_inserted",
-        "num_target_rows_updated",
-    ),
-}
-"""Operation -> the metrics that count the rows a batch wrote: those of Delta, and of delta-rs."""
 _ORDER, _LAST = own("order"), own("last")
 ARCHIVED = {
     "spark.sql.parquet.compression.codec": "zstd",

@@ -1,7 +1,7 @@
 """Delta log: a table's own entries, read and added to as Delta's protocol has them.
 
 delta-rs gives no statistics as they were written, no deletion vectors and no way to change a
-table's files and columns in one commit. The published table (published/table.py) needs these.
+table's files and columns in one commit. The published table (table/published/table.py) needs these.
 Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
 """
 

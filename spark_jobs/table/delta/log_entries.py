@@ -4,21 +4,39 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from spark_jobs.table.delta.delta_log import COMMIT
+from spark_jobs.table.delta.delta_log import COMMIT, Log
 from spark_jobs.table.delta.log_files import LogFiles
+from spark_jobs.table.entry import Entry
+from spark_jobs.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath
 
-Entry = dict[str, Any]
-"""A commit's `commitInfo`, and its `version`."""
-SAID = "commitInfo"
+SAID: Final = "commitInfo"
+GENERATION: Final = "sluice.generation"
+"""The property of a table that names the generation of its checkpoint."""
+NO_ROWS: Final = frozenset(
+    {"OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "ADD FEATURE"}
+)
+"""Delta's operations that change no row."""
+ROWS: Final = {
+    "STREAMING UPDATE": ("numOutputRows",),
+    "WRITE": ("numOutputRows",),
+    "MERGE": (
+        "numTargetRowsInserted",
+        "numTargetRowsUpdated",
+        "num_target_rows_inserted",
+        "num_target_rows_updated",
+    ),
+}
+"""Operation -> the metrics that count the rows a batch wrote: those of Delta, and of delta-rs."""
 
 
-def entries(table: UPath) -> Iterator[Entry]:
-    """All of them, read one by one as they are asked for: the table of a month has thousands.
+def entries(table: UPath) -> Iterator[dict[str, Any]]:
+    """Each commit's `commitInfo` with its `version`, newest first, read one by one as they are
+    asked for: the table of a month has thousands.
 
     delta-rs has the same (`history`), and keeps the interpreter's lock while it reads.
     """
@@ -28,13 +46,62 @@ def entries(table: UPath) -> Iterator[Entry]:
         text = files.content(f"{version:020d}.json")
         if text is None:  # the log was cleaned up meanwhile, from its oldest commit on
             return
-        yield _said(text) | {"version": version}
+        yield _info(text) | {"version": version}
 
 
-def _said(text: bytes) -> Entry:
+def told(table: UPath) -> Iterator[Entry]:
+    """The same, as port.py has them."""
+    return (_entry(table, info) for info in entries(table))
+
+
+def _info(text: bytes) -> dict[str, Any]:
     """Only the line that has it is parsed: a commit may add thousands of files."""
     for line in text.splitlines():
         if SAID.encode() in line and SAID in (action := json.loads(line)):
-            said: Entry = action[SAID]
+            said: dict[str, Any] = action[SAID]
             return said
     return {"operation": ""}
+
+
+def _entry(table: UPath, info: dict[str, Any]) -> Entry:
+    operation, given = info.get("operation", ""), info.get("operationParameters", {})
+    restores = operation == "RESTORE"
+    at = info.get("timestamp")
+    return Entry(
+        version=info["version"],
+        does="restore" if restores else "nothing" if operation in NO_ROWS else "rows",
+        said=said(info),
+        at=None if at is None else at_milliseconds(at),
+        rows=_rows(operation, info.get("operationMetrics", {})),
+        to=_restored(table, info["version"], given.get("version")) if restores else None,
+        marks=operation == "SET TBLPROPERTIES" and GENERATION in str(given.get("properties", "")),
+    )
+
+
+def said(info: dict[str, Any]) -> dict[str, Any]:
+    """A commitInfo's userMetadata, if it is an object of JSON: it may have a person's words."""
+    try:
+        found = json.loads(info.get("userMetadata") or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _rows(operation: str, metrics: dict[str, Any]) -> int | None:
+    """delta-rs has no metrics of a commit without rows."""
+    names = ROWS.get(operation)
+    return None if names is None else sum(int(metrics.get(name, 0)) for name in names)
+
+
+def _restored(table: UPath, version: int, named: object) -> int | None:
+    """The version that a RESTORE names; of one to a time, the newest one with the same files."""
+    if named is not None:
+        return int(str(named))
+    log = Log.of(table)
+    try:
+        has = log.replay(version).added.keys()
+        return next(
+            each for each in range(version - 1, -1, -1) if log.replay(each).added.keys() == has
+        )
+    except (LookupError, StopIteration):
+        return None

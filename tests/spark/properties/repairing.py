@@ -10,15 +10,15 @@ from typing import Any
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, RangeOpen, RepairOverlapped, StagingStale
 from spark_jobs.messages.request import Request
+from spark_jobs.proof.image import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink import table
+from spark_jobs.table.delta.table import Delta
 from tests.harness.compare import assert_same
-from tests.harness.crash import files
 from tests.harness.moments import MICROSECOND, at, us
 from tests.spark.properties.aggregation import LONGEST
 from tests.spark.properties.case import Drain
@@ -92,7 +92,7 @@ class Repairing:
         if self._scene.spec.output_mode == "append" and not self._crashed:
             assert len(self._scene.table()) == before + report.account.rows_out
         judged = read_cursor(self._scene.paths.cursor).judged_table_version
-        assert judged == table.version(self._scene.paths.table)
+        assert judged == Delta(self._scene.paths.table).version()
         self._scene.crash(drain.crash)
         self._crashed = drain.crash != "none"
 
@@ -224,7 +224,7 @@ class Repairing:
             each.version > plan.table_version and each.overlaps(ranges) for each in self._layers
         )
         paths = self._scene.paths
-        passed = read_cursor(paths.cursor).judged_table_version == table.version(paths.table)
+        passed = read_cursor(paths.cursor).judged_table_version == Delta(paths.table).version()
         try:
             done = swap(self._scene.spec, self._scene.settings.root, plan.repair_id, "swap")
         except (RepairOverlapped, StagingStale):
@@ -263,7 +263,7 @@ class Repairing:
             return
         assert not overlapped
         self._layers.remove(layer)
-        self._undone.append(layer._replace(version=table.version(self._scene.paths.table)))
+        self._undone.append(layer._replace(version=Delta(self._scene.paths.table).version()))
         self.done["undone"] += 1
         self._hold(f"after the undo of {layer.repair_id}")
         self._hold_fates()

@@ -1,0 +1,85 @@
+"""Acts: what a case does with its pipeline, one after the other, by the code of the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from spark_jobs.admin.rewind import rewind
+from spark_jobs.messages.request import Request
+from spark_jobs.proof.image import image_at
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
+
+if TYPE_CHECKING:
+    from spark_jobs.proof.cases import Act
+    from spark_jobs.proof.scratch import Scratch
+
+WHO: Final = "sluice test"
+
+
+class Unmet(Exception):
+    """An act had nothing to do, which its case does not expect."""
+
+
+def acted(scratch: Scratch, act: Act, run_id: str) -> Scratch:
+    """The same pipeline behind the act: a kill leaves it in another folder.
+
+    Raises the SluiceError with which the act ended, and Unmet.
+    """
+    return DOES[act.verb](scratch, act.of, run_id)
+
+
+def _drained(scratch: Scratch, _: str, run_id: str) -> Scratch:
+    if problem := scratch.drain(run_id):
+        raise problem.error()
+    return scratch
+
+
+def _killed(scratch: Scratch, place: str, run_id: str) -> Scratch:
+    root = Path(scratch.settings.root)
+    image = root.with_name(f"root behind {run_id}")
+    with image_at(place, root, image):
+        scratch.drain(run_id)
+    if not image.exists():
+        raise Unmet(f"no drain passed {place}")
+    return scratch.over(image)
+
+
+def _repaired(scratch: Scratch, _: str, run_id: str) -> Scratch:
+    spec, settings = scratch.spec, scratch.settings
+    plan = plan_repair(spec, settings, Request(kind="repair", who=WHO))
+    if plan.idle:
+        raise Unmet("no late record waited")
+    plan.store(scratch.paths)
+    if problem := stage(spec, settings, run_id, plan.repair_id).problem:
+        raise problem.error()
+    swap(spec, settings.root, plan.repair_id, run_id)
+    return scratch
+
+
+def _undone(scratch: Scratch, _: str, run_id: str) -> Scratch:
+    ids = scratch.query("repairs", "SELECT repair_id FROM repairs ORDER BY swapped_at DESC")
+    if not ids:
+        raise Unmet("there was no repair to take back")
+    undo(scratch.spec, scratch.settings.root, ids[0]["repair_id"], run_id)
+    return scratch
+
+
+def _rewound(scratch: Scratch, batch: str, _: str) -> Scratch:
+    if execute := rewind(scratch.spec, scratch.settings, int(batch)).execute:
+        execute()
+    return scratch
+
+
+DOES: Final[dict[str, Callable[[Scratch, str, str], Scratch]]] = {
+    "drain": _drained,
+    "kill": _killed,
+    "repair": _repaired,
+    "undo": _undone,
+    "rewind": _rewound,
+}
+"""The verb of an act -> what does it."""

@@ -1,0 +1,235 @@
+"""Judging: the records of a plan, from Kafka, the archive and the ops tables, as the drain's source
+has them; classified by one clock; and what is computed of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from spark_jobs.analysis.unheld import unheld
+from spark_jobs.audit.second_read import rejected_columns
+from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
+from spark_jobs.classify.classifier import has_outcome
+from spark_jobs.classify.outcome import QUARANTINED
+from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.decode.jvm.choice import why_python
+from spark_jobs.messages.kind import KINDS
+from spark_jobs.repair.compute import kept
+from spark_jobs.repair.offsets.archived import archive_records
+from spark_jobs.root.path_forms import spark_url
+from spark_jobs.source.sources import source_of
+from spark_jobs.table.delta.few_rows import to_spark
+from spark_jobs.table.tables import table_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from upath import UPath
+
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.root.paths import Paths
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+
+
+LOG = logging.getLogger(__name__)
+
+
+class Fetched(NamedTuple):
+    """How many records each source gave, records bigint, once they are read."""
+
+    kafka: Observation
+    """From Kafka and from the archive."""
+    late: Observation
+    quarantine: Observation
+    used: Observation
+    """The first ones, without those that ops.late and ops.quarantine keep aside."""
+    late_used: Observation
+    """The late ones likewise."""
+
+    @classmethod
+    def unread(cls) -> Fetched:
+        return cls(*(Observation() for _ in cls._fields))
+
+
+class Computed(NamedTuple):
+    """The rows of a unit, and what is observed while they are computed."""
+
+    rows: DataFrame
+    """With the columns of the output and of steps/canonical/rounding.py. Of sessions all that the
+    records give, else those of the plan's positions.
+    """
+    explaining: DataFrame | None
+    """The groups or keys that the late records are in, or their rows where there are none: columns
+    of the table's names. None where the output's rows do not have them.
+    """
+    fetched: Fetched
+    read: Observation
+    """outcome_counts of the records (classify/classifier.py)."""
+    entered: Observation
+    """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
+    late, and replayed ones, array<struct<partition, offset>>.
+    """
+    kept: Observation
+    """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
+    copies: Observation | None
+    """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical/deduplicate.py)."""
+
+
+class Compared(NamedTuple):
+    """The table's rows against those that were computed."""
+
+    paired: DataFrame
+    """See change.explained."""
+    carried: DataFrame | None
+    """Rows of the table that lie among them, and stay; see session_rows.Replaced."""
+
+
+class Judging(NamedTuple):
+    """The records, by a clock. Every computation of them judges them alike."""
+
+    spark: SparkSession
+    spec: Pipeline
+    settings: Settings
+    paths: Paths
+    plan: RepairPlan
+    clock_ms: int
+    """By which they are premature, in milliseconds since the epoch."""
+    failing: Reasons
+    """The records on which drains saw an expression fail, or that a person has put aside, without
+    those that a replay brings: their expression has been corrected.
+    """
+    in_jvm: bool
+    """Whether the JVM may decode. Where nothing is swapped, Python does: it is the witness of what
+    drains have decoded.
+    """
+
+    @classmethod
+    def now(
+        cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
+    ) -> Judging:
+        failing = {
+            (partition, offset): why
+            for (partition, offset), why in read_failing(paths.failing).in_repairs.items()
+            if offset not in plan.quarantined.get(partition, ())
+        }
+        [topic, *more] = spec.inputs
+        in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
+        clock_ms = int(datetime.now(UTC).timestamp() * 1000)
+        return cls(spark, spec, settings, paths, plan, clock_ms, failing, in_jvm)
+
+    def flow(self, fetched: Fetched, counts: Observation | None = None) -> Dataflow:
+        """`fetched` and `counts` (outcome_counts) observe the records."""
+        return dataflow(
+            _records(self, fetched),
+            self.spec,
+            self.settings,
+            self.plan.inputs,
+            clock_ms=self.clock_ms,
+            failing=self.failing,
+            counts=counts,
+            in_jvm=self.in_jvm,
+        )
+
+    def table(self) -> DataFrame:
+        """The table's rows, at the version with which they are compared."""
+        return table_of(self.paths).read(self.spark, self.plan.table_version)
+
+    def bad(self) -> DataFrame:
+        """The malformed and premature records, with the columns of RejectedRecord: read again, and
+        by Python, which alone says the reasons.
+        """
+        found = self._replace(in_jvm=False).flow(Fetched.unread())
+        bad = found.classified.where(has_outcome(QUARANTINED))
+        return bad.select(*rejected_columns(self.spec.inputs))
+
+    def remove_kept(self) -> None:
+        """If the store fails here, `sluice maintain` removes it later."""
+        try:
+            kept.remove(self.paths, self.plan)
+        except OSError as error:
+            left = kept.folder(self.paths, self.plan)
+            LOG.warning("%s: %s stays for now: %s", self.plan.pipeline, left, error)
+
+
+def late_places() -> Column:
+    """The places of late and replayed records: array<struct<partition, offset>>."""
+    place = F.struct("kafka.partition", "kafka.offset")
+    return F.collect_list(F.when(F.col("kafka.late"), place)).alias("late")
+
+
+def _records(judging: Judging, fetched: Fetched) -> DataFrame:
+    """Each record once; of those in quarantine, the ones that the plan names. The caller removes
+    the files that it writes when the records are read.
+
+    Column: kafka struct, as source/port.py has it, and in it late boolean: a drain did not
+    accept the record, and its bytes are from ops.late or ops.quarantine.
+    """
+    spark, spec, settings, paths, plan, *_ = judging
+    found, has = [], kept.write(paths, plan)
+    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
+    reads = [
+        source.read(spark, parts)
+        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
+        if parts
+    ]
+    if reads:
+        all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
+        places, aside = (_places(spark, path) for path in (has.places, has.aside))
+        used = _counted(_not_at(_of_source(all_read), aside), fetched.used)
+        found.append(_not_at(used, places))
+    if has.late is not None:
+        late = _counted(_file(spark, has.late, kept.RECORD).select(_record()), fetched.late)
+        bad, named = (_places(spark, path) for path in (has.bad, has.named))
+        found.append(_not_at(_counted(_not_at(late, bad), fetched.late_used), named))
+    if has.quarantine is not None:
+        named = _file(spark, has.quarantine, kept.RECORD).select(_record())
+        found.append(_counted(named, fetched.quarantine))
+    return reduce(DataFrame.unionAll, found)
+
+
+def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
+    return rows.observe(seen, F.count(F.lit(1)).alias("records"))
+
+
+def _record() -> Column:
+    return F.struct(
+        *kept.PLACE,
+        F.col("kafka_timestamp").alias("timestamp"),
+        F.col("kafka_millis").alias("millis"),
+        F.struct("key", "value", "headers").alias("raw"),
+        F.lit(True).alias("late"),
+    ).alias("kafka")
+
+
+def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame:
+    schema = from_arrow_schema(kept.arrow_schema(columns))
+    if (rows := kept.few(path)) is not None:
+        return to_spark(spark, rows, schema)
+    # A root may have brackets in its name, which are no pattern.
+    reader = spark.read.schema(schema).option("__globPaths__", "false")
+    return reader.parquet(spark_url(path))
+
+
+def _of_source(rows: DataFrame) -> DataFrame:
+    return rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka"))
+
+
+def _places(spark: SparkSession, path: UPath | None) -> DataFrame | None:
+    return None if path is None else _file(spark, path, kept.PLACE)
+
+
+def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
+    if places is None:
+        return rows
+    return (
+        rows.select("kafka", *(f"kafka.{name}" for name in kept.PLACE))
+        .join(F.broadcast(places), [*kept.PLACE], "left_anti")
+        .select("kafka")
+    )

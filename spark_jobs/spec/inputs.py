@@ -1,0 +1,122 @@
+"""Inputs: what a pipeline reads, by number, and what its steps get of all of them as one record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final, Self
+
+from spark_jobs.spec.fields.field import Field
+from spark_jobs.spec.topic import Topic
+from spark_jobs.values.numbering import PARTITIONS, input_of, numbered_in, own_of
+
+COLUMN: Final = "topic"
+"""The column with a record's topic, where there are several."""
+BETWEEN: Final = ", "
+"""What is between their names, which no name has."""
+
+
+class Topics(tuple[Topic, ...]):
+    """The inputs of a pipeline: one, for most. Each has a source, a format and a watermark of its
+    own, and its own account.
+    """
+
+    named: bool
+    """Whether they are declared as several, if only one of them is there: a record has COLUMN, and
+    a partition is told with its topic's name.
+    """
+
+    def __new__(cls, of: Iterable[Topic], *, named: bool = False) -> Self:
+        made = super().__new__(cls, of)
+        made.named = named
+        return made
+
+    @property
+    def several(self) -> bool:
+        """Whether there are two at least."""
+        return len(self) > 1
+
+    @property
+    def name(self) -> str:
+        """Their names, for a reader."""
+        return BETWEEN.join(each.name for each in self)
+
+    @property
+    def cluster(self) -> str:
+        """The Kafka cluster of all; empty for the usual one."""
+        return self[0].cluster
+
+    @property
+    def event_time(self) -> str:
+        """The column with a record's event time, which has one name in all."""
+        return self[0].event_time
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Those of a record as the steps get it: of named inputs what the fields of all have in
+        common, null in the records of an input without one, and COLUMN.
+        """
+        if not self.named:
+            return self[0].fields
+        found: defaultdict[str, list[Field]] = defaultdict(list)
+        for field in (field for each in self for field in each.fields):
+            found[field.name].append(field)
+        made = (
+            Field(
+                name=name,
+                type=of[0].type,
+                required=len(of) == len(self) and all(field.required for field in of),
+                about=of[0].about,
+            )
+            for name, of in found.items()
+        )
+        return (*made, Field(name=COLUMN, type="string", about="the record's topic"))
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Column of a record as the steps get it -> its Spark SQL type."""
+        return {field.name: field.type for field in self.fields}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those of a record as the steps get it, in order."""
+        return tuple(self.types)
+
+    @property
+    def max_ahead(self) -> timedelta:
+        """The most that any allows."""
+        return max(each.max_ahead for each in self)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether a record's headers say anything."""
+        return any(each.reads_headers for each in self)
+
+    @property
+    def drops_tombstones(self) -> bool:
+        """Whether a good record may have no event time: a tombstone that its topic drops."""
+        return any(each.tombstones == "dropped" for each in self)
+
+    def of_partition(self, partition: int) -> Topic:
+        """The input that a partition is of."""
+        number = input_of(partition)
+        # An ops table may have records of a topic that was there before a reset.
+        return self[number if number < len(self) else 0]
+
+    def shown(self, partition: int) -> str:
+        """A partition as people know it: its source's number; of named inputs `orders_us/3`."""
+        if not self.named:
+            return str(partition)
+        number, own = input_of(partition), own_of(partition)
+        name = self[number].name if number < len(self) else f"topic {number + 1}"
+        return f"{name}/{own}"
+
+    def number_of(self, shown: str) -> int | None:
+        """The way back; None if it is no partition of these inputs."""
+        if not self.named:
+            return int(shown) if shown.isdecimal() else None
+        name, _, own = shown.rpartition("/")
+        numbers = {each.name: number for number, each in enumerate(self)}
+        known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
+        return numbered_in(numbers[name], int(own)) if known else None

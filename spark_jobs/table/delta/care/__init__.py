@@ -1,0 +1,1 @@
+"""Care: small files joined, old ones removed, by delta-rs under a lease."""

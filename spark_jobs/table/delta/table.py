@@ -1,0 +1,288 @@
+"""Table: a table in Delta, as port.py has it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, get_args
+
+import deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from spark_jobs import failpoint
+from spark_jobs.errors import MaintenanceRefused, TableContended
+from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
+from spark_jobs.root.path_forms import delta_path, spark_url, sql_table
+from spark_jobs.table import history
+from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.delta.added_columns import add_columns
+from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta.care.steps import in_words, steps
+from spark_jobs.table.delta.features import name_invariants, untried, unwritable
+from spark_jobs.table.delta.first_checksum import write_first_checksum
+from spark_jobs.table.delta.log_entries import GENERATION, told
+from spark_jobs.table.delta.table_layout import (
+    parts,
+    refuse_other_parts,
+    refuse_unfit,
+    set_properties,
+)
+from spark_jobs.table.entry import Entry, OfBatch
+from spark_jobs.table.port import RELEASED, Ability, Needed, Step, Table
+from spark_jobs.values.own_columns import YOUNGER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+    from upath import UPath
+
+    from spark_jobs.spans.position import Position
+    from spark_jobs.spans.span import Span
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
+
+LOG = logging.getLogger(__name__)
+CHECKPOINT_INTERVAL = "100"
+"""Commits between two checkpoints of the table's log.
+
+A checkpoint takes seconds; reading 100 small commits takes less.
+"""
+
+
+class Delta(Table):
+    """See Table."""
+
+    can = frozenset(get_args(Ability))
+
+    def __init__(self, path: UPath) -> None:
+        self.path = path
+
+    def exists(self) -> bool:
+        """See Table."""
+        return door.is_table(self.path)
+
+    def version(self) -> int:
+        """See Table."""
+        return door.open_table(self.path).version() if self.exists() else -1
+
+    def identifier(self) -> str:
+        """See Table."""
+        return str(door.open_table(self.path).metadata().id)
+
+    def generation(self) -> str | None:
+        """See Table."""
+        if not self.exists():
+            return None
+        found: str | None = door.open_table(self.path).metadata().configuration.get(GENERATION)
+        return found
+
+    def holds_rows(self) -> bool:
+        """See Table."""
+        return self.exists() and door.open_table(self.path).count() > 0
+
+    def newest_batch(self, owner: str) -> int:
+        """See Table. It is a transaction's version."""
+        done = door.open_table(self.path).transaction_version(owner) if self.exists() else None
+        return -1 if done is None else int(done)
+
+    def history(self) -> Iterator[Entry]:
+        """See Table."""
+        return told(self.path)
+
+    def ensure(
+        self,
+        columns: StructType,
+        spec: Pipeline,
+        generation: str,
+        newer: Collection[str] = (),
+        held: Held | None = None,
+    ) -> int:
+        """See Table. An archive that was released becomes this generation's."""
+        path = self.path
+        refuse_unfit(columns.jsonValue()["fields"], spec)
+        if not self.exists():
+            self.make(columns, spec, generation)
+        elif spec.is_archive and self.generation() == RELEASED:
+            self._set_generation(generation, held)
+        self.refuse_foreign(generation, spec.name)
+        newer = ADDED_TO_ARCHIVES if spec.is_archive else YOUNGER.union(newer)
+        if added := add_columns(path, columns, newer, held):
+            LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
+            failpoint.at("columns.added")
+        self.refuse_changed(columns)
+        set_properties(path, spec, held)
+        return name_invariants(path)
+
+    def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
+        """See Table."""
+        try:
+            # The change feed shows the rows that a run wrote. For appended rows it needs the log
+            # only. An archive has no checks of rows, and removes old ones: the feed would keep
+            # those.
+            deltalake.DeltaTable.create(
+                delta_path(self.path),
+                deltalake.Schema.from_json(columns.json()),
+                name=spec.name,
+                description=spec.about,
+                configuration={
+                    **spec.layout.properties,
+                    "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
+                    "delta.checkpointInterval": CHECKPOINT_INTERVAL,
+                    GENERATION: generation,
+                },
+                partition_by=parts(spec) or None,
+                raise_if_key_not_exists=False,
+                storage_options=door.options(self.path),
+            )
+        except DeltaError:
+            if not self.exists():
+                raise
+        else:
+            write_first_checksum(self.path)
+
+    @door.patiently
+    def _set_generation(self, generation: str, held: Held | None) -> None:
+        door.set_property(door.confirmed(self.path, held, brief=True), GENERATION, generation)
+
+    def columns(self) -> dict[str, Any]:
+        """See Table. Sluice's append does not use Delta's schema enforcement: a column that the
+        table lacks would be in the files and in no read.
+        """
+        schema = json.loads(door.open_table(self.path).schema().to_json())
+        return {field["name"]: field["type"] for field in schema["fields"]}
+
+    def refuse_layout(self, spec: Pipeline, columns: StructType | None = None) -> None:
+        """See Table."""
+        if columns is not None:
+            refuse_unfit(columns.jsonValue()["fields"], spec)
+        refuse_other_parts(self.path, spec)
+
+    def commit(self, rows: DataFrame, spec: Pipeline, of: OfBatch, held: Held) -> None:
+        """See Table."""
+        from spark_jobs.table.delta.strategy import commit_batch  # noqa: PLC0415 - a plan needs no Spark
+
+        commit_batch(self.path, rows, spec, of, held)
+
+    def read(self, spark: SparkSession, version: int) -> DataFrame:
+        """See Table."""
+        stored = spark.read.format("delta").option("versionAsOf", version)
+        return stored.load(spark_url(self.path))
+
+    def written(self, spark: SparkSession, spec: Pipeline, since: int, version: int) -> DataFrame:
+        """See Table."""
+        from spark_jobs.table.delta.written_rows import written_rows  # noqa: PLC0415 - as above
+
+        return written_rows(spark, self, spec, since, version)
+
+    def within(
+        self, spark: SparkSession, version: int, position: Position, spans: Sequence[Span]
+    ) -> DataFrame:
+        """See Table."""
+        from spark_jobs.table.delta.few_rows import few_rows  # noqa: PLC0415 - as above
+
+        rows = few_rows(spark, self.path, version, position, spans)
+        return super().within(spark, version, position, spans) if rows is None else rows
+
+    def sum_of(self, version: int, column: str) -> int | None:
+        """See Table."""
+        from spark_jobs.table.delta.added_rows import sum_of  # noqa: PLC0415 - as above
+
+        return sum_of(self.path, version, column)
+
+    def query(self, sql: str, name: str = "t", **beside: Table) -> pa.Table:
+        """See Table."""
+        tables = {name: self, **beside}
+        return answer(sql, {each: door.open_table(tables[each].path) for each in tables})
+
+    def is_whole(self, version: int) -> bool:
+        """See Table."""
+        return door.version_is_whole(self.path, version)
+
+    def has_version(self, version: int) -> bool:
+        """See Table."""
+        return door.has_version(self.path, version)
+
+    def faults(self) -> tuple[str, ...]:
+        """See Table: plain Spark writes times that others misread."""
+        old = rewrite.inexact(door.open_table(self.path)) if self.exists() else ()
+        which = f"{len(old):,} files of {self.path} have INT96 times, which others misread"
+        return (which,) if old else ()
+
+    def care(self, spec: Pipeline, needed: Callable[[], Needed]) -> list[Step]:
+        """See Table. VACUUM might remove files of a feature that was not tried, such as deletion
+        vectors: such a table is refused.
+        """
+        return steps(self.path, spec, needed)
+
+    def takes_removals(self) -> bool:
+        """See Table: without a feature with which this was not tried."""
+        return not untried(door.open_table(self.path))
+
+    def remove(self, where: str, held: Held, said: Mapping[str, Any] | None = None) -> None:
+        """See Table. What it writes anew is compressed for long, as an archive's files are."""
+        table = door.confirmed(self.path, held)
+        with in_words(self.path):
+            table.delete(
+                where,
+                writer_properties=compaction.ZSTD,
+                commit_properties=door.here(dict(said) if said else None),
+            )
+
+    def refuse_unrestorable(self, for_what: str) -> None:  # noqa: ARG002 - the port has it
+        """See Table: for want of a feature that delta-rs writes."""
+        if unknown := unwritable(door.open_table(self.path)):
+            raise MaintenanceRefused.feature_unwritable(
+                place=self.path, unknown=", ".join(unknown), sql=sql_table(self.path),
+                first=unknown[0],
+            )  # fmt: skip
+
+    def restores(self, version: int) -> bool:
+        """See Table."""
+        return not unwritable(door.open_table(self.path)) and self.is_whole(version)
+
+    def restore(self, version: int, change: str, held: Held) -> None:
+        """See Table."""
+        opened = door.confirmed(self.path, held, brief=True)
+        if history.change_version(self, change, version) is not None:
+            return
+        self.refuse_unrestorable("a rewind")
+        with _beside_others(self.path):
+            if opened.version() == version:
+                door.set_property(opened, door.FENCE, str(held.fence))
+                return
+            try:
+                door.restore(opened, version, {history.CHANGE: change})
+            except DeltaError:
+                if self.is_whole(version):
+                    raise
+                raise LookupError(version) from None
+
+    def belong(self, generation: str, held: Held, change: str = "") -> None:
+        """See Table."""
+        opened = door.confirmed(self.path, held, brief=True)
+        if self.generation() != generation:
+            self.refuse_unrestorable("a rewind")
+            said = {history.MARK: change} if change else None
+            with _beside_others(self.path):
+                door.set_property(opened, GENERATION, generation, said)
+
+    def fence(self, held: Held) -> None:
+        """See Table. If delta-rs cannot write the table, what others commit is refused too."""
+        door.fence(self.path, held)
+
+
+@contextmanager
+def _beside_others(path: UPath) -> Iterator[None]:
+    """Within the block a person may write to the table: who takes the lease next completes the
+    change.
+    """
+    try:
+        yield
+    except CommitFailedError as error:
+        why = str(error).splitlines()[0].rstrip(". ")
+        raise TableContended.restored_later(path=path, why=why) from None

@@ -1,0 +1,216 @@
+"""Published table: a second Delta table, of the rows that passed the checks and nothing else.
+
+It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
+task `publish` moves it from one judged version to the next, in few commits (parts.py); each says
+what it shows. So a move that was killed goes on from there, and one that is repeated, or made by
+two processes, changes nothing.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import ValidationError
+
+from spark_jobs import failpoint
+from spark_jobs.errors import PublishedTableRefused
+from spark_jobs.table.delta.delta_log import Log, Replay, file_key, only_rearranges
+from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.published import data_folder
+from spark_jobs.table.published.commit import (
+    CHECKPOINT_EVERY,
+    OWNER,
+    Content,
+    Shown,
+    actions,
+    as_new,
+    as_removed,
+    no_file,
+)
+from spark_jobs.table.published.data_folder import located
+from spark_jobs.table.published.parts import Part, in_one, next_part
+from spark_jobs.table.published.seen import seen
+from spark_jobs.table.tables import own_table, table_of
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+    from spark_jobs.root.paths import Paths
+
+
+class Target(NamedTuple):
+    """What the published table is to show."""
+
+    log: Log
+    table_id: str
+    version: int
+
+
+def target(paths: Paths, judged: int) -> Target:
+    """The judged version of the pipeline's table; or a later one with the same rows in other files
+    (OPTIMIZE), since VACUUM removes the files that they were in. Behind a RESTORE it removes these
+    others.
+
+    Raises PublishedTableRefused if there is no such version.
+    """
+    log = Log.of(paths.table)
+    if log.newest < judged:
+        raise PublishedTableRefused.judged_version_gone(
+            table=paths.table,
+            judged=judged,
+            pipeline=paths.pipeline,
+        )
+    version = judged
+    while version + 1 in log.commits and _rearranged(log, version + 1):
+        version += 1
+    return Target(log, table_of(paths).identifier(), version)
+
+
+def _rearranged(log: Log, version: int) -> bool:
+    actions = log.commit(version)
+    if not only_rearranges(actions) or not log.has(version, log.newest):
+        return False
+    live = log.replay(log.newest, since=version).added
+    return not any(file_key(each["remove"]) in live for each in actions if "remove" in each)
+
+
+def behind(paths: Paths, judged: int) -> bool:
+    """Whether the published table does not show this version yet."""
+    return not _shows(_newest(Log.of(paths.published_table)), target(paths, judged))
+
+
+def move(
+    paths: Paths, judged: int, lives: Callable[[Paths], None], *, at_once: bool = False
+) -> bool:
+    """Show the rows of this version of the pipeline's table. False if it shows them already, or a
+    later version's.
+
+    `lives` raises VersionNotLive where the place is dead. `at_once`: in one commit, because the
+    versions before it are nobody's to read.
+
+    Raises PublishedTableRefused; VersionNotLive if a switch or a reset has come.
+    """
+    wanted = target(paths, judged)
+    data = data_folder.reachable(paths, wanted.table_id)
+    take, read, moved = in_one if at_once else next_part, cache(wanted.log.commit), False
+    while True:
+        own = Log.of(paths.published_table)
+        # In this order: whoever shows the table of another place has committed behind that place's
+        # turn. So either it is seen here, or its commit is behind this log, and ours is refused.
+        lives(paths)
+        shown = _newest(own)
+        if _shows(shown, wanted):
+            return moved
+        if shown is not None and _goes_on(wanted, shown, data):
+            part = take(read, shown.version, shown.ahead, wanted.version)
+            version, ahead, content = part.version, part.ahead, _continued(part, shown)
+        else:
+            version, ahead, content = wanted.version, (), _compared(paths, wanted, own, data)
+        mark = Shown(
+            table_id=wanted.table_id, version=version, ahead=ahead, data=data,
+            own_id=content.own_id,
+        )  # fmt: skip
+        if own.put(own.newest + 1, [*actions(content, mark, paths.pipeline)]):
+            _checkpoint(paths.published_table, own)
+            moved = True
+            if version < wanted.version:
+                failpoint.at("showing")
+
+
+def _shows(shown: Shown | None, wanted: Target) -> bool:
+    return (
+        shown is not None and shown.table_id == wanted.table_id and shown.version >= wanted.version
+    )
+
+
+def versions_shown(paths: Paths, since: datetime) -> set[int]:
+    """The versions of the pipeline's table that the published table has shown from `since` on.
+
+    Of these no file may be removed: readers may be at them.
+    """
+    shown = list(_shown_since(paths, since))
+    now = table_of(paths).identifier() if shown else ""
+    ours = (mark for mark in shown if mark.table_id == now)
+    return {version for mark in ours for version in (mark.version, *mark.ahead)}
+
+
+def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:
+    """Whether it has shown rows of this table from `since` on."""
+    shown = {mark.table_id for mark in _shown_since(paths, since)}
+    return bool(shown) and is_table(table) and own_table(table).identifier() in shown
+
+
+def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
+    own = Log.of(paths.published_table)
+    for number in sorted(own.commits, reverse=True):
+        if mark := _mark(own, number):
+            yield mark
+        made_ms = own.commit(number)[0].get("commitInfo", {}).get("timestamp", 0)
+        if made_ms <= since.timestamp() * 1000:
+            break
+
+
+def _newest(own: Log) -> Shown | None:
+    return _mark(own, own.newest) if own.newest in own.commits else None
+
+
+def _mark(own: Log, number: int) -> Shown | None:
+    said = own.commit(number)[0].get("commitInfo", {}).get("userMetadata") or ""
+    try:
+        return Shown.model_validate_json(said)
+    except ValidationError:
+        return None
+
+
+def _goes_on(wanted: Target, shown: Shown, data: str) -> bool:
+    """Whether the commits since the version that is shown tell what is new: else everything must be
+    compared.
+    """
+    same = (shown.table_id, shown.data) == (wanted.table_id, data)
+    return same and wanted.log.has(shown.version, wanted.version)
+
+
+def _continued(part: Part, shown: Shown) -> Content:
+    since = part.done
+    added = [located(file, shown.data) for file in seen(since.added.values())]
+    removed = [located(file, shown.data) for file in seen(since.removed.values())]
+    if since.rewritten:
+        added, removed = [*map(as_new, added)], [*map(as_new, removed)]
+    if part.repairs and not removed:
+        removed = [no_file()]
+    return Content(shown.own_id, since.metadata, since.protocol, added, removed)
+
+
+def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
+    """Whatever the published table shows now. Raises PublishedTableRefused."""
+    try:
+        whole = wanted.log.replay(wanted.version)
+        now = own.replay(own.newest) if own.newest >= 0 else Replay()
+    except LookupError as error:
+        raise PublishedTableRefused.judged_file_gone(
+            wrong=error.args[0], published=paths.published_table
+        ) from None
+    if now.metadata and OWNER not in now.metadata.get("configuration", {}):
+        raise PublishedTableRefused.foreign_table(published=paths.published_table)
+    own_id = str(now.metadata["id"]) if now.metadata else str(uuid.uuid4())
+    there = (located(file, data) for file in seen(whole.added.values()))
+    files = {file_key(file): file for file in there}
+    return Content(
+        own_id,
+        whole.metadata,
+        whole.protocol,
+        [as_new(file) for key, file in files.items() if key not in now.added],
+        [as_removed(file) for key, file in now.added.items() if key not in files],
+    )
+
+
+def _checkpoint(path: UPath, before: Log) -> None:
+    """Removes what has expired too."""
+    if before.newest + 1 - max(before.checkpoints, default=0) >= CHECKPOINT_EVERY:
+        published = open_table(path)
+        published.create_checkpoint()
+        published.cleanup_metadata()
