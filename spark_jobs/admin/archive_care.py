@@ -8,11 +8,12 @@ in between leaves an archive that has more than it says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.spans.span_sql import microseconds
@@ -34,15 +35,15 @@ class _Old(NamedTuple):
     records: int
 
 
-def kept_steps(paths: Paths, before: datetime) -> Iterator[tuple[str, Callable[[Held], object]]]:
-    """A line and a function, if the archive has records with a Kafka timestamp before this time
+def kept_steps(paths: Paths, before: datetime) -> Iterator[Step]:
+    """A step, if the archive has records with a Kafka timestamp before this time
     ahead of all others of their partition. One whose timestamp is no time stays: how old it is
     nobody knows.
     """
     if (table := table_of(paths)).exists() and (old := _old(table, before)):
         records = sum(each.records for each in old)
         what = f"remove {records:,} records of {paths.table} from before {before:%F %H:%M}"
-        yield what, partial(_remove, paths, old)
+        yield Step(what, partial(_remove, paths, old))
 
 
 def _old(table: Table, before: datetime) -> list[_Old]:

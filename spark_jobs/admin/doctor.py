@@ -23,7 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
-from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.checkpoint.identity import Identity, read_identity
@@ -49,15 +49,6 @@ if TYPE_CHECKING:
 
 
 WHO = "sluice doctor"
-
-
-class Mending(NamedTuple):
-    """The repair of files, under the lease."""
-
-    line: str
-    """What it does, for the user."""
-    execute: Callable[[Held], object]
-    """Does it."""
 
 
 class Repair(NamedTuple):
@@ -260,7 +251,7 @@ def _go_back(spec: Pipeline, settings: Settings, integrity: Integrity, at_most: 
     )
 
 
-def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Mending]:
+def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Step]:
     path = checkpoint.folder / "metadata"
     if path not in integrity.damage:
         return []
@@ -270,24 +261,24 @@ def _metadata_repair(checkpoint: Checkpoint, integrity: Integrity) -> list[Mendi
         path.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
     return [
-        Mending(
+        Step(
             f"write {path} again, with a new query id: neither state nor table depends on it",
             execute,
         )
     ]
 
 
-def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Mending]:
-    return [Mending(mending, partial(store_cursor, paths, known))] if mending else []
+def _cursor_repair(paths: Paths, known: Identity, mending: str) -> list[Step]:
+    return [Step(mending, partial(store_cursor, paths, known))] if mending else []
 
 
-def _failing_repair(paths: Paths) -> list[Mending]:
+def _failing_repair(paths: Paths) -> list[Step]:
     try:
         read_failing(paths.failing)
     except CheckpointBroken:
         aside = paths.version / f"damaged-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         return [
-            Mending(
+            Step(
                 f"move {paths.failing} to {aside}: the next run finds failing records again",
                 lambda _: set_aside(paths.failing, aside),
             )
@@ -299,9 +290,9 @@ def _remove_leftover(paths: Paths, leftover: Leftover, _: Held) -> None:
     remove_leftovers(paths, [leftover], "sluice doctor")
 
 
-def _staging_repair(paths: Paths) -> list[Mending]:
+def _staging_repair(paths: Paths) -> list[Step]:
     return [
-        Mending(
+        Step(
             f"remove {leftover.folder}: {leftover.why}",
             partial(_remove_leftover, paths, leftover),
         )

@@ -10,6 +10,16 @@ from spark_jobs.journal.runner import settle
 
 if TYPE_CHECKING:
     from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.lease_view import Held
+
+
+class Step(NamedTuple):
+    """What a command does under the pipeline's lease."""
+
+    line: str
+    """It in words, for the user."""
+    execute: Callable[[Held], object]
+    """Does it."""
 
 
 class Intent(NamedTuple):

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.dead_places import dead_checkpoints, dead_places, remove_place
 from spark_jobs.admin.expired import cutoff, expired
-from spark_jobs.admin.intent import Intent, after_what_was_begun
+from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
 from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.admin.table_care import table_steps
 from spark_jobs.journal.runner import leased
@@ -35,15 +35,6 @@ from spark_jobs.table.port import RETENTION
 
 if TYPE_CHECKING:
     from upath import UPath
-
-    from spark_jobs.storage.lease_view import Held
-
-
-class Step(NamedTuple):
-    """One step, and the words for it: "remove 12 reports" to be done, "removed 12 reports" done."""
-
-    line: str
-    execute: Callable[[Held], object]
 
 
 def _step(line: str, execute: Callable[[], object]) -> Step:
@@ -131,9 +122,9 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
             partial(remove_place, paths, dead),
         )
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
-        yield from map(Step._make, kept_steps(paths, now - spec.keep))
+        yield from kept_steps(paths, now - spec.keep)
     if spec.keyed and (after := spec.keyed.forgets_after):
-        yield from map(Step._make, forgotten_steps(paths, now - after))
+        yield from forgotten_steps(paths, now - after)
     for line, execute in table_steps(paths, spec):
         yield _step(line, execute)
 

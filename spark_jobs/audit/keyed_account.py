@@ -1,7 +1,7 @@
 """Keyed account: the account of a batch of changes, held against the table's log.
 
 The sink counts what becomes of each change when it has compared it with the table before
-(sink/keyed/fates.py). Spark counts the changes. Delta counts the rows that the commit wrote; the
+(steps/keyed/fates.py). Spark counts the changes. Delta counts the rows that the commit wrote; the
 statistics of the table's files say by how many rows it has grown, and its change feed which rows
 have other contents.
 """
@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.messages.report import Account
-from spark_jobs.sink.keyed.fates import Fates
 from spark_jobs.sink.keyed.standing import gained
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.delta.answer import reader_of
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.few_rows import few

@@ -17,7 +17,7 @@ from spark_jobs.limits import RunLimits
 from spark_jobs.messages.carried import carried
 from spark_jobs.root.path_forms import spark_url
 from spark_jobs.run import Run
-from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
 from spark_jobs.table import history

@@ -1,5 +1,5 @@
 """History in Spark: as a Latest, with columns for the spans. What is in them is decided behind the
-query (sink/keyed/).
+query (keyed/merge.py).
 """
 
 from __future__ import annotations

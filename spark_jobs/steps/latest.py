@@ -1,5 +1,5 @@
 """Latest in Spark: gives each change what its place among the changes of its key depends on. Which
-of them the table gets is decided behind the query (sink/keyed/).
+of them the table gets is decided behind the query (keyed/merge.py).
 """
 
 from __future__ import annotations

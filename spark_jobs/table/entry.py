@@ -15,7 +15,7 @@ class Note(TypedDict, total=False):
     batch: int
     run: str
     fates: dict[str, int]
-    """Of a table that follows a key (sink/keyed/fates.py)."""
+    """Of a table that follows a key (steps/keyed/fates.py)."""
 
 
 class Entry(NamedTuple):

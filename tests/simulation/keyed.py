@@ -10,8 +10,7 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink.keyed.commit import merge_here
-from spark_jobs.sink.keyed.fates import ALL, COPIES
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.lease_view import Held
@@ -66,8 +65,6 @@ _CHANGES = pa.schema(
     [
         *((name, _KINDS[kind]) for name, kind in FIELDS),
         *((name, kind) for name, _, kind in _OWN),
-        (ALL, pa.int64()),
-        (COPIES, pa.int64()),
     ]
 )
 
@@ -102,6 +99,4 @@ def _row(of: Change) -> dict[str, object]:
         OFFSET: of.place[1],
         CONTENTS: of.said,
         DELETED: not of.sales,
-        ALL: 1,
-        COPIES: 1,
     }

@@ -74,7 +74,9 @@ def stage(
     if known is None or known.generation != plan.generation:
         raise StagingStale.generation_changed(pipeline=SPEC.name)
     wanted: Any = SimpleNamespace(
-        parts={0: ((plan.key.offset, plan.key.offset + 1),)}, topic_id=f"topic-{plan.topic.topic}"
+        parts={0: ((plan.key.offset, plan.key.offset + 1),)},
+        topic_id=f"topic-{plan.topic.topic}",
+        inputs={},
     )
     refuse_unreachable(spec, settings, wanted)
     with lease(paths.staging_lease, f"stage of {plan.repair}") as held:

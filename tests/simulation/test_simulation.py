@@ -1,10 +1,9 @@
 """Commands at once, hit at their writes, in these seeds' orders, on a disk and a store."""
 
-import pyarrow as pa
 import pytest
 
 from spark_jobs.journal import runner
-from spark_jobs.sink.keyed import commit
+from spark_jobs.steps.keyed import places
 from tests.simulation.schedule import At
 from tests.simulation.simulate import Round, played, run
 
@@ -204,10 +203,10 @@ def test_a_swap_that_nobody_completes_is_seen(monkeypatch):
     assert outcome.violation.kind == "fates"
 
 
-def test_an_older_change_of_a_key_that_wins_is_seen(monkeypatch):
+def test_a_newer_change_of_a_key_that_loses_is_seen(monkeypatch):
     drains = [Round((("drain", NUMBER),))] * 2
     assert run(drains, GOOD[0], keyed=True).violation is None
-    monkeypatch.setattr(commit, "wins", lambda held, _: pa.array([True] * held.num_rows))
+    monkeypatch.setattr(places, "placed", lambda _: ())
     assert run(drains, GOOD[0], keyed=True).violation.kind in {"rows", "trace"}
 
 

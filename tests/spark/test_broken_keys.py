@@ -5,8 +5,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.sink.keyed.chains import extend_in_spark
-from spark_jobs.sink.keyed.folds import fold_in_spark
+from spark_jobs.sink.keyed.driver import Load
+from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails
@@ -33,7 +33,7 @@ def test_a_version_that_somebody_broke_is_named_by_spark_too(spark, tmp_path, un
     changes = pa.Table.from_pylist(history.rows([(1, history.SECOND)]), history.CHANGES)
     commit = Commit(str(path), OWNER, 2, {}, path, 1)
     with fails(TableChanged, "key_broken", key="id = a, shop = 0"):
-        extend_in_spark(spark.createDataFrame(changes), history.STEP, commit, empty=False)
+        merge_in_spark(spark.createDataFrame(changes), Load(1, 0), history.STEP, commit)
 
 
 def test_a_row_of_partial_changes_that_somebody_wrote_twice_is_named_by_spark_too(spark, tmp_path):
@@ -44,4 +44,4 @@ def test_a_row_of_partial_changes_that_somebody_wrote_twice_is_named_by_spark_to
     row = partial.Change("b", 2, {"note": "late"}, 7).row()
     changes = spark.createDataFrame(pa.Table.from_pylist([row], partial.COLUMNS))
     with fails(TableChanged, "key_broken", key="id = b"):
-        fold_in_spark(changes, partial.STEP, Commit(str(path), OWNER, 1, {}, path, 1), empty=False)
+        merge_in_spark(changes, Load(1, 0), partial.STEP, Commit(str(path), OWNER, 1, {}, path))

@@ -4,7 +4,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from spark_jobs.sink.keyed import driver
-from spark_jobs.sink.keyed.driver import held, takes_changes
+from spark_jobs.sink.keyed.driver import held, load, takes_changes
 
 ROWS, LENGTH = 200, 10_000
 
@@ -27,6 +27,6 @@ def rows(spark):
 def test_a_batch_is_collected_up_to_so_many_rows_and_bytes(rows, monkeypatch, bound, most, taken):
     monkeypatch.setattr(driver, bound, most)
     with held(rows) as changes:
-        assert takes_changes(changes) == taken
+        assert takes_changes(load(changes)) == taken
         assert changes.is_cached
     assert not changes.is_cached

@@ -5,15 +5,16 @@ import pytest
 from deltalake import DeltaTable
 
 from spark_jobs import failpoint
-from spark_jobs.sink.keyed import folds
-from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.sink.keyed import in_spark
+from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.writer import written
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at
 
 
-@pytest.mark.parametrize("place", ["summed", *failpoint.REPLACING_POINTS])
+@pytest.mark.parametrize("place", ["noted", *failpoint.REPLACING_POINTS])
 def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
     spark, tmp_path, monkeypatch, place
 ):
@@ -33,16 +34,16 @@ def test_a_person_who_writes_between_the_read_and_the_commit_is_not_overwritten(
             left[0] -= 1
             DeltaTable(str(path)).update({"note": "'mine'", "weight": "9"})
 
-    summed = folds.summed
+    noted = in_spark.noted
     monkeypatch.setattr(failpoint, "at", act)
-    monkeypatch.setattr(folds, "summed", lambda *of: (summed(*of), act("summed"))[0])
+    monkeypatch.setattr(in_spark, "noted", lambda *of: (noted(*of), act("noted"))[0])
     batch = [
         Change("a", 2, {"status": "paid", "weight": 3}, 5),
         Change("new", 1, {"status": "placed"}, 6),
     ]
     changes = spark.createDataFrame(pa.Table.from_pylist([c.row() for c in batch], COLUMNS))
     to = Commit(str(path), OWNER, 1, {"sluice": OWNER, "batch": 1, "run": "run"}, path, 2)
-    folds.fold_in_spark(changes.cache(), STEP, to, empty=False)
+    in_spark.merge_in_spark(changes.cache(), Load(2, 0), STEP, to)
     assert left == [0]
     assert rows(path) == {
         "a": ["paid", "mine", 3],

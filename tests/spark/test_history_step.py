@@ -18,9 +18,10 @@ from pyspark.sql import SparkSession
 from local import broker
 from spark_jobs import failpoint
 from spark_jobs.checkpoint.notes.live import refuse_dead
-from spark_jobs.sink.keyed import chains, driver
+from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Field, History, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.steps.keyed import buckets
 from spark_jobs.table.published import table as published
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
@@ -174,7 +175,7 @@ def test_a_history_is_the_same_whoever_makes_its_chains(spark, orders, monkeypat
         steps = (part, *orders.scene.spec.steps)
         orders.scene.change(steps=steps, layout=Layout(partition_by=("part",)))
     monkeypatch.setattr(driver, "MOST_BYTES", few)
-    monkeypatch.setattr(chains, "IN_A_BUCKET", 50)
+    monkeypatch.setattr(buckets, "IN_A_BUCKET", 50)
     for number in range(DELIVERIES):
         orders.deliver()
         report = orders.scene.run(f"run {number}")

@@ -12,9 +12,8 @@ from pyspark.sql import functions as F
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
-from spark_jobs.sink.keyed.in_spark import replace_in_spark
-from spark_jobs.sink.keyed.newest import COUNTED
+from spark_jobs.sink.keyed.driver import Load
+from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
@@ -25,7 +24,7 @@ from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
-from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, reduced, rows, table_at
+from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 
 NESTED = {
     "array<bigint>": ["null", "array()", "array(null)", "array(null, 1L)", "array(1L, null)", "array(1L)", "array(0L, 1L)"],
@@ -69,9 +68,9 @@ def test_a_field_that_a_change_does_not_have_makes_no_other_contents(spark):
 def replaced(spark, path, batch, number):
     """The batch by Spark; what its commit says."""
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    changes = spark.createDataFrame(reduced(batch)).coalesce(1)
+    changes = spark.createDataFrame(table_of(batch)).coalesce(1)
     to = Commit(str(path), OWNER, number, note, path)
-    replace_in_spark(changes, STEP, to)
+    merge_in_spark(changes, Load(len(batch), 0), STEP, to)
     return written(Delta(path), [OWNER], number)[number]
 
 
@@ -96,6 +95,7 @@ def fed(path, version):
     return sorted(map(str, feed.select(names).to_pylist()))
 
 
+@pytest.mark.usefixtures("settings_of_a_run")
 @pytest.mark.parametrize("parts", [(), ("lsn",)])
 def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
     spark, tmp_path, parts
@@ -147,37 +147,6 @@ def test_a_table_whose_change_feed_was_switched_off_gets_none(spark, tmp_path):
         assert keyed(path, done, STEP).written == done.fates.written
     assert not (path / "_change_data").exists()
     assert rows(path)["a"]["status"] == "paid"
-
-
-def test_the_fates_are_those_of_the_version_that_was_replaced_in(spark, tmp_path):
-    """A person deletes the row while Spark reads: its change has inserted, and not updated."""
-    path = table_at(tmp_path / "orders")
-    merge(path, [Change("a", 1, "x", "placed", 0)], 0)
-    place, seen = str(path), str(tmp_path / "read")
-    UPath(seen).mkdir()
-
-    def disturbed(batches):
-        import os  # noqa: PLC0415 - in a worker of Spark
-
-        for batch in batches:
-            times = len(os.listdir(seen))  # noqa: PTH208 - as above
-            open(f"{seen}/{times}", "w").close()  # noqa: PTH123 - as above
-            if times == 2:  # the version is open
-                from deltalake import DeltaTable  # noqa: PLC0415 - as above
-
-                DeltaTable(place).delete("id = 'a'")
-            yield batch
-
-    row = Change("a", 2, "x", "paid", 5).row() | {ALL: 1, COPIES: 1}
-    counts = [pa.field(name, pa.int64()) for name in COUNTED]
-    changes = spark.createDataFrame(pa.Table.from_pylist([row], pa.schema([*COLUMNS, *counts])))
-    changes = changes.coalesce(1).mapInArrow(disturbed, changes.schema)
-    note = {"sluice": OWNER, "batch": 1, "run": "run"}
-    replace_in_spark(changes, STEP, Commit(place, OWNER, 1, note, path))
-    done = written(Delta(path), [OWNER], 1)[1]
-    assert done.fates == Fates(inserted=1)
-    log = keyed(path, done, STEP)
-    assert (log.written, log.gained) == (1, 1)
 
 
 MAPPED = pa.schema([*COLUMNS, pa.field("tags", pa.map_(pa.string(), pa.string()))])

@@ -2,17 +2,16 @@
 merges what comes behind that, it is what plain Python makes of it.
 """
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from upath import UPath
 
-from spark_jobs.sink.keyed.chains import extend_in_spark
-from spark_jobs.sink.keyed.in_spark import replace_in_spark
+from spark_jobs.sink.keyed.driver import Load
+from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from tests.harness.long_form import LONG
 from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, Edited, Spark, stories
 from tests.unit import test_persons_edits as here
-from tests.unit.followed import CHANGES, reduced
+from tests.unit.followed import table_of
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -30,12 +29,8 @@ def test_whoever_merges_a_table_is_what_plain_python_makes_of_it(
     spark, step, story, tmp_path_factory
 ):
     def in_spark(batch, step, to):
-        if step is STEPS["latest"]:
-            replace_in_spark(spark.createDataFrame(reduced(batch)).coalesce(1), step, to)
-        else:
-            rows = [change.row(timed=True) for change in reversed(batch)]
-            changes = spark.createDataFrame(pa.Table.from_pylist(rows, CHANGES))
-            extend_in_spark(changes, step, to, empty=False)
+        changes = spark.createDataFrame(table_of(batch, step)).coalesce(1)
+        merge_in_spark(changes, Load(len(batch), 0), step, to)
 
     folder = UPath(tmp_path_factory.mktemp("edited"))
     Edited(folder, STEPS[step], here.put, Spark(spark)).play(story, in_spark)

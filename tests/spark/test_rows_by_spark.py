@@ -5,14 +5,20 @@ and keeps what a person has added.
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.keyed.chains import extend_in_spark
-from spark_jobs.sink.keyed.folds import fold_in_spark
+from spark_jobs.sink.keyed.driver import Load
+from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from spark_jobs.table.delta.commit import Commit, merge
+from tests.harness.long_form import LONG
 from tests.spark.test_keyed_parts import fed
-from tests.unit import test_fold as partial, test_versions as history
+from tests.unit import (
+    test_fold as partial,
+    test_partial_versions as versions,
+    test_versions as history,
+)
 
 OWNER = "orders/1"
 VERSIONS = [
@@ -56,11 +62,10 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
         if of is history:
             one = history.put(here, history.rows(batch), number)
             given = pa.Table.from_pylist(history.rows(batch), history.CHANGES)
-            extend_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
         else:
             one = partial.merge(here, batch, number)
             given = pa.Table.from_pylist([each.row() for each in batch], partial.COLUMNS)
-            fold_in_spark(spark.createDataFrame(given).cache(), of.STEP, to, empty=not number)
+        merge_in_spark(spark.createDataFrame(given).cache(), Load(len(batch), 0), of.STEP, to)
         other = written(there, [OWNER], number)[number]
         assert one == other
         assert keyed(there, other, of.STEP) == keyed(here, one, of.STEP)
@@ -72,6 +77,35 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
                 spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN (note2 STRING)")
                 DeltaTable(str(path)).update({"note2": "'mine ' || id"})
     assert {row["note2"] for row in DeltaTable(str(there)).to_pyarrow_table().to_pylist()} > {None}
+
+
+@pytest.mark.parametrize(
+    ("of", "rows", "wanted"),
+    [(partial, partial.rows, partial.wanted), (versions, versions.versions, versions.wanted)],
+    ids=["rows", "versions"],
+)
+@given(data=st.data())
+@settings(
+    max_examples=20 if LONG else 1,
+    deadline=None,
+    derandomize=not LONG,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_partial_changes_by_spark_are_plain_pythons_in_any_order_and_batches(
+    spark, of, rows, wanted, data, tmp_path_factory
+):
+    path, seen = of.table_at(tmp_path_factory.mktemp("partial") / "orders"), []
+    for number, batch in enumerate(data.draw(of.batches())):
+        to = Commit(str(path), OWNER, number, {"sluice": OWNER, "batch": number}, path)
+        given_rows = spark.createDataFrame(of.table_of(batch)).cache()
+        merge_in_spark(given_rows, Load(len(batch), 0), of.STEP, to)
+        done = written(path, [OWNER], number)[number]
+        log = keyed(path, done, of.STEP)
+        assert done.fates.all == len(batch)
+        assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
+        seen += batch
+        assert rows(path) == wanted(seen)
 
 
 def every(path):

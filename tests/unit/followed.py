@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version as installed
-from itertools import count, groupby
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -29,9 +29,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.root.paths import Paths
-from spark_jobs.sink.keyed.chains import extend_here
-from spark_jobs.sink.keyed.commit import merge_here
-from spark_jobs.sink.keyed.fates import ALL, COPIES
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
@@ -315,11 +313,7 @@ class Followed(Root):
         note: Note = {"sluice": owner, "batch": batch, "run": "run"}
         changes, path = self._changes(batch), self.paths.table
         to = Commit(SparkPath(str(path)), owner, batch, note, path, len(changes), confirm)
-        if isinstance(self.step, History):
-            rows = [change.row(timed=True) for change in reversed(changes)]
-            extend_here(pa.Table.from_pylist(rows, CHANGES), self.step, to)
-        else:
-            merge_here(reduced(changes), self.step, to)
+        merge_here(table_of(changes, self.step), self.step, to)
 
     def _catch_up(self, held: Held) -> None:
         for batch in Checkpoint(self.paths.checkpoint).committed_after(self.cursor.audited):
@@ -367,13 +361,8 @@ class Followed(Root):
         return sorted(rows, key=lambda row: tuple(row[name] for name in ("id", "shop", "lsn")))
 
 
-def reduced(changes: Iterable[Change]) -> pa.Table:
-    """The newest change of each key, as Spark's reduction gives it."""
-    rows = []
-    ordered = sorted(changes, key=lambda change: (change.key, change.position))
-    for _, group in groupby(ordered, key=lambda change: change.key):
-        of_key = [*group]
-        copies = sum(change.is_copy_of(of_key[-1]) for change in of_key)
-        rows.append(of_key[-1].row(timed=False) | {ALL: len(of_key), COPIES: copies})
-    counts = [pa.field(name, pa.int64()) for name in (ALL, COPIES)]
-    return pa.Table.from_pylist(rows, pa.schema([*CHANGES, *counts]))
+def table_of(changes: Iterable[Change], step: Latest | History) -> pa.Table:
+    """As the query gives them, in any order."""
+    timed = isinstance(step, History)
+    rows = [change.row(timed=timed) for change in reversed([*changes])]
+    return pa.Table.from_pylist(rows, CHANGES)

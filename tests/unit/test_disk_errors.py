@@ -16,7 +16,7 @@ from tests.harness.nobody import NOBODY, needs_two_users
 
 MAINTAIN = f"""
 import os
-import pyarrow.dataset  # nobody may not be able to load a module
+import asyncio, pyarrow.dataset, upath.core  # nobody may not be able to load a module
 import spark_jobs.admin.maintain
 from spark_jobs.cli import app
 from spark_jobs.ops import schema

@@ -40,6 +40,7 @@ class Settled:
         found = SimpleNamespace(
             identity=None, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None,
             topic=SimpleNamespace(held={}, latest={}, begins={}),
+            target=SimpleNamespace(table=SimpleNamespace(newest_batch=lambda _: -1), owner=""),
         )  # fmt: skip
 
         def look(*_: object) -> SimpleNamespace:

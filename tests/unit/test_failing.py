@@ -75,7 +75,8 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     policy = CapturePolicy.of(0, 1, 1767268800000)
     prepared, keeps = prepare(fields, "memory://none", None), RawFilter(fields, policy)
     failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
-    work = _Work(prepared, prepared.decoder(), keeps, None, None)
+    columns = {field.name: field.type for field in fields.fields}
+    work = _Work(prepared, prepared.decoder(), keeps, None, None, columns)
     [part] = work.decoded(batch, failing, named=False)
     rows = part.to_pylist()
     assert [row[MALFORMED] for row in rows][:2] == [None, "step 1: DIVIDE_BY_ZERO"]

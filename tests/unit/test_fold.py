@@ -11,7 +11,7 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.fingerprint.fields import fingerprint
-from spark_jobs.sink.keyed.folds import fold_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.table.delta.commit import Commit
@@ -96,10 +96,13 @@ def table_at(path):
     return UPath(path)
 
 
+def table_of(batch):
+    return pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
+
+
 def merge(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    given = pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
-    fold_here(given, STEP, Commit(str(path), OWNER, number, note, path))
+    merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path))
     return written(Delta(path), [OWNER], number)[number]
 
 

@@ -13,7 +13,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink.keyed.commit import merge_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.spans.span import EVER
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
@@ -22,7 +22,7 @@ from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin
 from tests.unit.repaired import write
-from tests.unit.test_latest import COLUMNS, LATEST, Change, reduced, spec, table_at
+from tests.unit.test_latest import COLUMNS, LATEST, Change, spec, table_at, table_of
 
 SPEC = spec(LATEST)
 
@@ -43,7 +43,7 @@ class Root(roots.Root):
         self.batch += 1
         owner, path = self.identity.owner(SPEC.name), self.paths.table
         note = {"sluice": owner, "batch": self.batch, "run": "run"}
-        merge_here(reduced(changes), LATEST, Commit(str(path), owner, self.batch, note, path))
+        merge_here(table_of(changes), LATEST, Commit(str(path), owner, self.batch, note, path))
 
     def stage(self, repair_id, *changes) -> None:
         """What the stage of a replay of these leaves: the rows that win."""

@@ -18,12 +18,11 @@ from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.rebuild.compare import difference
-from spark_jobs.sink.keyed.commit import merge_here
-from spark_jobs.sink.keyed.fates import ALL, COPIES, Fates
-from spark_jobs.sink.keyed.newest import COUNTED
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table import history
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
@@ -85,11 +84,13 @@ class Model:
         for key in sorted({change.id for change in batch}):
             of_key = sorted((c for c in batch if c.id == key), key=lambda c: c.position)
             last, before = of_key.pop(), self.rows.get(key)
+            behind = before is not None and last.position <= before.position
             for change in of_key:
-                found["duplicates" if change.is_copy_of(last) else "superseded"] += 1
+                copy = change.is_copy_of(before if behind else last)
+                found["duplicates" if copy else "superseded"] += 1
             found[self.fate(last, before)] += 1
-            found["behind"] += before is not None and last.position <= before.position
-            if before is None or last.position > before.position:
+            found["behind"] += behind * (1 + len(of_key))
+            if not behind:
                 found["moved"] += before is not None and last.is_copy_of(before)
                 self.rows[key] = last
         return Fates(**found)
@@ -105,16 +106,9 @@ class Model:
         return "updated" if had else "inserted"
 
 
-def reduced(batch):
-    """As the reduction in Spark gives it."""
-    rows = []
-    for key in sorted({change.id for change in batch}):
-        of_key = [change for change in batch if change.id == key]
-        last = max(of_key, key=lambda change: change.position)
-        copies = sum(change.is_copy_of(last) for change in of_key)
-        rows.append(last.row() | {ALL: len(of_key), COPIES: copies})
-    counts = [pa.field(name, pa.int64()) for name in COUNTED]
-    return pa.Table.from_pylist(rows, pa.schema([*COLUMNS, *counts]))
+def table_of(batch):
+    """As the query gives it."""
+    return pa.Table.from_pylist([change.row() for change in batch], COLUMNS)
 
 
 def table_at(path, *parts):
@@ -125,7 +119,7 @@ def table_at(path, *parts):
 
 def merge(path, batch, number, confirm=lambda: None):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    merge_here(reduced(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
+    merge_here(table_of(batch), STEP, Commit(str(path), OWNER, number, note, path, 0, confirm))
     return written(Delta(path), [OWNER], number)[number]
 
 

@@ -41,10 +41,9 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Alone in a select: a record's place, and its group's bucket.
     "runs/failures/group_search.py": {"p", "o", "g", "first", "last"},
     "repair/compute/judging.py": {"late"},
-    # What is observed; and the columns that a History adds, which no field may be named.
+    # What is observed.
     "repair/unit/key_rows.py": {"rows"},
     "repair/unit/range_rows.py": {"rows"},
-    "steps/canonical/history.py": {"valid_from", "valid_to", "current"},
     "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/unit/session_rows.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
@@ -60,7 +59,6 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Names of tables in a MERGE.
     "table/delta/commit.py": {"old", "new"},
     "sink/keyed/replacing.py": {"_change_type"},
-    "sink/keyed/chains.py": {"old", "new"},
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.keyed.fates import Fates
+from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
@@ -91,7 +91,7 @@ def test_a_copy_of_an_older_change_does_not_undo_a_persons_correction(tmp_path):
     DeltaTable(str(path)).update({"status": "'mended'", "note": "'mine'", "weight": "9"})
     done = merge(path, [older._replace(offset=5)], 1)
     assert rows(path) == {"a": ["mended", "mine", 9]}
-    assert done.fates == Fates(duplicates=1, moved=1)
+    assert done.fates == Fates(duplicates=1, moved=1, behind=1)
     merge(path, [Change("a", 1, {"note": "of before the copy"}, 4)], 2)
     assert rows(path) == {"a": ["mended", "mine", 9]}
     merge(path, [Change("a", 1, {"note": "of behind the copy"}, 6)], 3)
@@ -105,7 +105,7 @@ def test_a_copy_of_a_delete_does_not_undo_what_a_person_wrote_behind_it(tmp_path
     DeltaTable(str(path)).update({"note": "'mine'"})
     done = merge(path, [gone._replace(offset=5)], 1)
     assert rows(path) == {"a": ["paid", "mine", None]}
-    assert done.fates == Fates(duplicates=1, moved=1)
+    assert done.fates == Fates(duplicates=1, moved=1, behind=1)
 
 
 def test_what_a_person_wrote_where_no_change_said_anything_stays(tmp_path):

@@ -12,7 +12,7 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.keyed.chains import extend_here
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.table.delta.commit import Commit
@@ -81,10 +81,13 @@ def table_at(path):
     return UPath(path)
 
 
+def table_of(batch):
+    return pa.Table.from_pylist([change.row() for change in batch], CHANGES)
+
+
 def put(path, batch, number):
     note = {"sluice": OWNER, "batch": number, "run": "run"}
-    rows = pa.Table.from_pylist([change.row() for change in batch], CHANGES)
-    extend_here(rows, STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
+    merge_here(table_of(batch), STEP, Commit(SparkPath(str(path)), OWNER, number, note, path))
     done = written(Delta(path), [OWNER], number)[number]
     log = keyed(path, done, STEP)
     assert done.fates.all == len(batch)

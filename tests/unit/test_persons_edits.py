@@ -2,25 +2,19 @@
 plain Python does, no copy undoes a correction, and the account of each batch is the log's.
 """
 
-import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from upath import UPath
 
-from spark_jobs.sink.keyed.chains import extend_here
-from spark_jobs.sink.keyed.commit import merge_here
+from spark_jobs.sink.keyed.here import merge_here
 from tests.harness.long_form import examples
 from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, DeltaRs, Edited, stories
-from tests.unit.followed import CHANGES, reduced
+from tests.unit.followed import table_of
 
 
 def put(batch, step, to):
     """As a drain does it without Spark."""
-    if step is STEPS["latest"]:
-        merge_here(reduced(batch), step, to)
-    else:
-        rows = [change.row(timed=True) for change in reversed(batch)]
-        extend_here(pa.Table.from_pylist(rows, CHANGES), step, to)
+    merge_here(table_of(batch, step), step, to)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -215,11 +215,7 @@ OF_KEYS: dict[str, tuple[Any, ...]] = {
     # fact: latest, history
     "spans": ((), ("valid_from", "valid_to", "current")),
     "parted_by": ((), ("current",)),
-    "commits": ("spark_jobs.sink.keyed.commit:follow", "spark_jobs.sink.keyed.chains:extend"),
-    "canonical_of_keys": (
-        "spark_jobs.steps.canonical.latest:latest_rows",
-        "spark_jobs.steps.canonical.history:chained",
-    ),
+    "commits": ("spark_jobs.sink.keyed.follow:follow",) * 2,
     "time": ("at", "at"),
     "forgets_after": (timedelta(days=30), None),
     "highest_decides": (True, True),
@@ -280,7 +276,7 @@ def test_a_form_of_group_state_answers_as_the_form_is(form, fact, said):
 
 
 PARTIAL = EXAMPLES[Latest].model_copy(update={"missing": "keep"})
-NAMES = ("operator", "canonical", "commits", "canonical_of_keys")
+NAMES = ("operator", "canonical", "commits")
 
 
 @pytest.mark.parametrize("step", [*EXAMPLES.values(), PARTIAL], ids=lambda step: step.kind)
@@ -288,6 +284,6 @@ def test_the_code_that_a_step_names_is_there_and_takes_what_it_is_given(step):
     """A name is a text: no import, and so neither mypy nor import-linter, finds one that is wrong."""
     named = {name: resolve_name(text) for name in NAMES if (text := getattr(step, name, None))}
     taken = {name: len(signature(each).parameters) for name, each in named.items()}
-    wanted = {"operator": 1, "canonical": 3, "commits": 3, "canonical_of_keys": 3}
+    wanted = {"operator": 1, "canonical": 3, "commits": 3}
     assert taken == {name: wanted[name] for name in named}
     assert ("commits" in named) == isinstance(step, Following)

@@ -13,18 +13,17 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Schema
 from hypothesis import given, settings, strategies as st
-from pyarrow.dataset import dataset
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.sink.keyed.chains import extend_here
-from spark_jobs.sink.keyed.fates import Fates
-from spark_jobs.sink.keyed.versions import Chained, chain
-from spark_jobs.sink.keyed.versions_read import misplaced, touched
+from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.steps.keyed.merge import Merged, merged
+from spark_jobs.steps.keyed.places import misplaced
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note
@@ -93,10 +92,12 @@ class Table:
     def __init__(self) -> None:
         self.rows: dict[tuple[Any, ...], Row] = {}
 
-    def put(self, batch: list[Row]) -> Chained:
-        there = dataset(pa.Table.from_pylist([*self.rows.values()], TABLE))
-        changes = pa.Table.from_pylist(batch, CHANGES)
-        made = chain(touched(there, changes, STEP), changes, STEP)
+    def put(self, batch: list[Row]) -> Merged:
+        keys = {(row["id"], row["shop"]) for row in batch}
+        of_keys = [row for place, row in self.rows.items() if place[:2] in keys]
+        made = merged(
+            pa.Table.from_pylist(of_keys, TABLE), pa.Table.from_pylist(batch, CHANGES), STEP
+        )
         before, known, live = len(self.rows), 0, self.live()
         for row in made.rows.to_pylist():
             place = tuple(row[column] for column in ("id", "shop", "lsn"))
@@ -211,7 +212,7 @@ def delta_table(path: Path) -> UPath:
 def put(path: UPath, batch: list[Row], number: int) -> Written:
     note: Note = {"sluice": OWNER, "batch": number, "run": "run"}
     commit = Commit(SparkPath(str(path)), OWNER, number, note, path)
-    extend_here(pa.Table.from_pylist(batch, CHANGES), STEP, commit)
+    merge_here(pa.Table.from_pylist(batch, CHANGES), STEP, commit)
     return written(Delta(path), [OWNER], number)[number]
 
 
@@ -309,5 +310,4 @@ def test_only_a_late_change_writes_what_has_ended():
 def test_a_version_without_a_time_has_no_place_in_a_chain():
     there = pa.Table.from_pylist(rows([(0, FIRST)]), TABLE)
     somebodys = there.set_column(3, "made", pa.nulls(1, TABLE.field("made").type))
-    versions = touched(dataset(somebodys), there, STEP)
-    assert misplaced(versions, STEP) == {"id": "a", "shop": 0}
+    assert misplaced(somebodys, STEP) == {"id": "a", "shop": 0}

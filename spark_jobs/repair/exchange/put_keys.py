@@ -14,25 +14,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.base import Base, Rows
 from spark_jobs.repair.exchange.commit import Prepared, refuse_features
 from spark_jobs.repair.exchange.staging import arrow_schema, texts
-from spark_jobs.sink.keyed.lacked import from_others
-from spark_jobs.sink.keyed.setters import Flags, Numbers, ranks
-from spark_jobs.sink.keyed.versions import BEGINS, chain, known_of
-from spark_jobs.sink.keyed.versions_read import may_be
+from spark_jobs.sink.keyed.delta_rs import put, rows_of
 from spark_jobs.spans.span import EVER
+from spark_jobs.steps.keyed.merge import merged as merged_rows
+from spark_jobs.steps.keyed.places import known_of
+from spark_jobs.steps.keyed.ranks import Flags, Numbers, ranks
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import WHOLE, placed
 
 if TYPE_CHECKING:
-    import deltalake
     from upath import UPath
 
     from spark_jobs.repair.exchange.preconditions import Claim
@@ -53,27 +51,16 @@ def merged(path: UPath, claim: Claim, going: Rows, coming: Rows, step: Following
     refuse_features(table, merged=True)
     columns = arrow_schema(table)
     sides = Sides(going(columns), coming(columns))
-    made = merging(rows_of(table, sides, step), sides, step)
+    wanted = pa.concat_tables([side.select(step.keys) for side in sides])
+    now = rows_of(table, wanted, step, columns.names).cast(columns)
+    made = merging(now, sides, step)
     if made.twice:
         raise SwapRefused.places_doubled(table=path, rows=made.twice)
     if made.odd:
         raise StagingStale.places_changed(table=path, version=since, places=made.odd)
     if made.lowers and (left := left_out(path, since, step)):
         raise StagingStale.changes_left_out(table=path, version=since, changes=left)
-    return Prepared(base, partial(_merge, made.rows, step))
-
-
-def rows_of(table: deltalake.DeltaTable, sides: Sides, step: Following) -> pa.Table:
-    """All that the table has of the keys of both sides."""
-    columns = arrow_schema(table)
-    wanted = pa.concat_tables([side.select(step.keys) for side in sides])
-    scanned = door.dataset(table).scanner(columns=columns.names)
-    found = [batch.filter(may_be(batch, wanted, step)) for batch in scanned.to_batches()]
-    rows = pa.Table.from_batches(found, scanned.projected_schema).cast(columns)
-    # Of a key of several columns there are others, which are made of their values.
-    keys = ranks(pa.concat_tables([rows.select(step.keys), wanted]), step.keys)
-    asked = pa.array(keys[rows.num_rows :])
-    return rows.filter(pc.is_in(pa.array(keys[: rows.num_rows]), value_set=asked))
+    return Prepared(base, partial(put, made.rows, step))
 
 
 def left_out(table: UPath, since: int, step: Following) -> int:
@@ -88,26 +75,6 @@ def left_out(table: UPath, since: int, step: Following) -> int:
         older = fates.get("superseded", 0) + fates.get("duplicates", 0)
         found += int(fates.get("behind", older) if step.highest_decides else older)
     return max(found, 1)  # the log was cleaned up: nobody knows
-
-
-def _merge(
-    rows: pa.Table, step: Following, table: deltalake.DeltaTable, said: deltalake.CommitProperties
-) -> None:
-    if not rows.num_rows:  # a merge of nothing commits nothing
-        parts = table.metadata().partition_columns
-        table.create_write_transaction([], "append", table.schema(), parts, commit_properties=said)
-        return
-    all_ = {f'"{name}"': f'new."{name}"' for name in rows.column_names if name != WHOLE}
-    same = " AND ".join(f'old."{name}" = new."{name}"' for name in step.row_key)
-    merger = table.merge(
-        rows, same, source_alias="new", target_alias="old", commit_properties=said
-    ).when_matched_delete(f'new."{WHOLE}" IS NULL')
-    if step.spans:
-        anew = (*step.spans, *from_others(step, rows.column_names))
-        span = {f'"{name}"': f'new."{name}"' for name in anew}
-        merger = merger.when_matched_update(span, f'NOT new."{WHOLE}"')
-    merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
-    merger.when_not_matched_insert(all_, f'new."{WHOLE}"').execute()
 
 
 class Sides(NamedTuple):
@@ -179,5 +146,4 @@ def _whole(stays: pa.Table, came: pa.Table, step: Following) -> pa.Table:
         every: Flags = np.ones(came.num_rows, dtype=np.bool_)
         return came.append_column(WHOLE, pa.array(every))
     known = stays.select(known_of(step, came.column_names))
-    known = known.append_column(BEGINS, stays[step.time])
-    return chain(known, came.drop_columns([*step.spans]), step).rows
+    return merged_rows(known, came.drop_columns([*step.spans]), step).rows

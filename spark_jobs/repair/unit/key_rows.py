@@ -1,12 +1,11 @@
 """Key rows: the rows of keys in a table that follows one, as one computation over all good
-records gives them. It has no code of the sink: Spark's windows make what the sink makes by Arrow.
+records gives them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import UTC, datetime
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
@@ -20,6 +19,7 @@ from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.union import id_of
 from spark_jobs.spans.any_of import any_of
 from spark_jobs.spec.sql.texts import SqlText
+from spark_jobs.steps.keyed import buckets
 from spark_jobs.steps.latest import marked
 from spark_jobs.steps.sql.tree import reason
 from spark_jobs.values.own_columns import DELETED, DELETED_AT, OF_A_KEY, OFFSET, PARTITION, SET
@@ -61,7 +61,7 @@ class KeyRows:
         known = self._live(keys)
         if plan.keys:
             changes, known = changes.where(plan.keys), known.where(_lost(plan))
-        computed = resolve_name(step.canonical_of_keys)(changes, known, step)
+        computed = buckets.rows_of_keys(changes, known, step, plan.records_read)
         return Computed(computed, keys, fetched, read, entered, kept, None)
 
     def compare(self, computed: Computed) -> Compared:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.storagelevel import StorageLevel
 
@@ -32,17 +32,25 @@ def takes_table(table: deltalake.DeltaTable, found: Size | None) -> bool:
     return small and not untried(table)
 
 
-def takes_changes(cached: DataFrame) -> bool:
-    """Whether the batch is small, as Spark observes it: records of any size may be in it, and more
-    than spark.driver.maxResultSize is never collected.
-    """
-    return cached.count() <= MOST_CHANGES and _bytes(cached) <= MOST_BYTES
+class Load(NamedTuple):
+    """The rows of a batch, and their bytes before they are compressed."""
+
+    rows: int
+    bytes: int
 
 
-def _bytes(cached: DataFrame) -> int:
-    """Of the rows, which are in the cache, before they are compressed there (InMemoryRelation)."""
+def load(cached: DataFrame) -> Load:
+    """As Spark's cache has it (InMemoryRelation): what is counted is in it then."""
+    rows = cached.count()
     found = cached._jdf.queryExecution().withCachedData().stats().sizeInBytes()  # noqa: SLF001 - has no Python form
-    return int(str(found))
+    return Load(rows, int(str(found)))
+
+
+def takes_changes(of: Load) -> bool:
+    """Whether the batch is small: records of any size may be in it, and more than
+    spark.driver.maxResultSize is never collected.
+    """
+    return of.rows <= MOST_CHANGES and of.bytes <= MOST_BYTES
 
 
 @contextmanager

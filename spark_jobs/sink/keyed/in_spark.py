@@ -1,120 +1,118 @@
-"""In Spark: the newest changes of a batch in the place of what the table has of their keys, and
-their fates, where the driver should not hold batch or table.
-"""
+"""In Spark: a batch of changes, each of whose tasks merges those of some keys."""
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql import Observation, functions as F
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from spark_jobs.sink.keyed.driver import held
-from spark_jobs.sink.keyed.fates import ALL, BEFORE, COPIES, Fates, compared, fates
 from spark_jobs.sink.keyed.replacing import Replacing
 from spark_jobs.sink.keyed.standing import key_broken
+from spark_jobs.steps.keyed.buckets import buckets_of, in_buckets
+from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.steps.keyed.merge import kept_anew, merged
+from spark_jobs.steps.keyed.places import known_of, misplaced
 from spark_jobs.table.delta.contention import again
-from spark_jobs.values.own_columns import CONTENTS, DELETED, WHOLE, placed
+from spark_jobs.values.own_columns import WHOLE, own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.spec import Latest
+    from spark_jobs.sink.keyed.driver import Load
+    from spark_jobs.spec.steps.following import Following
     from spark_jobs.table.delta.commit import Commit
     from spark_jobs.table.entry import Note
 
 
-def replace_in_spark(changes: DataFrame, step: Latest, commit: Commit) -> None:
-    """Put the newest changes, which are cached, in the place of what the table has of their keys.
-    Their fates are found anew where another writer was faster. Raises TableChanged if it has
-    several rows of a key.
+_BROKEN: Final = own("broken")
+
+
+def merge_in_spark(changes: DataFrame, of: Load, step: Following, commit: Commit) -> None:
+    """Merge the changes, which are cached, into the very version that they were merged with. All is
+    made anew where another writer was faster. Raises TableChanged if somebody has broken a key.
     """
+    anew = kept_anew(step, changes.columns)
 
-    keys = changes.count()  # so Spark knows their size, and keeps few in memory beside the table
-
-    def replace_once() -> None:
+    def merge_once() -> None:
         replacing = Replacing(changes.sparkSession, commit)
         if replacing.done:
             return
-        with held(_beside(changes, replacing.rows, step)) as found:
-            if found.count() > keys:
-                raise key_broken(str(commit.table), _of_several(found, step))
-            note = noted(commit, told_of(found, step))
-            columns = [f"`{name}`" for name in replacing.rows.columns]
-            new = found.where(_wins(step)).select(*columns, _whole(step))
-            replacing.put(new, step.keys, note)
+        made, sums = _made(changes, replacing.rows, step, of), _told_of(step)
+        if of.rows and not replacing.has_rows:  # some rows come, which are read once
+            told = Observation()
+            rows = _rows(made.observe(told, *sums))
+            replacing.put(rows, step.row_key, anew, lambda: noted(told.get, commit))
+            return
+        with held(made) as found:
+            (one,) = found.agg(*sums).collect()
+            note = noted(one.asDict(), commit)
+            replacing.put(_rows(found), step.row_key, anew, lambda: note)
 
-    again(replace_once, commit.path)
+    again(merge_once, commit.path)
 
 
-def _beside(changes: DataFrame, table: DataFrame, step: Latest) -> DataFrame:
-    """The changes, each with what the table has of its key: BEFORE columns, FILE, and columns that
-    only a person has given it, which stay.
+def _made(changes: DataFrame, table: DataFrame, step: Following, of: Load) -> DataFrame:
+    """What the table must get, as `merged` has it, with all columns of `table`: what a person has
+    added stays, and FILE is that of the row at the place. For each bucket one more row tells the
+    fates of its changes, where WHOLE is null.
     """
-    lives = F.coalesce(F.col(DELETED), F.lit(False))  # a person's row has none
-    before = [F.col(f"`{n}`").alias(BEFORE + n) for n in compared(step.order_by) if n != DELETED]
-    keys = [F.col(f"`{name}`") for name in step.keys]
-    others = [F.col(f"`{name}`") for name in table.columns if name not in changes.columns]
-    known = table.select(*keys, *before, lives.alias(BEFORE + DELETED), *others)
-    # First what few changes leave of the table: an outer join would sort all of it.
-    known = known.join(changes.select(*keys), list(step.keys), "left_semi")
-    return changes.join(known, list(step.keys), "left")
+    others = [name for name in table.columns if name not in {*changes.columns, *step.spans}]
+    needed = [*known_of(step, changes.columns), *others]
+    keys = changes.select(*_quoted(step.keys)).distinct()
+    known = table.select(*_quoted(needed)).join(keys, [*step.keys], "left_semi")
+    kinds = {each.name: each.dataType for each in (*table.schema, *changes.schema)}
+    kinds |= {WHOLE: BooleanType(), **dict.fromkeys(Fates._fields, LongType())}
+
+    def make(there: pa.Table, given: pa.Table) -> pa.Table:
+        broken = misplaced(there, step)
+        if broken is not None:
+            given, there = given.slice(0, 0), there.slice(0, 0)
+        made = merged(there, given, step)
+        at = pa.array(made.there, mask=made.there < 0)
+        stay = {name: there[name].take(at) for name in others}
+        rows = [*made.rows.columns, *stay.values()]
+        rows = pa.table(rows, [*made.rows.column_names, *stay])
+        told = _told(made.fates, broken, there.schema)
+        return pa.concat_tables([rows, told], promote_options="permissive")
+
+    schema = StructType([StructField(*each) for each in kinds.items()])
+    return in_buckets(known, changes, step, buckets_of(of.rows, of.bytes), make, schema)
 
 
-def _of_several(found: DataFrame, step: Latest) -> dict[str, object]:
-    """A key of which the table has several rows."""
-    counted = found.groupBy(*(F.col(f"`{name}`") for name in step.keys)).count()
-    several: dict[str, object] = counted.where("count > 1").drop("count").collect()[0].asDict()
-    return several
-
-
-def _wins(step: Latest) -> str:
-    """SQL: as `wins` has it, of changes with BEFORE columns."""
-    names = placed(step.order_by)
-    newer = above([(f"`{name}`", f"`{BEFORE}{name}`") for name in names])
-    return f"`{BEFORE}{DELETED}` IS NULL OR {newer}"
-
-
-def _whole(step: Latest) -> Column:
-    """WHOLE: whether they are no copies of what the table has (fates.copies)."""
-    same = [F.col(f"`{n}`") == F.col(f"`{BEFORE}{n}`") for n in (*step.order_by, DELETED, CONTENTS)]
-    return (~F.coalesce(reduce(and_, same), F.lit(False))).alias(WHOLE)
-
-
-def above(pairs: Sequence[tuple[str, str]]) -> str:
-    """SQL: whether the first of each pair are above the second, where a null is below all. The
-    heaviest pair comes first.
-    """
-    found = "false"
-    for mine, theirs in reversed(pairs):
-        found = f"({theirs} IS NULL OR {mine} > {theirs} OR ({mine} = {theirs} AND {found}))"
-    return found
-
-
-def noted(commit: Commit, told: Fates) -> Note:
-    """What the commit says of itself, with the fates."""
-    return {**commit.note, "fates": told._asdict()}
-
-
-def told_of(changes: DataFrame, step: Latest) -> Fates:
-    """The fates of changes with BEFORE columns: each part by the function that the driver uses."""
-    names = compared(step.order_by)
-    needed = changes.select(
-        ALL, COPIES, *(f"`{at}{name}`" for at in ("", BEFORE) for name in names)
+def _told(fates: Fates, broken: Mapping[str, object] | None, columns: pa.Schema) -> pa.Table:
+    """One row: the fates, or the broken key, with its columns' types."""
+    if broken is None:
+        return pa.table({name: [count] for name, count in fates._asdict().items()})
+    return pa.table(
+        {name: pa.array([value], columns.field(name).type) for name, value in broken.items()}
+        | {name: pa.array([None], pa.int64()) for name in Fates._fields}
     )
-    order_by = step.order_by
 
-    def of_part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa  # noqa: PLC0415 - in a worker of Spark
 
-        for batch in batches:
-            counts = fates(pa.Table.from_batches([batch]), order_by)._asdict()
-            yield pa.RecordBatch.from_pylist([counts])
+def _told_of(step: Following) -> list[Column]:
+    """A broken key, if there is one; and the sums of the fates."""
+    keys = F.when(
+        F.col(WHOLE).isNull() & F.col(Fates._fields[0]).isNull(), F.struct(*_quoted(step.keys))
+    )
+    return [F.max(keys).alias(_BROKEN), *(F.sum(name).alias(name) for name in Fates._fields)]
 
-    columns = ", ".join(f"{name} bigint" for name in Fates._fields)
-    rows = needed.mapInArrow(of_part, columns).collect()
-    return sum((Fates(*row) for row in rows), Fates())
+
+def noted(told: dict[str, Any], commit: Commit) -> Note:
+    """What the commit says of itself. Raises TableChanged if a person has broken a key."""
+    broken = told.pop(_BROKEN)
+    if broken is not None:
+        raise key_broken(str(commit.table), broken.asDict())
+    return {**commit.note, "fates": {name: count or 0 for name, count in told.items()}}
+
+
+def _rows(made: DataFrame) -> DataFrame:
+    return made.where(F.col(WHOLE).isNotNull()).drop(*Fates._fields)
+
+
+def _quoted(names: Iterable[str]) -> list[Column]:
+    return [F.col(f"`{name}`") for name in names]

@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs import failpoint
 from spark_jobs.table.delta.commit import Commit, within
-from spark_jobs.values.own_columns import PLACE, WHOLE, own
+from spark_jobs.values.own_columns import WHOLE, own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from spark_jobs.table.entry import Note
 
@@ -55,25 +55,45 @@ class Replacing:
         return bool(self._transaction.txnVersion(self._commit.owner) >= self._commit.batch_id)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the version has a file."""
+        return bool(self._files.nonEmpty())
+
+    @property
+    def _has_feed(self) -> bool:
+        feed = self._delta.DeltaConfigs.CHANGE_DATA_FEED()
+        return bool(feed.fromMetaData(self._transaction.metadata()))
+
+    @property
     def rows(self) -> DataFrame:
         """Of the version, each with FILE."""
         rows = self._frame(self._files)
         return rows.select("*", F.col("_metadata.file_path").alias(FILE))
 
-    def put(self, new: DataFrame, keys: Sequence[str], note: Note) -> None:
-        """Commit these rows, which are cached: the columns of `rows`, and WHOLE. FILE of each is
-        that of the row with its key; null where there is none. Where WHOLE is false, that row stays
-        but for its PLACE.
+    def put(
+        self,
+        new: DataFrame,
+        keys: Sequence[str],
+        anew: Sequence[str],
+        note: Callable[[], Note],
+    ) -> None:
+        """Commit these rows: the columns of `rows`, and WHOLE. FILE of each is that of the row with
+        its key; null where there is none. Where WHOLE is false, that row stays but for the columns
+        `anew`. They are cached; those of an empty table are read once, and `note` is asked then.
         """
-        old = self._old(new)
+        old = self._old(new) if self.has_rows else []
         had = F.col(FILE).isNotNull()
         columns = [f"`{name}`" for name in new.columns if name not in {FILE, WHOLE}]
         gone = new.where(had).select(*(f"`{key}`" for key in keys), F.lit(True).alias(_GONE))
         stay = self._frame(self._sequence(old)).join(gone, [*keys], "left")
         stay = stay.select(*columns, F.when(F.col(_GONE), "update_preimage").alias(_KIND))
-        fed = F.when(had, "update_postimage").otherwise("insert")
-        kinds = F.explode(F.array(F.lit(None).cast("string"), fed)).alias(_KIND)
-        come = self._with_what_stays(new, old, keys).select(*columns, kinds)
+        come = self._with_what_stays(new, old, keys, anew)
+        if old and self._has_feed:  # Delta tells by itself what new files alone bring
+            fed = F.when(had, "update_postimage").otherwise("insert")
+            kinds = F.explode(F.array(F.lit(None).cast("string"), fed)).alias(_KIND)
+            come = come.select(*columns, kinds)
+        else:
+            come, stay = come.select(*columns), stay.where(F.col(_KIND).isNull()).drop(_KIND)
 
         failpoint.at("replacing.read")
         stayed = self._written(stay) if old else self._sequence([])
@@ -89,14 +109,18 @@ class Replacing:
         now = self._jvm.System.currentTimeMillis()
         removed = self._sequence([each.removeWithTimestamp(now, True) for each in old])
         failpoint.at("replacing.written")
-        self._finish(stayed.appendedAll(came).appendedAll(removed), note)
+        self._finish(stayed.appendedAll(came).appendedAll(removed), note())
 
-    def _with_what_stays(self, new: DataFrame, old: list[Any], keys: Sequence[str]) -> DataFrame:
-        """The rows, of which those that are not WHOLE are the table's own, at their new PLACE."""
-        copies = new.where(~F.col(WHOLE)).select(*(f"`{key}`" for key in keys), *PLACE, FILE)
-        if copies.isEmpty():  # else the files are read once more
+    def _with_what_stays(
+        self, new: DataFrame, old: list[Any], keys: Sequence[str], anew: Sequence[str]
+    ) -> DataFrame:
+        """The rows, of which those that are not WHOLE are the table's own, with `anew`."""
+        if not old:
             return new
-        stay = self._frame(self._sequence(old)).drop(*PLACE).join(copies, [*keys])
+        part = new.where(~F.col(WHOLE)).select(*(f"`{name}`" for name in (*keys, *anew)), FILE)
+        if part.isEmpty():  # else the files are read once more
+            return new
+        stay = self._frame(self._sequence(old)).drop(*anew).join(part, [*keys])
         return new.where(WHOLE).drop(WHOLE).unionByName(stay)
 
     def _old(self, new: DataFrame) -> list[Any]:
@@ -113,9 +137,6 @@ class Replacing:
 
     def _written(self, rows: DataFrame) -> Any:
         """The actions of the rows' files, and of the feed's."""
-        feed = self._delta.DeltaConfigs.CHANGE_DATA_FEED()
-        if not feed.fromMetaData(self._transaction.metadata()):
-            rows = rows.where(F.col(_KIND).isNull()).drop(_KIND)
         with within(self._spark, _WRITING):
             return self._transaction.writeFiles(rows._jdf)  # noqa: SLF001
 

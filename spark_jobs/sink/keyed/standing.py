@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.root.path_forms import from_uri, sql_table
-from spark_jobs.sink.keyed.fates import BEFORE, compared
+from spark_jobs.root.path_forms import sql_table
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Action, Log
 from spark_jobs.table.delta.features import untried
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 
     import deltalake
     from upath import UPath
-
-    from spark_jobs.spec import Latest
-
 
 PHYSICAL: Final = "delta.columnMapping.physicalName"
 """In a column's metadata: its name in the log, where columns are mapped."""
@@ -109,51 +105,7 @@ def gained(path: UPath, version: int) -> int | None:
     return None if before is None or after is None else after.live - before.live
 
 
-def beside(newest: pa.Table, table: deltalake.DeltaTable, step: Latest) -> pa.Table:
-    """The newest changes, each with what the table has of its key: BEFORE columns.
-
-    Raises TableChanged if it has several rows of a key.
-    """
-    columns = [*step.keys, *compared(step.order_by)]
-    found = [
-        rows.filter(_may_be(rows, newest, step)).cast(_plain(newest, columns))
-        for rows in door.dataset(table).to_batches(columns=columns)
-    ]
-    known = pa.Table.from_batches(found, _plain(newest, columns))
-    lives = pc.fill_null(known[DELETED], fill_value=False)  # a person's row has none
-    known = known.set_column(known.schema.get_field_index(DELETED), DELETED, lives)
-    known = known.rename_columns([*step.keys, *(BEFORE + name for name in compared(step.order_by))])
-    numbered = newest.select(list(step.keys)).append_column(
-        BEFORE, pa.array(range(newest.num_rows), pa.int64())
-    )
-    joined = numbered.cast(_plain(numbered, numbered.column_names)).join(
-        known, list(step.keys), join_type="left outer"
-    )
-    if joined.num_rows > newest.num_rows:
-        several = joined.group_by(list(step.keys)).aggregate([([], "count_all")])
-        first = several.filter(pc.greater(several["count_all"], 1)).select(list(step.keys))
-        raise key_broken(from_uri(table.table_uri), first.slice(0, 1).to_pylist()[0])
-    joined = joined.sort_by(BEFORE).drop_columns([*step.keys, BEFORE])
-    for name in joined.column_names:
-        newest = newest.append_column(name, joined[name])
-    return newest
-
-
 def key_broken(table: str, key: Mapping[str, object]) -> TableChanged:
     """The error of a table in which a person has added a row of the key."""
     told = ", ".join(f"{name} = {value}" for name, value in key.items())
     return TableChanged.key_broken(table=table, key=told, sql=sql_table(table))
-
-
-def _may_be(rows: pa.RecordBatch, newest: pa.Table, step: Latest) -> pa.Array:
-    """boolean: whether each column of the key has a value of one of the changes."""
-    few: pa.Array = pa.array([True] * rows.num_rows)
-    for name in step.keys:
-        kind = rows.schema.field(name).type
-        few = pc.and_(few, pc.is_in(rows[name], value_set=newest[name].cast(kind).combine_chunks()))
-    return few
-
-
-def _plain(table: pa.Table, columns: list[str]) -> pa.Schema:
-    """The columns' types; any of them may be null."""
-    return pa.schema([pa.field(name, table.schema.field(name).type) for name in columns])

@@ -64,16 +64,9 @@ class Following(Step):
     parted_by: ClassVar[tuple[str, ...]] = ()
     """Those of its own columns that part the table."""
 
-    @property
-    @abstractmethod
-    def commits(self) -> str:
-        """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
-        imported where batches are committed.
-        """
-
-    canonical_of_keys: ClassVar[str]
-    """The function (changes, known, step) that gives the rows of keys where all of their changes
-    are there at once, as module:name, likewise. `known` are the table's rows.
+    commits: ClassVar = "spark_jobs.sink.keyed.follow:follow"
+    """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
+    imported where batches are committed.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""History, as a spec declares it. Its Spark code: steps/history.py; its commits: sink/keyed/."""
+"""History, as a spec declares it. Its Spark code: steps/history.py; its rows: steps/keyed/."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class History(Following):
     """
 
     operator: ClassVar = "spark_jobs.steps.history:HistoryOperator"
-    canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.history:chained"
     kind: Literal["history"] = "history"
     spans: ClassVar = SPAN
     parted_by: ClassVar = (CURRENT,)  # what has ended is seldom written again
@@ -45,10 +44,6 @@ class History(Following):
             f"keep every version of the row of each {in_words(self.keys)}, by "
             f"{in_words(self.order_by)}, valid from {self.time}{gone}"
         )
-
-    @property
-    def commits(self) -> str:
-        return "spark_jobs.sink.keyed.chains:extend"
 
     @property
     def row_key(self) -> tuple[str, ...]:

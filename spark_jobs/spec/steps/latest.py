@@ -1,4 +1,4 @@
-"""Latest, as a spec declares it. Its Spark code: steps/latest.py; its commits: sink/keyed/."""
+"""Latest, as a spec declares it. Its Spark code: steps/latest.py; its rows: steps/keyed/."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class Latest(Following):
     """
 
     operator: ClassVar = "spark_jobs.steps.latest:LatestOperator"
-    canonical_of_keys: ClassVar = "spark_jobs.steps.canonical.latest:latest_rows"
     kind: Literal["latest"] = "latest"
     forget_deletes_after: Duration = Described(default=timedelta(days=30), strict=False)
     """`sluice maintain` forgets older deletes; a still older change that comes behind that brings
@@ -46,11 +45,6 @@ class Latest(Following):
         return (
             f"keep the newest row of each {in_words(self.keys)}, by {in_words(self.order_by)}{gone}"
         )
-
-    @property
-    def commits(self) -> str:
-        keyed = "spark_jobs.sink.keyed"
-        return f"{keyed}.commit:follow" if self.highest_decides else f"{keyed}.folds:follow_partial"
 
     @property
     def forgets_after(self) -> timedelta:
