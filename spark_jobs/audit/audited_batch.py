@@ -16,7 +16,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.classify.capture import ENTERED_SEEN
-from spark_jobs.decode.schemed.counted import Ids
+from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch

@@ -19,7 +19,7 @@ from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.progress import Progress
 from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.classify.outcome import Outcome
-from spark_jobs.decode.schemed.counted import Ids
+from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from spark_jobs.audit.rejected_store import key
-from spark_jobs.decode.schemed.counted import Ids, summed
-from spark_jobs.decode.slices import NO_TIMES, Slice
+from spark_jobs.decode.slices import NO_TIMES, Ids, Slice, summed
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.micro_batch import Batch

@@ -5,8 +5,8 @@ A format's decoder is one class in one file. A task makes it once, and it decode
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 if TYPE_CHECKING:
@@ -78,8 +78,9 @@ class Decoded(NamedTuple):
 class Decoder(Protocol):
     """Bytes of one format to columns.
 
-    One with a declared schema also has `shape(format_, topic)`, a static method: the schema as
-    decode/schemed/shape.py has it, which the topic's fields are held against before a run.
+    One with a declared schema also has a static method `refuse(format_, topic, places)`, called
+    before a run: it raises SpecInvalid where the schema does not give these fields what they are.
+    One whose records have ids of schemas has `counted`, as decode/schemed/counted.py.
     """
 
     def __init__(
@@ -107,6 +108,16 @@ class Decoder(Protocol):
 
 def decoder_class(format_: Format) -> type[Decoder]:
     """The class that the format names."""
-    module, _, name = format_.decoder.partition(":")
-    found: type[Decoder] = getattr(importlib.import_module(module), name)
+    found: type[Decoder] = resolve_name(format_.decoder)
     return found
+
+
+def refuse_disagreeing(topic: Topic) -> None:
+    """Raise SpecInvalid if a declared schema is none, or gives a field what it cannot be.
+
+    Of several topics, any of them.
+    """
+    for each in topic.each:
+        for format_, places in ((each.format, each.value_places), (each.key, each.key_places)):
+            if refuse := getattr(decoder_class(format_), "refuse", None):
+                refuse(format_, each, places)

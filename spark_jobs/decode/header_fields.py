@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.columns.column import each_read
 from spark_jobs.decode.columns.text_column import text_column
 from spark_jobs.decode.columns.texts import text_of
 from spark_jobs.decode.headers import Headers
@@ -55,15 +56,7 @@ def _column(
         return given, {}
     if several:
         return _texts(given)
-    texts, wrong = list[str | None](), dict[int, str]()
-    for number, value in enumerate(given.to_pylist()):
-        text = None
-        if value is not None:
-            try:
-                text = text_of(value)
-            except UnicodeDecodeError:
-                wrong[number] = NO_TEXT
-        texts.append(text)
+    texts, wrong = each_read(text_of, given.to_pylist(), NO_TEXT)
     column = text_column(texts, field)
     return column.array, column.wrong | wrong
 
@@ -72,13 +65,9 @@ def _texts(raw: pa.Array) -> tuple[pa.Array, dict[int, str]]:
     """Lists of bytes as lists of texts."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
-    lists, wrong = list[list[str | None] | None](), dict[int, str]()
-    for number, values in enumerate(raw.to_pylist()):
-        texts = None
-        if values is not None:
-            try:
-                texts = [None if value is None else text_of(value) for value in values]
-            except UnicodeDecodeError:
-                wrong[number] = NO_TEXT
-        lists.append(texts)
+    lists, wrong = each_read(
+        lambda values: [None if value is None else text_of(value) for value in values],
+        raw.to_pylist(),
+        NO_TEXT,
+    )
     return pa.array(lists, pa.list_(pa.string())), wrong

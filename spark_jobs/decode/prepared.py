@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.decode.formats import decoder_class
+from spark_jobs.decode.formats import decoder_class, refuse_disagreeing
 from spark_jobs.decode.record_decoder import RecordDecoder
-from spark_jobs.decode.schemed.shape import refuse_disagreeing
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings

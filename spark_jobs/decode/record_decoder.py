@@ -5,12 +5,12 @@ formats is done here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
 from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.envelopes.enveloped import Enveloped, enveloped
-from spark_jobs.decode.envelopes.rowless import Rowless
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
 from spark_jobs.decode.headers import Headers
@@ -22,9 +22,12 @@ from spark_jobs.values.path import as_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spark_jobs.decode.envelopes.rowless import Rowless
     from spark_jobs.spec import Field, Format, Topic
     from spark_jobs.spec.fields.place import Place
 
+ENVELOPES: Final = "spark_jobs.decode.envelopes."
+"""Loaded by name: most topics have none."""
 NO_TIME: Final = "Kafka's timestamp is no time"
 
 
@@ -43,7 +46,9 @@ class RecordDecoder:
             self._value = around(topic, self._of_value, given)
         else:
             self._value, self._of_value = self._part(topic.format, places, given)
-        self._rowless = Rowless(topic, given) if topic.envelope == "debezium" else None
+        self._rowless: Rowless | None = None
+        if topic.envelope == "debezium":
+            self._rowless = resolve_name(f"{ENVELOPES}rowless:Rowless")(topic, given)
         self._key, self._of_key = self._part(topic.key, keys, given_key)
         self._headers = HeaderFields(topic.header_names)
         of_kafka = [field for field in topic.fields if field.part in (*OF_KAFKA, "header")]

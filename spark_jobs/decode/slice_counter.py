@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from spark_jobs.decode.schemed.counted import Ids, ids_of_slices, registries
-from spark_jobs.decode.slices import NO_TIMES, Slice, SlicePolicy, Times
+from spark_jobs.decode.formats import decoder_class
+from spark_jobs.decode.slices import NO_TIMES, Ids, Slice, SlicePolicy, Times, summed
 from spark_jobs.spec import Topic
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ class SliceCounter:
 
     def __init__(self, topic: Topic, policy: SlicePolicy) -> None:
         self._policy = policy
-        self._registered = {part: format_.reads_headers for part, format_ in registries(topic)}
+        self._counted: list[tuple[str, bool, Any]] = [
+            (part, format_.reads_headers, decoder_class(format_))
+            for part, format_ in topic.registered.items()
+        ]
         self._ahead_us = topic.max_ahead // timedelta(microseconds=1)
         self.slices: dict[tuple[int, int], Slice] = {}
         """By partition and number of the thousand: a task that runs again cuts at the same
@@ -50,8 +53,9 @@ class SliceCounter:
             *_times(at, late, begins),
         )
         ids: list[Ids] = [()] * len(begins)
-        if self._registered:
-            ids = ids_of_slices(kafka.field("raw"), self._registered, begins)
+        for part, in_header, by in self._counted:
+            more = by.counted(kafka.field("raw"), part, begins, in_header=in_header)
+            ids = [summed(both) for both in zip(ids, more, strict=True)]
         for *row, schemas in zip(*(column.tolist() for column in columns), ids, strict=True):
             partition, first, last, records, low, high, soon, far, lates, old, new = row
             found = Slice(

@@ -9,14 +9,29 @@ expire, the slice takes them in (ops/slice_times.py).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final, NamedTuple, Self
-
-from spark_jobs.decode.schemed.counted import Ids, summed
 
 LEAST_OFFSETS: Final = 1_000
 """Offsets of a slice: fewer would cost more bytes than they save reading."""
 MOST_SLICES: Final = 2_000
 """About the most slices of one batch: those of a larger one have more offsets each."""
+
+
+Ids = tuple[tuple[str, int], ...]
+"""Each id of a schema, of a key with "key " before it, and its records; in order."""
+
+
+def summed(all_of_them: Iterable[Ids]) -> Ids:
+    """
+    >>> summed([(("3", 2),), (("10", 1), ("3", 1))])
+    (('10', 1), ('3', 3))
+    """
+    total = Counter[str]()
+    for ids in all_of_them:
+        total.update(dict(ids))
+    return tuple(sorted(total.items()))
 
 
 class Times(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.decode.columns.column import each_read
 from spark_jobs.decode.columns.text_column import text_column
 from spark_jobs.decode.columns.texts import text_of
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Records
@@ -34,7 +35,9 @@ class TextDecoder:
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
-        texts, reasons = decoded_texts(records.values.to_pylist())
+        values = records.values.to_pylist()
+        texts, wrong = each_read(text_of, values, "is no UTF-8")
+        reasons = [TOMBSTONE if value is None else wrong.get(at) for at, value in enumerate(values)]
         columns = {}
         for field in self._fields:
             column = text_column(texts, field)
@@ -42,20 +45,3 @@ class TextDecoder:
             for index, why in column.wrong.items():
                 reasons[index] = reasons[index] or why
         return Decoded([columns[name] for name in self._wanted], reasons)
-
-
-def decoded_texts(
-    values: Sequence[bytes | None],
-) -> tuple[list[str | None], list[str | None]]:
-    """The texts, and why some are none."""
-    texts, reasons = list[str | None](), list[str | None]()
-    for value in values:
-        text, why = None, TOMBSTONE if value is None else None
-        if value is not None:
-            try:
-                text = text_of(value)
-            except UnicodeDecodeError:
-                why = "is no UTF-8"
-        texts.append(text)
-        reasons.append(why)
-    return texts, reasons

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from spark_jobs.decode.plain.compressed_decoder import Wrong, gunzip, unzstd
+from spark_jobs.decode.columns.column import Wrong
+from spark_jobs.decode.plain.compressed_decoder import gunzip, unzstd
 from spark_jobs.spec import Compressed
 
 if TYPE_CHECKING:

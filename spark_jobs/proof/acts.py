@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.messages.request import Request
+from spark_jobs.ops.repairs import UNDO
 from spark_jobs.proof.image import image_at
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
@@ -62,8 +63,9 @@ def _repaired(scratch: Scratch, _: str, run_id: str) -> Scratch:
 
 
 def _undone(scratch: Scratch, _: str, run_id: str) -> Scratch:
-    ids = scratch.query("repairs", "SELECT repair_id FROM repairs ORDER BY swapped_at DESC")
-    if not ids:
+    inside = f"state = 'swapped' AND repair_id NOT LIKE '%{UNDO}'"
+    sql = f"SELECT repair_id FROM repairs WHERE {inside} ORDER BY swapped_at DESC"
+    if not (ids := scratch.query("repairs", sql)):
         raise Unmet("there was no repair to take back")
     undo(scratch.spec, scratch.settings.root, ids[0]["repair_id"], run_id)
     return scratch

@@ -36,9 +36,9 @@ def copy_at_rest(root: Path, image: Path) -> None:
     """Raises TimeoutError if somebody writes for longer than PATIENCE_SECONDS."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not _copied_whole(root, image):
+        shutil.rmtree(image, ignore_errors=True)
         if time.monotonic() > deadline:
             raise TimeoutError(f"{root} did not come to rest within {PATIENCE_SECONDS} s")
-        shutil.rmtree(image, ignore_errors=True)
 
 
 def files(root: Path) -> dict[str, tuple[int, int]]:

@@ -21,6 +21,7 @@ from spark_jobs.fingerprint.fields import Fingerprint, fingerprint
 from spark_jobs.fingerprint.packages import version
 from spark_jobs.fingerprint.record_form import ABSENT
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.union import same_topics
@@ -84,6 +85,8 @@ def logic_of(following: Pipeline) -> Fingerprint:
 def refuse_other(begun: Begun, following: Pipeline, topic_id: str) -> None:
     """Raise RebuildRefused if what is half done was begun with another NEXT, or another topic."""
     name, was, now = following.name, begun.fingerprint, logic_of(following)
+    if was.get("logic") and is_of_older_form(was["logic"]):  # as a drain takes it (standing.py)
+        was = was | {"logic": now.get("logic")}
     differing = [
         f"{name}: was {was.get(name, ABSENT)!r}, is {now.get(name, ABSENT)!r}"
         for name in sorted(was.keys() | now.keys())

@@ -66,7 +66,8 @@ def needs(live: Paths, side: Paths, specs: tuple[Pipeline, Pipeline], topic: Sou
     for p, oldest in sorted(beginning(live, known.generations).items()):
         begin = max(oldest, starts.get(p, oldest))
         end = ends.get(p, begin)  # what comes behind is in no live row either
-        until = min(first.get(p, begin), end)
+        # NEXT may have no batch yet with a partition that came later.
+        until = min(first.get(p, topic.begins.get(p, begin)), end)
         # Where none of the archive's is as new as the beginning of NEXT, it has none that counts.
         for start, stop in usable.get(p, ()) if p in starts or not _begins_later(of) else ():
             if max(start, begin) < until <= stop:

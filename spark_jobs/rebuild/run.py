@@ -31,7 +31,7 @@ from spark_jobs.messages.verdict import CHECK_CODES
 from spark_jobs.rebuild.archive import brought, told
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.compare import Difference, difference
-from spark_jobs.rebuild.needs import NOTE
+from spark_jobs.rebuild.needs import NOTE, read_to
 from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.rebuild.ready import behind
 from spark_jobs.rebuild.switch import switch
@@ -159,7 +159,7 @@ def merge_archived(it: Rebuilding) -> tuple[Report, ...]:
     many records; RecordsUnreachable; the problem of the run.
     """
     parts = {} if it.without_lost else it.looked().archived
-    if not parts:
+    if not parts or not read_to(it.side):  # without a batch, drains write all rows yet
         return ()
     run_id = f"{it.run}-archive"
     found = brought(it.side, it.following, parts, run_id)

@@ -7,11 +7,12 @@ is moved.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.live import Live, Replaced, following as takes_turn
 from spark_jobs.checkpoint.notes.rebuild import read_begun
-from spark_jobs.errors import RebuildRefused
+from spark_jobs.errors import CheckpointBroken, RebuildRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, leased
@@ -71,8 +72,9 @@ def end_rebuild(facts: GoesLive, scene: Scene) -> None:
     """Let no run work in the place that is live now as in one of a rebuild. On the way back
     another rebuild may be half done, and stays.
     """
-    if (begun := read_begun(scene.paths)) and begun.folder == facts.live.folder:
-        begun.end(scene.paths, scene.held)
+    with suppress(CheckpointBroken):  # torn: no switch went by it, and --discard removes it
+        if (begun := read_begun(scene.paths)) and begun.folder == facts.live.folder:
+            begun.end(scene.paths, scene.held)
 
 
 SWITCH = Change(

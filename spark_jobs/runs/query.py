@@ -6,6 +6,7 @@ import logging
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from pkgutil import resolve_name
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -35,7 +36,6 @@ from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.resume.of_the_table import of_the_table
-from spark_jobs.runs.schema_look import look, looks
 from spark_jobs.runs.silence import silent_topics
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import StallWatch
@@ -74,7 +74,8 @@ class Query:
         self.new_keys: tuple[NewKey, ...] = ()
         """Keys of the records that no field names, and nobody was told of."""
         self._notes: SliceNotes | None = None
-        self._looked = looks(run.spec) and ends_early(run.spark)
+        self._asking = [resolve_name(module) for module in run.spec.topic.asks]
+        self._looked = bool(self._asking) and ends_early(run.spark)
         """Whether a query ends where somebody has looked for ids of schemas."""
         self._in_jvm = True
         """Whether the JVM may decode."""
@@ -99,7 +100,8 @@ class Query:
             self._consume(again)
             self._limits.allow_no_data_batch()
         if self._waiting() and not self._limits.asked and not self._limits.reached:
-            look(run.spec, run.settings, run.spark, self._topic, self._done())
+            for registry in self._asking:
+                registry.look(run.spec, run.settings, run.spark, self._topic, self._done())
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence

@@ -13,7 +13,6 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.decode.schemed.counted import registries
 from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, not_kept, schema_id
 from spark_jobs.errors import RegistryRefused, RegistryUnreachable
 from spark_jobs.ops import ops_tables
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
 
 LOG = logging.getLogger(__name__)
@@ -57,16 +56,10 @@ class Found(NamedTuple):
         return f"{self.id} in {self.records:,} (first: {first})"
 
 
-def looks(spec: Pipeline) -> bool:
-    """Whether records of its topics have ids of schemas."""
-    return any(True for topic in spec.inputs for _ in registries(topic))
-
-
 def look(
     spec: Pipeline, settings: Settings, spark: SparkSession, topic: SourceState, done: Offsets
 ) -> None:
-    """Keep the schemas of all records from these offsets to the topic's end. Does nothing for a
-    format without a registry.
+    """Keep the schemas of all records from these offsets to the topic's end.
 
     Raises RegistryUnreachable, RegistryRefused.
     """
@@ -105,8 +98,13 @@ def look(
 
 def _registries(spec: Pipeline, parts: Parts) -> Iterator[tuple[Parts, str, Any]]:
     for number, topic in enumerate(spec.inputs):
-        own = within(parts, number)
-        yield from ((own, part, format_) for part, format_ in registries(topic) if own)
+        if own := within(parts, number):
+            yield from ((own, part, format_) for part, format_ in _own(topic).items())
+
+
+def _own(topic: Topic) -> dict[str, Any]:
+    """The parts of its records for which this module asks, and their formats."""
+    return {part: each for part, each in topic.registered.items() if each.asks == __name__}
 
 
 def _hold(spec: Pipeline, kept: Kept, ids: list[str], settings: Settings) -> None:
@@ -126,7 +124,7 @@ def ask_again(spec: Pipeline, settings: Settings, root: UPath) -> None:
     which no run asked: a replay brings in records whose schema was registered after them. What the
     registry does not answer stays missing, with a warning.
     """
-    for format_ in (each for topic in spec.inputs for _, each in registries(topic)):
+    for format_ in (each for topic in spec.inputs for each in _own(topic).values()):
         kept = Kept(settings.root, format_.registry)
         known = kept.schemas()
         missing = [each for each, schema in known.items() if isinstance(schema, str)]

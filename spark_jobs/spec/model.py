@@ -18,9 +18,14 @@ from spark_jobs.spec.meaning import meaning
 _REMEDIES = {
     "tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two.",
     "model_type": " Write it as a call, such as Json() or Tumbling(size='1 day').",
-    "is_instance_of": " Write it as a call, such as Deduplicate(keys=('id',)).",
+    "is_instance_of": " Write it as a call, such as {call}.",
 }
 """pydantic's type of error -> the remedy, which pydantic's message lacks."""
+_CALLS = {
+    "Step": "Deduplicate(keys=('id',))",
+    "PublishAt": "Transactions(topic='shop.transaction') from spark_jobs.transactions",
+}
+"""A base class of a field's values -> a call that makes one."""
 MOST_GIVEN: Final = 300
 """Characters of a value in a message."""
 OF_A_VARIABLE: Final = r"^([a-z][a-z0-9]*(_[a-z0-9]+)*)?$"
@@ -122,7 +127,8 @@ def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
             + (f" ({about})" if about else "")
             + "."
         )
-    remedy = _REMEDIES.get(detail["type"], "")
+    call = _CALLS.get(str(detail.get("ctx", {}).get("class")), "that of its class")
+    remedy = _REMEDIES.get(detail["type"], "").format(call=call)
     why = detail["msg"][:1].lower() + detail["msg"][1:]
     return f"{field} is {_shown(repr(detail['input']))}: {why}.{remedy}"
 

@@ -26,7 +26,7 @@ from spark_jobs.spec.fields.place import (
     overlapping,
     value_places,
 )
-from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat
+from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 
 __all__ = ["Field", "Name", "Topic"]
@@ -230,6 +230,21 @@ class Topic(Model):
         formats = (self.format, self.key)
         named = self.header_names or self.attribute_names
         return bool(named) or any(each.reads_headers for each in formats)
+
+    @property
+    def registered(self) -> dict[str, Format]:
+        """The parts of a record, value or key, that have the id of a registry's schema -> the
+        part's format.
+        """
+        return {
+            part: each for part, each in (("value", self.format), ("key", self.key)) if each.asks
+        }
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What asks registries for schemas, each module once, of all topics that it stands for."""
+        formats = (each for topic in self.each for each in topic.registered.values())
+        return tuple(dict.fromkeys(each.asks for each in formats))
 
     @property
     def keys_of_a_value(self) -> dict[str, str]:

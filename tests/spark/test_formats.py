@@ -75,7 +75,7 @@ def test_an_id_of_records_that_come_after_the_look_ends_the_run_with_its_code(
         registered(made, by, url)
         made.deliver(by.encode)
     with monkeypatch.context() as unseen:
-        unseen.setattr("spark_jobs.runs.query.look", lambda *_: None)
+        unseen.setattr("spark_jobs.runs.schema_look.look", lambda *_: None)
         report = made.drain("early")
     because(report.problem, RegistryUnreachable, "schema_not_kept")
     made.run("next")
@@ -166,7 +166,7 @@ def test_what_comes_behind_the_look_is_left_to_the_next_run_where_ids_were_left_
             made.deliver(by.encode)
 
         with monkeypatch.context() as soon:
-            soon.setattr("spark_jobs.runs.query.look", behind)
+            soon.setattr("spark_jobs.runs.schema_look.look", behind)
             assert made.run("first").account.covered == sent
         second = made.run("second").account
     assert second.covered > 100

@@ -97,6 +97,16 @@ def test_what_the_archive_loses_is_lost_unless_the_backfill_was_swapped_in_and_n
     assert (it.looked().lost, it.looked().archived) == ({}, {})
 
 
+def test_without_a_batch_of_next_nothing_is_taken_from_the_archive_yet(tmp_path, it):
+    live = Drains(tmp_path / "another")
+    live.drain(0, 4)
+    began(live, "g1")
+    begin(live.paths, NEXT, "topic-1", "ada")  # its drain waits for the end of a transaction
+    it = it._replace(settings=live.settings)
+    assert it.looked().archived == ALL
+    assert rebuilding.merge_archived(it) == ()
+
+
 def test_records_that_touch_rows_which_drains_still_write_wait(it, monkeypatch):
     archived(it, NOON, NOON, NOON)
     until = NOON + timedelta(minutes=30)  # its hour is open

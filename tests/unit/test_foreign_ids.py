@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.ops import ops_tables
+from spark_jobs.repair.find.quarantine import waiting
 from spark_jobs.root.paths import Paths
 from spark_jobs.runs import schema_look
-from spark_jobs.runs.schema_look import ask_again
 from spark_jobs.schemas import kept as schemas
 from spark_jobs.schemas.kept import Kept
 from spark_jobs.schemas.registry import Registry
@@ -77,7 +77,7 @@ def test_a_replay_asks_for_ids_of_its_pipeline_and_comes_to_each_in_time(
         kafka_config=KafkaConfig.of({"schema.registry.url": url}, "a test")
     )
     for _ in range(2):
-        ask_again(SPEC, settings, root)
+        assert [*waiting(SPEC, Paths(str(tmp_path), SPEC), ("g1",), 9, settings=settings)]
     assert {*asked} == {"901", "902", "7", "8"}
     assert {
         each for each, found in kept.schemas().items() if isinstance(found, Schema)

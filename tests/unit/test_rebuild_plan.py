@@ -1,5 +1,6 @@
 """What `sluice rebuild` says and refuses before it begins, over a root as drains leave it."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from typer.testing import CliRunner
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.cli import app
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
-from spark_jobs.rebuild import needs, plan as rebuild
+from spark_jobs.rebuild import beside, needs, plan as rebuild
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
@@ -17,6 +18,7 @@ from spark_jobs.spec import Pipeline, State
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
+from tests.unit.checkpoints import commit_batch, plan_batch
 from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
 from tests.unit.specs import FIELDS
 
@@ -128,6 +130,39 @@ def test_what_came_before_next_begins_is_not_lost(root, monkeypatch):
 def test_only_what_the_live_table_was_made_from_can_be_lost(root, monkeypatch):
     topic(monkeypatch, earliest=7)  # the live pipeline has read up to offset 4
     assert rebuild.plan_rebuild(SPEC, NEXT, root.settings).lost == {0: ((0, 5),)}
+
+
+def test_a_partition_that_next_has_not_begun_is_lost_where_kafka_has_lost_it(root, monkeypatch):
+    topic(monkeypatch)
+    begin(root.paths, NEXT, "topic-1", "tester")
+    side = Drains(Path(root.settings.root), NEXT, "g2")
+    side.drain(0, 4)
+    began(side, "g2")
+    # A partition is added, the live pipeline reads 5 of its records, and Kafka removes 3.
+    plan_batch(root.folder, 5, {0: 6, 1: 5}, topic="sales")
+    commit_batch(root.folder, 5)
+    row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 5, "partition": 1}
+    row |= {"first_offset": 0, "last_offset": 4, "records": 5}
+    root.put("slices", row)
+    says(monkeypatch, SourceState("topic-1", {0: 0, 1: 3}, {0: 8, 1: 8}))
+    assert rebuild.plan_rebuild(SPEC, NEXT, root.settings).lost == {1: ((0, 3),)}
+
+
+def test_a_rebuild_goes_on_whose_logic_an_older_sluice_told_in_another_form(root):
+    begin(root.paths, NEXT, "topic-1", "tester")
+    begun, now = read_begun(root.paths), {**beside.logic_of(NEXT), "logic": "4-cb872426d499"}
+    assert begun is not None
+
+    def refused(was: str | None) -> bool:
+        told = begun.model_copy(update={"fingerprint": {**now, "logic": was}})
+        with pytest.MonkeyPatch.context() as patch, suppress(RebuildRefused):
+            patch.setattr(beside, "logic_of", lambda _: now)
+            beside.refuse_other(told, NEXT, "topic-1")
+            return False
+        return True
+
+    forms = ("2-3b2f0b5c9a2b", "4-3b2f0b5c9a2b", None)
+    assert [refused(was) for was in forms] == [False, True, True]
 
 
 @pytest.mark.parametrize(

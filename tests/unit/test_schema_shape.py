@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.decode.schemed.shape import refuse_disagreeing
+from spark_jobs.decode.formats import refuse_disagreeing
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.protoc import descriptor_set
 from spark_jobs.spec import Avro, Compressed, Field, Local, Protobuf, Topic

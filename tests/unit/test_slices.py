@@ -12,9 +12,17 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.slice_store import stretched
-from spark_jobs.decode.schemed.counted import ids_of_slices
+from spark_jobs.decode.schemed.counted import counted
 from spark_jobs.decode.slice_counter import SliceCounter
-from spark_jobs.decode.slices import LEAST_OFFSETS, MOST_SLICES, NO_TIMES, Slice, SlicePolicy, Times
+from spark_jobs.decode.slices import (
+    LEAST_OFFSETS,
+    MOST_SLICES,
+    NO_TIMES,
+    Slice,
+    SlicePolicy,
+    Times,
+    summed,
+)
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling
 from spark_jobs.spec.steps.step import Step
@@ -246,4 +254,5 @@ def test_the_ids_that_records_begin_with_are_counted_by_slice(records, cuts):
         ids.update(f"key {told[k[:5]]}" for k in keys[first:last] if k and k[:5] in told)
         del ids[None]
         wanted.append(tuple(sorted(ids.items())))
-    assert ids_of_slices(raw, {"value": False, "key": False}, np.array(begins)) == wanted
+    parts = (counted(raw, part, np.array(begins), in_header=False) for part in ("value", "key"))
+    assert [summed(both) for both in zip(*parts, strict=True)] == wanted

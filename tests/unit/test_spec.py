@@ -68,6 +68,10 @@ REFUSED: dict[str, tuple[Callable[..., Any], str]] = {
         lambda: pipeline(steps=("deduplicate",)),
         "steps.0 | 'deduplicate' | instance of Step | Write it as a call",
     ),
+    "transactions by the word of before": (
+        lambda: pipeline(publish_at="transaction"),
+        "publish_at | 'transaction' | Write it as a call, such as Transactions(topic=",
+    ),
     "a step that is a dict": (
         lambda: pipeline(steps=({"kind": "deduplicate"},)),
         "steps.0 | {'kind': 'deduplicate'} | instance of Step | Write it as a call",

@@ -581,6 +581,14 @@ def test_a_note_of_what_is_rebuilt_that_is_torn_is_told_and_discarded(rebuilt, t
     assert beside_paths(rebuilt.live.paths, NEXT).version.name == "v2.2", "never what was used"
 
 
+def test_a_torn_note_of_a_later_rebuild_does_not_hold_the_way_back_up(rebuilt):
+    rebuilt.switch()
+    rebuilt.side.paths.rebuild.write_bytes(b"{")
+    rebuilt.back()
+    assert_drains(rebuilt, SPEC, "g1", 4)
+    rebuilt.complete(SPEC)
+
+
 def test_a_live_json_that_is_no_text_is_told_as_a_torn_one(rebuilt):
     rebuilt.switch()
     paths = rebuilt.paths()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from spark_jobs.decode.columns.text_column import one_by_one, text_column
+from spark_jobs.decode.json.leaf import leaf
 from spark_jobs.spec import Field
 from spark_jobs.values.conversions import arrow_array
 from tests.harness.long_form import examples
@@ -80,3 +81,15 @@ def test_a_part_of_a_longer_array_is_read_as_itself():
     given = arrow_array(["1", "x", None, "3"], "string").slice(1, 3)
     column = text_column(given, Field(name="x", type="int"))
     assert (column.array.to_pylist(), [*column.wrong]) == ([None, None, 3], [0])
+
+
+@pytest.mark.parametrize(("kind", "format_"), KINDS)
+def test_a_reason_has_nothing_of_a_text_that_reads_like_one(kind, format_):
+    field = Field(name="x", type=kind, format=format_, required=False)
+    assert "hunter2" not in text_column(["is the password hunter2"], field).wrong[0]
+
+
+@pytest.mark.parametrize(("kind", "format_"), [("date", "days"), ("timestamp", "s"), ("int", "text")])  # fmt: skip
+def test_a_reason_has_nothing_of_a_text_in_json(kind, format_):
+    of_json = leaf(Field(name="x", type=kind, format=format_))
+    assert "hunter2" not in of_json.column(["is the password hunter2"]).wrong[0]

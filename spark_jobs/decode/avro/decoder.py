@@ -81,15 +81,15 @@ class _Code:
         self._line(0, "def decode(b, p=0):")
         self._line(1, "end = len(b)")
         if why := mismatch(writer, reader):
-            self._line(1, f"raise Bad({why!r})")
+            self._line(1, f"raise Wrong({why!r})")
         if writer.kind == reader.kind == "record":
             given = self._fields(1, writer, reader, keep, raw)
         else:  # a union of records, for one
             whole = self._value(1, writer, reader)
-            self._line(1, f'if type({whole}) is not dict: raise Bad("it is no record")')
+            self._line(1, f'if type({whole}) is not dict: raise Wrong("it is no record")')
             given = {name: f"{whole}.get({name!r})" for name in keep}
         self._path = ""
-        self._line(1, 'if p != end: raise Bad(f"{end - p} bytes follow the record")')
+        self._line(1, 'if p != end: raise Wrong(f"{end - p} bytes follow the record")')
         self._line(1, f"return ({''.join(f'{given[name]}, ' for name in keep)})")
         while self._waiting:
             name, wrote, reads, raw_parts = self._waiting.pop()
@@ -114,7 +114,7 @@ class _Code:
             self._path = f".{field.name}"
             if field.default is NO_DEFAULT:
                 self._line(
-                    depth, 'raise Bad("the writer has no such field, and the reader no default")'
+                    depth, 'raise Wrong("the writer has no such field, and the reader no default")'
                 )
             elif field.name in given:
                 given[field.name] = self._constant(
@@ -125,7 +125,7 @@ class _Code:
             if reads is None or reads.name not in given:
                 self._skip(depth, wrote.node)
                 if reads is not None and (why := mismatch(wrote.node, reads.node)):
-                    self._line(depth, f"raise Bad({why!r})")
+                    self._line(depth, f"raise Wrong({why!r})")
             else:
                 given[reads.name] = self._value(
                     depth, wrote.node, reads.node, raw=reads.name in raw
@@ -148,7 +148,7 @@ class _Code:
                 mismatch(writer, reader)
                 or f"the writer has {_said(writer)}, and the reader's union does not"
             )
-            self._line(depth, f"raise Bad({why!r})")
+            self._line(depth, f"raise Wrong({why!r})")
             return
         if writer.kind == "record" or (self._in_blocks and writer.kind in {"array", "map"}):
             self._call(depth, out, writer, reads, raw)
@@ -165,28 +165,28 @@ class _Code:
             self._line(depth, f"{word} {index} == {2 * place}:")
             take(depth + 1, part)
             word = "elif"
-        self._line(depth, 'else: raise Bad("it has a type that its union lacks")')
+        self._line(depth, 'else: raise Wrong("it has a type that its union lacks")')
 
     def _null(self, depth: int, out: str, *_: Any) -> None:
         self._line(depth, f"{out} = None")
 
     def _boolean(self, depth: int, out: str, *_: Any) -> None:
         self._line(depth, f"{out} = b[p]; p += 1")
-        self._line(depth, f'if {out} > 1: raise Bad("a boolean is neither 0 nor 1")')
+        self._line(depth, f'if {out} > 1: raise Wrong("a boolean is neither 0 nor 1")')
         self._line(depth, f"{out} = {out} == 1")
 
     def _int(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
         found = self._number(depth)
         self._line(depth, f"{out} = ({found} >> 1) ^ -({found} & 1)")
         if writer.kind == "int":
-            self._line(depth, f'if {found} >> 32: raise Bad("a number does not fit 32 bits")')
+            self._line(depth, f'if {found} >> 32: raise Wrong("a number does not fit 32 bits")')
         self._shown(depth, out, writer, reader, raw)
 
     _long = _int
 
     def _float(self, depth: int, out: str, writer: Node, *_: Any) -> None:
         size = 4 if writer.kind == "float" else 8
-        self._line(depth, f"if p + {size} > end: raise Bad(SHORT)")
+        self._line(depth, f"if p + {size} > end: raise Wrong(SHORT)")
         self._line(depth, f"{out} = {writer.kind}_(b, p)[0]; p += {size}")
 
     _double = _float
@@ -205,7 +205,7 @@ class _Code:
     _bytes = _string
 
     def _fixed(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
-        self._line(depth, f"if p + {writer.size} > end: raise Bad(SHORT)")
+        self._line(depth, f"if p + {writer.size} > end: raise Wrong(SHORT)")
         self._line(depth, f"{out} = b[p:p + {writer.size}]; p += {writer.size}")
         self._shown(depth, out, writer, reader, raw)
 
@@ -216,11 +216,11 @@ class _Code:
         self._line(
             depth,
             f"if {found} & 1 or {found} >= {2 * len(table)}: "
-            'raise Bad("it has a symbol that its enum lacks")',
+            'raise Wrong("it has a symbol that its enum lacks")',
         )
         self._line(depth, f"{out} = {self._constant(table)}[{found} >> 1]")
         if None in table:
-            self._line(depth, f'if {out} is None: raise Bad("the reader lacks this symbol")')
+            self._line(depth, f'if {out} is None: raise Wrong("the reader lacks this symbol")')
 
     def _array(self, depth: int, out: str, writer: Node, reader: Node, raw: bool) -> None:
         self._line(depth, f"{out} = []")
@@ -264,7 +264,7 @@ class _Code:
         self._line(depth + 1, f"for {loop} in range({count}):")
         item(depth + 2)
         self._line(
-            depth + 1, f'if {until} != p and {until} >= 0: raise Bad("a block has a wrong size")'
+            depth + 1, f'if {until} != p and {until} >= 0: raise Wrong("a block has a wrong size")'
         )
         self._path, self._in_blocks = before, False
 
@@ -287,9 +287,9 @@ class _Code:
 
     def _content(self, depth: int, *, skip: bool = False) -> str:
         size, content = self._number(depth), self._new()
-        self._line(depth, f'if {size} & 1: raise Bad("a length is negative")')
+        self._line(depth, f'if {size} & 1: raise Wrong("a length is negative")')
         self._line(depth, f"{size} = p + ({size} >> 1)")
-        self._line(depth, f"if {size} > end: raise Bad(SHORT)")
+        self._line(depth, f"if {size} > end: raise Wrong(SHORT)")
         self._line(depth, f"p = {size}" if skip else f"{content} = b[p:{size}]; p = {size}")
         return content
 

@@ -7,35 +7,15 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Final
 
+from spark_jobs.decode.columns.column import Wrong
+from spark_jobs.decode.schemed.varint import number
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LOCAL_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - a local time has no zone
 FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 EXACT: Final = Context(prec=10_000)
 """Digits enough for any decimal: what does not fit the field is refused there."""
-LONGEST: Final = 10
-"""Bytes of a long number."""
 SHORT: Final = "the value ends in it"
-
-
-class Bad(ValueError):
-    """Why a value is malformed; where is told by the line that raised it."""
-
-
-def number(b: bytes, p: int) -> tuple[int, int]:
-    """The unsigned number at p, and the place behind it."""
-    value = shift = 0
-    while True:
-        byte = b[p]
-        p += 1
-        value |= (byte & 127) << shift
-        if byte < 128:  # noqa: PLR2004 - the bit that says that more follows
-            break
-        shift += 7
-        if shift == 7 * LONGEST:
-            raise Bad("a number is longer than 64 bits")
-    if value >> 64:
-        raise Bad("a number is longer than 64 bits")
-    return value, p
 
 
 def items(b: bytes, p: int, count: int) -> tuple[int, int, int]:
@@ -48,12 +28,12 @@ def items(b: bytes, p: int, count: int) -> tuple[int, int, int]:
         size, p = number(b, p)
         until = p + (size >> 1)
         if size & 1 or until > len(b):
-            raise Bad("a block has a wrong size")
+            raise Wrong("a block has a wrong size")
         found = (count >> 1) + 1
     else:
         found = count >> 1
     if found > max(len(b) - p, 1000):
-        raise Bad(SHORT)
+        raise Wrong(SHORT)
     return found, p, until
 
 

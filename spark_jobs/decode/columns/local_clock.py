@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.spec import Local
 from spark_jobs.spec.fields.local_time import MONTHS, offset
 
@@ -23,13 +24,13 @@ class LocalClock:
         """In UTC; without a zone where the pattern has none. Raises ValueError: what is wrong."""
         found = self._match(text)
         if found is None:
-            raise ValueError(f"is text that is not {self._local.pattern}")
+            raise Wrong(f"is text that is not {self._local.pattern}")
         parts = found.groupdict()
         month = MONTHS.index(parts["b"]) + 1 if "b" in parts else int(parts["m"])
         hour = int(parts.get("H", 0))
         if "I" in parts:
             if not 1 <= int(parts["I"]) <= NOON:
-                raise ValueError("is no time of day")
+                raise Wrong("is no time of day")
             hour = int(parts["I"]) % NOON + NOON * (parts["p"] == "PM")
         try:
             at = datetime(  # noqa: DTZ001 - it gets its zone below
@@ -45,12 +46,11 @@ class LocalClock:
                 return at.replace(tzinfo=UTC) - offset(parts["z"])
             return at if self._zone is None else self._in_utc(at, self._zone)
         except OverflowError:
-            raise ValueError("is a time outside the years 1 to 9999 in UTC") from None
-        except ValueError as wrong:
-            why = str(wrong)
-            raise ValueError(
-                why if why.startswith("is ") else "is no date or time of day"
-            ) from None
+            raise Wrong("is a time outside the years 1 to 9999 in UTC") from None
+        except Wrong:
+            raise
+        except ValueError:
+            raise Wrong("is no date or time of day") from None
 
     def _in_utc(self, at: datetime, zone: ZoneInfo) -> datetime:
         first, second = (at.replace(tzinfo=zone, fold=fold).utcoffset() for fold in (0, 1))
@@ -59,8 +59,8 @@ class LocalClock:
         if first != second:
             # Where the clock goes forward, the later offset is the larger one.
             if second > first:
-                raise ValueError(f"is a time that the clock of {zone.key} skips")
+                raise Wrong(f"is a time that the clock of {zone.key} skips")
             if self._local.twice == "malformed":
-                raise ValueError(f"is a time that the clock of {zone.key} has twice")
+                raise Wrong(f"is a time that the clock of {zone.key} has twice")
         ahead: timedelta = second if self._local.twice == "second" else first
         return at.replace(tzinfo=UTC) - ahead

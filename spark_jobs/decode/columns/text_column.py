@@ -12,9 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from spark_jobs.decode.columns.column import Column
+from spark_jobs.decode.columns.column import Column, Wrong, each_read
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
 from spark_jobs.decode.columns.local_clock import LocalClock
 from spark_jobs.decode.columns.quick import LARGEST_FLOAT, quick
@@ -34,7 +32,7 @@ NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?"
 DAYS: Final = (-719_162, 2_932_896)
 """0001-01-01 and 9999-12-31, in days since 1970."""
 Read = Callable[[str], Any]
-"""A text -> its value. Any: of any type. Raises ValueError with what is wrong, or another one."""
+"""A text -> its value. Any: of any type. Raises Wrong, or another error."""
 
 
 def text_column(texts: Sequence[str | None] | pa.Array, field: Field) -> Column:
@@ -63,11 +61,12 @@ def one_by_one(texts: Sequence[str | None], field: Field) -> Column:
     """As `text_column`, each text by itself: what is good of those that no cast has read, and what
     is wrong with the others.
     """
+    otherwise = f"is text that is no {field.type}"
     if field.format in NANOSECONDS:
-        numbers, wrong = _read(texts, epoch_reader(str(field.format)), field.type)
+        numbers, wrong = each_read(epoch_reader(str(field.format)), texts, otherwise)
         column = from_epoch(numbers, "us" if field.format == "s" else str(field.format), field.type)
         return Column(column.array, column.wrong | wrong)
-    values, wrong = _read(texts, reader(field), field.type)
+    values, wrong = each_read(reader(field), texts, otherwise)
     column = typed(values, field.type)
     return Column(column.array, column.wrong | wrong)
 
@@ -76,21 +75,6 @@ def typed(values: Sequence[Any], kind: str) -> Column:
     """Values in Python to a column, times of the years 1 to 9999 in UTC."""
     array = arrow_array(values, kind)
     return in_years(array) if kind == "timestamp" else Column(array, {})
-
-
-def _read(texts: Sequence[str | None], read: Read, kind: str) -> tuple[list[Any], dict[int, str]]:
-    """Values, and what was wrong."""
-    wrong, values = dict[int, str](), list[Any]()
-    for index, text in enumerate(texts):
-        value = None
-        if text is not None:
-            try:
-                value = read(text)
-            except (ValueError, ArithmeticError, msgspec.DecodeError) as error:
-                why = str(error)
-                wrong[index] = why if why.startswith("is ") else f"is text that is no {kind}"
-        values.append(value)
-    return values, wrong
 
 
 def reader(field: Field) -> Read:
@@ -140,7 +124,7 @@ def decimal_reader(tree: DecimalType) -> Read:
 def checked(number: Decimal, tree: DecimalType) -> Decimal:
     """The number, if the type has it. Raises ValueError."""
     if not fits(number, tree):
-        raise ValueError(f"is a number that decimal({tree.precision},{tree.scale}) has not")
+        raise Wrong(f"is a number that decimal({tree.precision},{tree.scale}) has not")
     # Of 0E7 Arrow says that it has seven digits.
     return _short(number) if number else Decimal(0)
 
@@ -165,9 +149,9 @@ def decimal_of_base64(tree: DecimalType, scale: int) -> Read:
         try:
             raw = base64.b64decode(text, validate=True)
         except binascii.Error:
-            raise ValueError("is text that is no base64") from None
+            raise Wrong("is text that is no base64") from None
         if not 1 <= len(raw) <= 17:  # noqa: PLR2004 - 38 digits
-            raise ValueError("is no number of 1 to 17 bytes")
+            raise Wrong("is no number of 1 to 17 bytes")
         # Exact: no context rounds what is built of digits.
         digits = int.from_bytes(raw, "big", signed=True)
         sign, of = (1 if digits < 0 else 0), tuple(map(int, str(abs(digits))))
@@ -196,14 +180,14 @@ def _whole(kind: str) -> Read:
 def _double(text: str) -> float:
     found = float(_number(text))
     if found in (float("inf"), float("-inf")):
-        raise ValueError("is a number out of range")
+        raise Wrong("is a number out of range")
     return found
 
 
 def _float(text: str) -> float:
     found = _double(text)
     if abs(found) > LARGEST_FLOAT:
-        raise ValueError("is a number out of range")
+        raise Wrong("is a number out of range")
     return found
 
 
@@ -221,5 +205,5 @@ def day_of(given: int | str) -> date:
 def day(number: int) -> date:
     """A date from its days since 1970. Raises ValueError."""
     if not DAYS[0] <= number <= DAYS[1]:
-        raise ValueError("is a number that is no date of the years 1 to 9999")
+        raise Wrong("is a number that is no date of the years 1 to 9999")
     return date.fromordinal(number + datetime(1970, 1, 1).toordinal())  # noqa: DTZ001 - a date

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.decode.columns.column import each_read
+from spark_jobs.decode.columns.judged import judged
 from spark_jobs.decode.columns.text_column import text_column
 from spark_jobs.decode.formats import Decoded
 from spark_jobs.values import path as paths
@@ -38,14 +40,8 @@ def utf8(values: pa.Array) -> pa.Array:
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([_text(value) for value in values.to_pylist()], pa.string())
-
-
-def _text(value: bytes | None) -> str | None:
-    try:
-        return value.decode() if value is not None else None
-    except UnicodeDecodeError:
-        return None
+        texts, _ = each_read(bytes.decode, values.to_pylist(), "")
+        return pa.array(texts, pa.string())
 
 
 def decoded(
@@ -57,16 +53,8 @@ def decoded(
     """The fields' columns. `texts`: name -> the text of each record."""
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-    found: dict[str, pa.Array] = {}
-    for place in places:
-        field, where = place.field, paths.as_text(place.paths[0])
-        values = pc.coalesce(*(texts[str(path[0])] for path in place.paths))
-        column = text_column(values, field)
-        found[field.name] = column.array
-        for index, why in column.wrong.items():
-            reasons[index] = reasons[index] or f"`$.{where}` {why}"
-        if field.required and values.null_count:
-            lacks = f"Object missing required field `{where}`, or it is null"
-            for index in pc.indices_nonzero(pc.is_null(values)).to_pylist():
-                reasons[index] = reasons[index] or lacks
-    return Decoded([found[name] for name in wanted], reasons)
+    columns = (
+        text_column(pc.coalesce(*(texts[str(path[0])] for path in place.paths)), place.field)
+        for place in places
+    )
+    return judged(places, columns, wanted, reasons)

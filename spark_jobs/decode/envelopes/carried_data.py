@@ -14,8 +14,6 @@ from spark_jobs.spec.fields.place import Place
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
-
     from spark_jobs.spec import Format
 
 MEMBER: Final = "data_base64"
@@ -63,6 +61,8 @@ class CarriedData:
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+
         found = self._whole.decode(records)
         if not self._reads:
             return found
@@ -80,12 +80,13 @@ class CarriedData:
             BOTH if n in twice else why for n, why in zip(numbers, carried.reasons, strict=True)
         ]
         cut = Decoded(
-            [column.take(_array(others)) for column in columns], [found.reasons[n] for n in others]
+            [column.take(pa.array(others, pa.int64())) for column in columns],
+            [found.reasons[n] for n in others],
         )
         return together([cut, carried._replace(reasons=reasons)], [others, numbers])
 
     def _carried(self, records: Records, texts: Sequence[str]) -> Decoded:
-        import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+        import pyarrow as pa  # noqa: PLC0415 - as above
 
         values, wrong = list[bytes](), dict[int, str]()
         for number, text in enumerate(texts):
@@ -103,9 +104,3 @@ class CarriedData:
             for number, (first, second) in enumerate(zip(around.reasons, data.reasons, strict=True))
         ]
         return Decoded([found[name] for name in self._wanted], reasons)
-
-
-def _array(numbers: Sequence[int]) -> pa.Array:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    return pa.array(numbers, pa.int64())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 import msgspec
 
-from spark_jobs.decode.columns.column import Column
+from spark_jobs.decode.columns.column import Column, Wrong, each_read, each_value
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
 from spark_jobs.decode.columns.quick import LARGEST_FLOAT
 from spark_jobs.decode.columns.text_column import (
@@ -158,21 +158,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-def each_value(read: Callable[[Any], Any], kind: str, values: Values) -> Column:
-    """The column of what `read` makes of each value; it raises ValueError for a wrong one."""
-    wrong, found = dict[int, str](), list[Any]()
-    for index, value in enumerate(values):
-        result = None
-        if value is not None:
-            try:
-                result = read(value)
-            except (ValueError, ArithmeticError) as error:
-                why = str(error)
-                wrong[index] = why if why.startswith("is ") else f"is no {kind}"
-        found.append(result)
-    return Column(arrow_array(found, kind), wrong)
-
-
 def _json(raw: msgspec.Raw) -> str | None:
     text = bytes(raw).decode()
     return None if text == "null" else text
@@ -183,15 +168,10 @@ def _epochs(field: Field, values: Values) -> Column:
     unit = str(field.format)
     if all(value is None or type(value) is int for value in values):
         return from_epoch(values, unit, field.type)
-    wrong, numbers, read = dict[int, str](), list[int | None](), epoch_reader(unit)
-    for index, value in enumerate(values):
-        number = None
-        if value is not None:
-            try:
-                number = read(value if isinstance(value, str) else repr(value))
-            except (ValueError, ArithmeticError):
-                wrong[index] = f"is text that is no number of {unit}"
-        numbers.append(number)
+    read, otherwise = epoch_reader(unit), f"is text that is no number of {unit}"
+    numbers, wrong = each_read(
+        lambda value: read(value if isinstance(value, str) else repr(value)), values, otherwise
+    )
     column = from_epoch(numbers, "us" if unit == "s" else unit, field.type)
     return Column(column.array, column.wrong | wrong)
 
@@ -229,7 +209,7 @@ def _needs(tree: Type) -> bool:
 
 
 def _value(tree: Type, value: Any) -> Any:
-    """A part as Arrow takes it. Raises ValueError: what is wrong."""
+    """A part as Arrow takes it. Raises Wrong."""
     found = value
     if value is None:
         return None
@@ -238,7 +218,7 @@ def _value(tree: Type, value: Any) -> Any:
             try:
                 found = utc(value)
             except OverflowError:
-                raise ValueError(OUTSIDE) from None
+                raise Wrong(OUTSIDE) from None
         case type_tree.Decimal():
             found = _decimal(tree, bytes(value).decode())
         case Array(element):
@@ -254,9 +234,9 @@ def _decimal(tree: type_tree.Decimal, raw: str) -> Decimal | None:
     if raw == "null":
         return None
     if raw.startswith('"'):
-        raise ValueError("is text; a number as text is declared by format='text'")
+        raise Wrong("is text; a number as text is declared by format='text'")
     if not NUMBER.fullmatch(raw):
-        raise ValueError("is no number")
+        raise Wrong("is no number")
     return checked(Decimal(raw), tree)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.decode.schemed.counted import registries
 from spark_jobs.spec import Json
 from spark_jobs.spec.fields.place import PAYLOAD
 from spark_jobs.values.path import Path
@@ -30,7 +29,7 @@ def why_python(topic: Topic, unheld: Sequence[Unheld] = ()) -> str:
     """Why Python decodes the topic's records, all of them; empty if the JVM does."""
     if type(topic.format) is not Json:
         return f"they are {topic.format.kind}"
-    if [*registries(topic)]:
+    if topic.registered:
         return "its key is of a registry, whose schemas are counted"
     if topic.envelope:
         return f"they are in the envelope {topic.envelope}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.formats import Decoded, Records, decoder_class
 
 if TYPE_CHECKING:
@@ -33,10 +34,6 @@ much, and an Arrow batch is of one part.
 """
 
 
-class Wrong(ValueError):
-    """Why a value is malformed."""
-
-
 class CompressedDecoder:
     """As the port has it."""
 
@@ -48,10 +45,10 @@ class CompressedDecoder:
         self._by, self._most = format_.by, format_.at_most
 
     @staticmethod
-    def shape(format_: Compressed, topic: Topic) -> Any:
+    def refuse(format_: Compressed, topic: Topic, places: Sequence[Place]) -> None:
         """As that of the format in it."""
-        declared = getattr(decoder_class(format_.format), "shape", None)
-        return declared and declared(format_.format, topic)
+        if inner := getattr(decoder_class(format_.format), "refuse", None):
+            inner(format_.format, topic, places)
 
     @staticmethod
     def prepare(format_: Compressed, topic: Topic, root: str, settings: Settings | None) -> Any:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import DecodeError
 
-from spark_jobs.decode.avro.wire import Bad, number
+from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.protobuf.messages import Get, Message, Messages, nothing, widened
 from spark_jobs.decode.protobuf.shape import shape_of
 from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
 from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.decode.schemed.shape import Shape
+from spark_jobs.decode.schemed.varint import number
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.schemas.schema import Schema
 
@@ -124,7 +125,7 @@ class SchemaReader:
         found = self._messages.name(indexes)
         if found is None or (self._message and found != self._message):
             wanted = self._message or "one"
-            raise Bad(f"its message is {found or 'none of its schema'}, not {wanted}")
+            raise Wrong(f"its message is {found or 'none of its schema'}, not {wanted}")
         return found
 
     def _known(self, name: str) -> tuple[Message, list[Get]]:
@@ -141,7 +142,7 @@ def indexes_of(value: bytes, start: int) -> tuple[tuple[int, ...], int]:
     if not count:
         return (0,), start  # the first message, as most are
     if count & 1 or count >> 1 > MOST_INDEXES:
-        raise Bad("it has no places of its message in front of it")
+        raise Wrong("it has no places of its message in front of it")
     found = []
     for _ in range(count >> 1):
         index, start = number(value, start)

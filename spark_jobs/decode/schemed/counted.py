@@ -5,8 +5,7 @@ that decodes them sees them: the driver's look before the query may see fewer re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, schema_id
@@ -16,32 +15,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from spark_jobs.spec import Topic
+    from spark_jobs.decode.slices import Ids
 
-Ids = tuple[tuple[str, int], ...]
-"""Each id, of a key with "key " before it, and its records; in order."""
 MOST: Final = 100
 """Ids of one part of a batch, the most frequent: records of another format give as many as they
 like.
 """
-
-
-def registries(topic: Topic) -> Iterator[tuple[str, Any]]:
-    """Each part of a record that has an id, and its format, which names the registry."""
-    for part, format_ in (("value", topic.format), ("key", topic.key)):
-        if getattr(format_, "registry", ""):
-            yield part, format_
-
-
-def summed(all_of_them: Iterable[Ids]) -> Ids:
-    """
-    >>> summed([(("3", 2),), (("10", 1), ("3", 1))])
-    (('10', 1), ('3', 3))
-    """
-    total = Counter[str]()
-    for ids in all_of_them:
-        total.update(dict(ids))
-    return tuple(sorted(total.items()))
 
 
 def heads_of(raw: pa.StructArray, part: str, *, in_header: bool) -> pa.Array:
@@ -58,28 +37,27 @@ def heads_of(raw: pa.StructArray, part: str, *, in_header: bool) -> pa.Array:
     return pc.if_else(pc.is_valid(values), pc.coalesce(told, heads), heads)
 
 
-def ids_of_slices(
-    raw: pa.StructArray, parts: Mapping[str, bool], begins: npt.NDArray[np.int64]
+def counted(
+    raw: pa.StructArray, part: str, begins: npt.NDArray[np.int64], *, in_header: bool
 ) -> list[Ids]:
-    """Of each run of records that begins at `begins`. `raw` has them as Kafka has; `parts` are
-    those with ids: name -> whether a header has them.
+    """Of each run of records that begins at `begins`, the ids of a part. `raw` has the records as
+    Kafka has them.
     """
     import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
 
     found: list[list[tuple[str, int]]] = [[] for _ in begins]
-    for part, in_header in parts.items():
-        heads = heads_of(raw, part, in_header=in_header).dictionary_encode()
-        numbers = heads.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        ids = {
-            number: name
-            for number, head in enumerate(heads.dictionary.to_pylist())
-            if (name := schema_id(head))
-        }
-        often = Counter(dict(zip(*map(list, np.unique(numbers, return_counts=True)), strict=True)))
-        for number in [each for each, _ in often.most_common() if each in ids][:MOST]:
-            name = ids[number] if part == "value" else f"{part} {ids[number]}"
-            counts = np.add.reduceat((numbers == number).astype("int64"), begins).tolist()
-            for ids_of_slice, count in zip(found, counts, strict=True):
-                if count:
-                    ids_of_slice.append((name, count))
-    return [tuple(sorted(each)) for each in found]
+    heads = heads_of(raw, part, in_header=in_header).dictionary_encode()
+    numbers = heads.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    ids = {
+        number: name
+        for number, head in enumerate(heads.dictionary.to_pylist())
+        if (name := schema_id(head))
+    }
+    often = Counter(dict(zip(*map(list, np.unique(numbers, return_counts=True)), strict=True)))
+    for number in [each for each, _ in often.most_common() if each in ids][:MOST]:
+        name = ids[number] if part == "value" else f"{part} {ids[number]}"
+        counts = np.add.reduceat((numbers == number).astype("int64"), begins).tolist()
+        for ids_of_slice, count in zip(found, counts, strict=True):
+            if count:
+                ids_of_slice.append((name, count))
+    return [tuple(each) for each in found]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
+from spark_jobs.decode.schemed.counted import counted
 from spark_jobs.decode.schemed.objects import Objects
-from spark_jobs.decode.schemed.registered import Given, Reader, Registered, given_by
+from spark_jobs.decode.schemed.registered import Given, Reader, Registered, header_of
+from spark_jobs.decode.schemed.shape import Shape, refuse
 
 if TYPE_CHECKING:
     from spark_jobs.schemas.schema import Schema
@@ -33,12 +35,34 @@ class SchemedDecoder(ABC):
         self._registered = given and Registered(self._objects, given, self._of, placed=placed)
         self._alone = None if given else self._of(declared)
 
+    counted = staticmethod(counted)
+
+    @classmethod
+    def refuse(cls, format_: Any, topic: Topic, places: Sequence[Place]) -> None:
+        """As the port has it."""
+        if shape := cls.shape(format_, topic):
+            refuse(topic.name, places, shape)
+
+    @staticmethod
+    @abstractmethod
+    def shape(format_: Any, topic: Topic) -> Shape | None:
+        """Of the declared schema; None where the registry alone knows it."""
+
     @staticmethod
     def prepare(
         format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None
     ) -> Given | None:
-        """The kept schemas."""
-        return given_by(format_, topic, root, settings) if format_.registry else None
+        """The schemas that are kept of the format's registry. An id may lack without `settings`,
+        and where records had more ids than the run's look asks for.
+        """
+        if not format_.registry:
+            return None
+        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
+
+        part = "key" if format_ is topic.key else "value"
+        header = header_of(part) if format_.id_in == "header" else ""
+        kept = Kept(root, format_.registry)
+        return Given(kept.schemas(), settings is not None and not kept.has_others(), header)
 
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
@@ -50,7 +74,7 @@ class SchemedDecoder(ABC):
         for index, value in enumerate(values):
             if value is None or (not value and index in read.wrong):  # no bytes may be all defaults
                 read.wrong[index] = TOMBSTONE if value is None else EMPTY
-        return Decoded(*self._objects.columns(read, len(values)))
+        return self._objects.columns(read, len(values))
 
     @abstractmethod
     def _of(self, schema: Schema) -> Reader:

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from spark_jobs.decode.columns.column import Column
+from spark_jobs.decode.columns.column import Column, Wrong, each_value
 from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
+from spark_jobs.decode.columns.judged import judged
 from spark_jobs.decode.columns.text_column import DAYS, checked, day, text_column
 from spark_jobs.spec import Local
 from spark_jobs.times import utc
-from spark_jobs.values import path as paths, type_tree
+from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from spark_jobs.decode.formats import Decoded
     from spark_jobs.spec import Field
     from spark_jobs.spec.fields.place import Place
     from spark_jobs.values.path import Path
@@ -116,25 +117,18 @@ class Objects:
         self.raw = frozenset(bare - deep)
         """Those that may be numbers on the wire."""
 
-    def columns(self, read: Read, count: int) -> tuple[list[pa.Array], list[str | None]]:
+    def columns(self, read: Read, count: int) -> Decoded:
         """The wanted columns, and why which record is malformed."""
         reasons = [read.wrong.get(index) for index in range(count)]
-        found: dict[str, pa.Array] = {}
-        for place in self.places:
-            field = place.field
-            values = _values(place, read.tops, count)
-            wire = read.wire.get(str(place.paths[0][0])) if place.bases == ((),) else None
-            column = of_values(values, field, wire)
-            found[field.name] = column.array
-            where = paths.as_text(place.paths[0])
-            for index, why in column.wrong.items():
-                reasons[index] = reasons[index] or f"`$.{where}` {why}"
-            if field.required and column.array.null_count:
-                lacks = f"Object missing required field `{where}`, or it is null"
-                for index, value in enumerate(values):
-                    if value is None:
-                        reasons[index] = reasons[index] or lacks
-        return [found[name] for name in self.wanted], reasons
+        columns = (
+            of_values(
+                _values(place, read.tops, count),
+                place.field,
+                read.wire.get(str(place.paths[0][0])) if place.bases == ((),) else None,
+            )
+            for place in self.places
+        )
+        return judged(self.places, columns, self.wanted, reasons)
 
 
 def _values(place: Place, tops: Mapping[str, Values], count: int) -> Values:
@@ -186,11 +180,11 @@ def _formatted(values: Values, field: Field, types: set[type]) -> Column:
         return text_column(values, field)
     if field.format in NANOSECONDS and types <= {int}:
         return from_epoch(values, str(field.format), field.type)
-    return _each(values, field.type, lambda value: of_one(value, field))
+    return each_value(partial(of_one, field=field), field.type, values)
 
 
 def of_one(value: Any, field: Field) -> Any:
-    """A value among others of another type. Raises ValueError."""
+    """A value among others of another type. Raises Wrong."""
     if type(value) is str and (isinstance(field.format, str | Local) or field.kind in OF_TEXT):
         column = text_column([value], field)
     elif type(value) is int and field.format in NANOSECONDS:
@@ -198,7 +192,7 @@ def of_one(value: Any, field: Field) -> Any:
     else:
         return _day(value) if field.format == "days" else _converted(field.tree, value)
     if column.wrong:
-        raise ValueError(column.wrong[0])
+        raise Wrong(column.wrong[0])
     return column.array[0].as_py()
 
 
@@ -217,7 +211,7 @@ def _plain(values: Values, field: Field, types: set[type]) -> Column:
                 return Column(array, {})
         except (pa.ArrowInvalid, OverflowError, TypeError):
             pass  # one of them does not fit: which?
-    return _each(values, field.type, lambda value: _converted(field.tree, value))
+    return each_value(partial(_converted, field.tree), field.type, values)
 
 
 def _of_wire(values: Values, field: Field, wire: Wire) -> Column:
@@ -240,21 +234,8 @@ def _of_wire(values: Values, field: Field, wire: Wire) -> Column:
     return Column(pa.array(kept, pa.int32()).view(pa.date32()), wrong)
 
 
-def _each(values: Values, kind: str, read: Callable[[Any], Any]) -> Column:
-    wrong, found = dict[int, str](), list[Any]()
-    for index, value in enumerate(values):
-        result = None
-        if value is not None:
-            try:
-                result = read(value)
-            except (ValueError, ArithmeticError) as error:
-                wrong[index] = str(error)
-        found.append(result)
-    return Column(arrow_array(found, kind), wrong)
-
-
 def _converted(tree: Type, value: Any) -> Any:
-    """A value of the type, as Arrow takes it. Raises ValueError: what is wrong."""
+    """A value of the type, as Arrow takes it. Raises Wrong: what is wrong."""
     if value is None:
         return None
     match tree:
@@ -263,7 +244,7 @@ def _converted(tree: Type, value: Any) -> Any:
         case Map(of):
             members = _is(value, dict, tree)
             if not all(type(key) is str for key in members):
-                raise ValueError(f"has a key that is no text, not {type_tree.as_text(tree)}")
+                raise Wrong(f"has a key that is no text, not {type_tree.as_text(tree)}")
             return [(key, _converted(of, each)) for key, each in members.items()]
         case Struct(members):
             given = _is(value, dict, tree)
@@ -277,15 +258,15 @@ def _converted(tree: Type, value: Any) -> Any:
 
 def _scalar(name: str, value: Any) -> Any:
     if type(value) not in KINDS[name]:
-        raise ValueError(f"is {_name(value)}, not {name}")
+        raise Wrong(f"is {_name(value)}, not {name}")
     if name in BITS and not -(2 ** (BITS[name] - 1)) <= value < 2 ** (BITS[name] - 1):
-        raise ValueError(f"is a number out of range of {name}")
+        raise Wrong(f"is a number out of range of {name}")
     if name in {"float", "double"}:
         return _float(name, value)
     if name in {"timestamp", "timestamp_ntz"}:
         zoned = value.tzinfo is not None
         if zoned != (name == "timestamp"):
-            raise ValueError(f"is a time {'with' if zoned else 'without'} a zone, not {name}")
+            raise Wrong(f"is a time {'with' if zoned else 'without'} a zone, not {name}")
         return utc(value) if zoned else value
     return value
 
@@ -295,15 +276,15 @@ def _float(name: str, value: float) -> float:
     try:
         found = float(value) if name == "double" else FLOAT.unpack(FLOAT.pack(float(value)))[0]
     except OverflowError:
-        raise ValueError(f"is a number out of range of {name}") from None
+        raise Wrong(f"is a number out of range of {name}") from None
     if found != value and not math.isnan(value):
-        raise ValueError(f"is a number that {name} would round")
+        raise Wrong(f"is a number that {name} would round")
     return float(found)
 
 
 def _is(value: Any, wanted: type, tree: Type) -> Any:
     if type(value) is not wanted:
-        raise ValueError(f"is {_name(value)}, not {type_tree.as_text(tree)}")
+        raise Wrong(f"is {_name(value)}, not {type_tree.as_text(tree)}")
     return value
 
 
@@ -313,7 +294,7 @@ def _name(value: Any) -> str:
 
 def _day(value: Any) -> date:
     if type(value) is not int:
-        raise ValueError(f"is {_name(value)}, not a number of days")
+        raise Wrong(f"is {_name(value)}, not a number of days")
     return day(value)
 
 

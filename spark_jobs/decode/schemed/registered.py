@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.schemas.schema import Schema, Schemas
-    from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Avro, Protobuf, Topic
 
 HEAD: Final = 5
 """Bytes of an id in front of a value."""
@@ -58,17 +56,6 @@ class Given(NamedTuple):
     """
     header: str = ""
     """The header that has the ids, if one has."""
-
-
-def given_by(format_: Avro | Protobuf, topic: Topic, root: str, settings: Settings | None) -> Given:
-    """The schemas that are kept of the format's registry. An id may lack without `settings`, and
-    where records had more ids than the run's look asks for."""
-    from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
-
-    part = "key" if format_ is topic.key else "value"
-    header = header_of(part) if format_.id_in == "header" else ""
-    kept = Kept(root, format_.registry)
-    return Given(kept.schemas(), settings is not None and not kept.has_others(), header)
 
 
 class Reader(Protocol):
@@ -157,7 +144,7 @@ class Registered:
 
         read = reader.read(values.to_pylist(), len(head))
         named = {index: f"{why} (schema {number})" for index, why in read.wrong.items()}
-        return Decoded(*self._objects.columns(read._replace(wrong=named), len(values)))
+        return self._objects.columns(read._replace(wrong=named), len(values))
 
     def _reader(self, number: str) -> Reader | str:
         """Of a schema; or why all its records are malformed."""
@@ -170,6 +157,4 @@ class Registered:
         return self._readers[number]
 
     def _malformed(self, why: str, count: int) -> Decoded:
-        return Decoded(
-            *self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)
-        )
+        return self._objects.columns(Read({}, {}, dict.fromkeys(range(count), why)), count)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_jobs.decode.formats import decoder_class
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.values import type_tree
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
-    from spark_jobs.spec import Field, Topic
+    from spark_jobs.spec import Field
     from spark_jobs.spec.fields.place import Place
     from spark_jobs.values.path import Path
 
@@ -70,16 +69,10 @@ def either(shapes: Iterable[Shape]) -> Shape:
     return Shape(frozenset[str]().union(*(part.kinds for part in parts)), inner)
 
 
-def refuse_disagreeing(topic: Topic) -> None:
-    """Raise SpecInvalid if a declared schema is none, or gives a field what it cannot be."""
-    for format_, places in (
-        (topic.format, topic.value_places),
-        (topic.key, topic.key_places),
-    ):
-        declared = getattr(decoder_class(format_), "shape", None)
-        shape: Shape | None = declared(format_, topic) if declared else None
-        for place in places if shape else ():
-            _refuse(topic.name, place, shape)
+def refuse(topic: str, places: Iterable[Place], shape: Shape) -> None:
+    """Raise SpecInvalid if the topic's schema gives a field what it cannot be."""
+    for place in places:
+        _refuse(topic, place, shape)
 
 
 def _refuse(topic: str, place: Place, shape: Shape | None) -> None:

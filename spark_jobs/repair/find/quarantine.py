@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -59,9 +60,12 @@ def waiting(
     """Each quarantined record of these generations, up to this batch, that no replay has brought
     into the rows, in no order: as a good one, or why it still is none.
 
-    `reason` is text that must be in its kind and reason, in capitals or not. Without `settings`, a
-    format may know less (decode/formats.py).
+    `reason` is text that must be in its kind and reason, in capitals or not. With `settings`,
+    registries are asked again for the schemas that lacked; without, a format may know less
+    (decode/formats.py).
     """
+    for module in spec.topic.asks if settings else ():
+        resolve_name(module).ask_again(spec, settings, paths.root)
     limits = unheld(spec)
     decoders = []
     for topic in spec.inputs:

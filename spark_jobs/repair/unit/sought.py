@@ -9,7 +9,6 @@ from spark_jobs.errors import RangeInvalid
 from spark_jobs.repair.find import quarantine
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.find.replaying import Replaying
-from spark_jobs.runs.schema_look import ask_again
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -53,7 +52,6 @@ class Sought(NamedTuple):
         """What is in quarantine, as a replay of it would take it."""
         spec, closed, request = self.way.spec, self.closed, self.request
         found = Replaying(self.way, closed.until, request.span)
-        ask_again(spec, self.settings, self.paths.root)
         generations = closed.found.identity.generations
         for each in quarantine.waiting(
             spec, self.paths, generations, closed.batch, request.reason, self.settings

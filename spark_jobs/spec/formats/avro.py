@@ -23,6 +23,7 @@ IdIn = Annotated[
         "header may have it in front of the value too"
     ),
 ]
+ASKS: Final = "spark_jobs.runs.schema_look"
 NOT_ROWS: Final = frozenset({"id_in"})
 """An id means one schema wherever it is."""
 
@@ -65,6 +66,10 @@ class Avro(Format):
     @property
     def reads_headers(self) -> bool:
         return self.id_in == "header"
+
+    @property
+    def asks(self) -> str:
+        return ASKS if self.registry else ""
 
     @property
     def wrote(self) -> str:

@@ -32,6 +32,14 @@ class Format(Model):
         return False
 
     @property
+    def asks(self) -> str:
+        """The module that asks a registry for the schemas whose ids its records have, by `look`
+        before a query and by `ask_again` before a replay (runs/schema_look.py); empty: they have
+        none.
+        """
+        return ""
+
+    @property
     def within(self) -> Format:
         """The format of what is in it: itself, unless it is around another one."""
         return self

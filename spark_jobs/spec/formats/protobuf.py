@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from spark_jobs.spec.formats.avro import NOT_ROWS, IdIn, refuse_registry
+from spark_jobs.spec.formats.avro import ASKS, NOT_ROWS, IdIn, refuse_registry
 from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
 
@@ -44,6 +44,10 @@ class Protobuf(Format):
     @property
     def reads_headers(self) -> bool:
         return self.id_in == "header"
+
+    @property
+    def asks(self) -> str:
+        return ASKS if self.registry else ""
 
     @property
     def described(self) -> bytes:
