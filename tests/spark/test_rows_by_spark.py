@@ -12,6 +12,7 @@ from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from spark_jobs.table.delta.commit import Commit, merge
+from spark_jobs.table.delta.table import Delta
 from tests.harness.long_form import LONG
 from tests.spark.test_keyed_parts import fed
 from tests.unit import (
@@ -66,7 +67,7 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
             one = partial.merge(here, batch, number)
             given = pa.Table.from_pylist([each.row() for each in batch], partial.COLUMNS)
         merge_in_spark(spark.createDataFrame(given).cache(), Load(len(batch), 0), of.STEP, to)
-        other = written(there, [OWNER], number)[number]
+        other = written(Delta(there), [OWNER], number)[number]
         assert one == other
         assert keyed(there, other, of.STEP) == keyed(here, one, of.STEP)
         assert every(there) == every(here)
@@ -100,7 +101,7 @@ def test_partial_changes_by_spark_are_plain_pythons_in_any_order_and_batches(
         to = Commit(str(path), OWNER, number, {"sluice": OWNER, "batch": number}, path)
         given_rows = spark.createDataFrame(of.table_of(batch)).cache()
         merge_in_spark(given_rows, Load(len(batch), 0), of.STEP, to)
-        done = written(path, [OWNER], number)[number]
+        done = written(Delta(path), [OWNER], number)[number]
         log = keyed(path, done, of.STEP)
         assert done.fates.all == len(batch)
         assert (log.written, log.gained) == (done.fates.written, done.fates.gained)
