@@ -54,7 +54,7 @@ class Declared:
         if name == "security.protocol":
             value = value.upper()
         if name.endswith(".pem"):
-            value = "\n".join(value.splitlines() + [""])
+            value = "\n".join([*value.splitlines(), ""])
         shown = HIDDEN if name.endswith(".pem") or BY_NAME[name].secret else repr(value)
         allowed = {
             "security.protocol": PROTOCOLS,
