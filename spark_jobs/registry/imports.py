@@ -39,6 +39,9 @@ class _Finder(ModuleFinder):
         self._project = project
         self.files: Modules = {}
 
+    def _add_badmodule(self, name: str, caller: Module | None) -> None:
+        """Nothing: by the name in the text, `types` and `.types` would be one."""
+
     def import_module(self, partname: str, fqname: str, parent: Module | None) -> Module | None:
         """In the place of its own, which knows no package without `__init__.py` and would follow
         Spark's modules too.

@@ -139,3 +139,15 @@ def test_the_digest_is_of_the_bytes_of_logic_and_of_all_that_it_reaches(files):
         files.write("shared/rules.py", text)
         digests.add(code_digest(NAME))
     assert len(digests) == 4
+
+
+def test_a_module_is_another_than_one_of_its_name_that_cannot_be_followed(files):
+    files.write(f"{NAME}/types.py", FAILS)
+    assert files.imports("import types\nfrom .types import LIMIT\n") == [f"P.{NAME}.types"]
+
+
+def test_a_module_is_another_than_one_of_its_name_that_another_folder_lacks(files):
+    files.write("shared/near.py", "from .rules import LIMIT\n")
+    optional = "try:\n    from .rules import LIMIT\nexcept ImportError:\n    LIMIT = 1\n"
+    found = files.imports(f"{optional}from ..shared.near import LIMIT\n")
+    assert found == ["P.shared.near", "P.shared.rules"]

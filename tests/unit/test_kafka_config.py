@@ -264,6 +264,8 @@ def test_nor_may_others_read_a_private_key(tmp_path):
     ("text", "says"),
     [
         ("sasl.username=reader\ncanary\n", "line 2 is not name=value"),
+        ("sasl.password: canary=\n", "line 1 is not name=value"),
+        ("sasl.password canary=\n", "line 1 is not name=value"),
         ("\n\nsasl.password=canary\nsasl.password=canary2", "sasl.password has another value"),
     ],
 )
@@ -284,6 +286,15 @@ def test_one_for_another_process_is_its_owners_alone_and_says_the_same(tmp_path)
     kept = config.write_to(tmp_path / "handed-over")
     assert (tmp_path / "handed-over").stat().st_mode & 0o777 == 0o600
     assert (KafkaConfig.read(kept.path), kept.librdkafka()) == (kept, config.librdkafka())
+
+
+def test_so_does_pem_text_whose_lines_end_as_those_of_windows_do(tmp_path):
+    pair = {"certificate.pem": PAIR.certificate, "key.pem": PAIR.key}
+    names = {f"schema.registry.ssl.{name}": text for name, text in pair.items()}
+    given = {name: text.replace("\n", "\r\n") for name, text in names.items()}
+    config = of({"schema.registry.url": "https://a"} | given)
+    kept = config.write_to(tmp_path / "handed-over")
+    assert KafkaConfig.read(kept.path).registry() == config.registry()
 
 
 def test_its_text_shows_no_value():

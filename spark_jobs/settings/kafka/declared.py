@@ -53,6 +53,8 @@ class Declared:
     def _put(self, name: str, given: str, value: str) -> None:
         if name == "security.protocol":
             value = value.upper()
+        if name.endswith(".pem"):
+            value = "\n".join([*value.splitlines(), ""])
         shown = HIDDEN if name.endswith(".pem") or BY_NAME[name].secret else repr(value)
         allowed = {
             "security.protocol": PROTOCOLS,

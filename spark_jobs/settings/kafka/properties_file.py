@@ -21,7 +21,7 @@ def parse(text: str) -> Iterator[tuple[str, str]]:
         if line.lstrip()[:1] in ("", "#"):
             continue
         name, separator, value = (part.strip(" \t") for part in line.partition("="))
-        if not separator:
+        if not separator or set(name) & {*": \t"}:  # else a secret could be behind, in the name
             raise Malformed(f"line {number} is not name=value")
         yield name, value.replace("\\n", "\n") if name.endswith(".pem") else value
 
