@@ -22,6 +22,7 @@ from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.root.paths import Paths
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.union import same_topics
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,9 +79,12 @@ def versions_back(spec: Pipeline, root: str) -> tuple[Pipeline, Pipeline]:
 def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> RebuildPlan:
     """Look, and write nothing. `spec` is the one that drains.
 
-    Raises RebuildRefused, TopicRemade, CheckpointBroken, and what the broker refuses.
+    Raises RebuildRefused, TopicRemade, CheckpointBroken, TableLacks, and what the broker refuses.
     """
     paths = Paths(settings.root, spec)
+    side = beside_paths(paths, following)
+    for each in (paths, side):
+        table_of(each).require("query", "the comparison of a rebuild")
     known = read_identity(paths)
     if known is None or not known.table_id:
         raise RebuildRefused.never_drained(pipeline=spec.name)
@@ -94,7 +98,6 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
-    side = beside_paths(paths, following)
     done = (read_to(side) if begun else {}) or topic.begins
     left = sum(latest - done.get(p, topic.begins.get(p, 0)) for p, latest in topic.latest.items())
     lacks = needs(paths, side, (spec, following), topic)

@@ -2,19 +2,21 @@
 
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.cli import app
-from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
+from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TableLacks, TopicRemade
 from spark_jobs.rebuild import beside, needs, plan as rebuild
 from spark_jobs.rebuild.beside import begin
 from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
-from spark_jobs.spec import Pipeline, State
+from spark_jobs.spec import Layout, Pipeline, State
+from spark_jobs.table.port import Table
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
@@ -47,6 +49,28 @@ def test_a_plan_says_what_is_read_from_where_and_that_everything_is_there(root, 
     assert "reads 8 of 8 offsets of topic sales: partition 0 from 0" in said
     assert "Kafka has every record that the live table was made from" in said
     assert read_begun(root.paths) is None
+
+
+class OnlyAppends(Table):
+    """A table in a format of one's own."""
+
+    def __init__(self, path):
+        self.path = path
+
+
+class OfOnesOwn(Layout):
+    kept_by: ClassVar = f"{__name__}:OnlyAppends"
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["live", "next"])
+def test_tables_that_cannot_be_compared_are_refused_before_a_record_is_read(
+    root, monkeypatch, which
+):
+    topic(monkeypatch)
+    specs = [SPEC, NEXT]
+    specs[which] = specs[which].model_copy(update={"layout": OfOnesOwn()})
+    with fails(TableLacks, "ability", kind="OnlyAppends"):
+        rebuild.plan_rebuild(*specs, root.settings)
 
 
 def test_the_ordinary_commands_are_about_next_with_next(root, monkeypatch):
