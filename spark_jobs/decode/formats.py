@@ -5,13 +5,15 @@ A format's decoder is one class in one file. A task makes it once, and it decode
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, cast
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spark_jobs.decode.alone import Read
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Format, Topic
     from spark_jobs.spec.fields.place import Place
@@ -121,3 +123,30 @@ def refuse_disagreeing(topic: Topic) -> None:
         for format_, places in ((each.format, each.value_places), (each.key, each.key_places)):
             if refuse := getattr(decoder_class(format_), "refuse", None):
                 refuse(format_, each, places)
+
+
+class Enveloped(Protocol):
+    """The decoder of a topic's values: envelope and row."""
+
+    def __init__(self, topic: Topic, wanted: Sequence[str], given: object) -> None:
+        """`given` is what the topic's format has prepared."""
+
+    @abstractmethod
+    def decode(self, records: Records) -> Decoded:
+        """As a format's decoder does."""
+
+    @staticmethod
+    @abstractmethod
+    def each(topic: Topic, given: object, record: Records) -> Iterator[Read]:
+        """The declared fields of one record, each decoded alone (decode/alone.py)."""
+
+    @staticmethod
+    @abstractmethod
+    def as_object(value: Any, headers: Mapping[str, bytes | None]) -> Any:
+        """A value, parsed as JSON, with what its headers have at the places of the envelope."""
+
+
+def enveloped(topic: Topic) -> type[Enveloped] | None:
+    """The class that the topic's envelope names; None if its format reads all."""
+    named = topic.form.decoder if topic.form else ""
+    return cast("type[Enveloped]", resolve_name(named)) if named else None

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode import raised
 from spark_jobs.decode.columns.rules import broken
-from spark_jobs.decode.envelopes.enveloped import Enveloped, enveloped
-from spark_jobs.decode.formats import TOMBSTONE, Decoded, Decoder, Records, decoder_class
+from spark_jobs.decode.formats import (
+    TOMBSTONE,
+    Decoded,
+    Decoder,
+    Enveloped,
+    Records,
+    decoder_class,
+    enveloped,
+)
 from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.taken import taken

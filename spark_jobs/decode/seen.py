@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.alone import of_value
-from spark_jobs.decode.envelopes.enveloped import enveloped
-from spark_jobs.decode.formats import Records, decoder_class
+from spark_jobs.decode.formats import Records, decoder_class, enveloped
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.visible import visible
 from spark_jobs.ops.json_of_tables import FieldShown

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.decode.envelopes.enveloped import enveloped
+from spark_jobs.decode.formats import enveloped
 from spark_jobs.draft.inflated import compressed_by, inflated
 from spark_jobs.spec import Json, Topic
 from spark_jobs.spec.fields.place import Place

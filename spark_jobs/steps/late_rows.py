@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from spark_jobs.steps.operator import LateBy
 
 STATEFUL = "org.apache.spark.sql.execution.streaming.operators.stateful"
-DROPPING = (
-    f"{STATEFUL}.WatermarkSupport",
-    f"{STATEFUL}.join.StreamingSymmetricHashJoinExec",  # drops rows of either side
-)
+OF_ONE_INPUT = f"{STATEFUL}.WatermarkSupport"
+OF_TWO_INPUTS = f"{STATEFUL}.join.StreamingSymmetricHashJoinExec"
 """Operators of Spark that drop late rows."""
 WATERMARK = "spark.watermarkDelayMs"
 """In the metadata of a column that has one (EventTimeWatermark.delayKey)."""
@@ -65,9 +63,11 @@ def _compared(entry: JavaObject, by: LateBy) -> Iterator[JavaObject]:
     if by == "key":
         yield entry.keyExpressions()
         return
-    inputs = entry.children()
-    for number in range(inputs.size()):
-        yield inputs.apply(number).output()
+    if _is(entry, OF_TWO_INPUTS):
+        yield entry.left().output()
+        yield entry.right().output()
+        return
+    yield entry.child().output()  # a GroupState's other child has the state that it begins with
 
 
 def _has_watermark(columns: JavaObject) -> bool:
@@ -81,5 +81,8 @@ def _first(plan: JavaObject) -> JavaObject | None:
     for number in range(children.size()):
         if (found := _first(children.apply(number))) is not None:
             return found
-    gateway = SparkContext._gateway  # noqa: SLF001 - no public way to it
-    return plan if any(is_instance_of(gateway, plan, each) for each in DROPPING) else None
+    return plan if _is(plan, OF_ONE_INPUT) or _is(plan, OF_TWO_INPUTS) else None
+
+
+def _is(plan: JavaObject, kind: str) -> bool:
+    return bool(is_instance_of(SparkContext._gateway, plan, kind))  # noqa: SLF001 - no public way to it

@@ -17,6 +17,7 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.sink import writer
 from spark_jobs.table import history
 from spark_jobs.table.delta import added_rows
+from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 from tests.spark.test_slices import assert_nothing_is_lost, assert_tiled
@@ -129,7 +130,7 @@ def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
 
     monkeypatch.setattr(ops_tables, "replace", slow)
     behind = []
-    newest = writer.newest_batch
+    newest = Delta.newest_batch
 
     def seen(*where: Any) -> int:
         done = newest(*where)
@@ -138,7 +139,7 @@ def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
             far_ahead.set()
         return done
 
-    monkeypatch.setattr(writer, "newest_batch", seen)
+    monkeypatch.setattr(Delta, "newest_batch", seen)
     batches = made.run().batches
     assert len(batches) > 2 * most
     assert max(behind) == most, "the query did not wait"

@@ -55,7 +55,7 @@ def test_a_drain_forgets_them_under_its_lease_alone_and_a_failure_does_not_fail_
     spark.sql(f"ALTER TABLE delta.`{orders}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")  # fmt: skip
     held = SimpleNamespace(confirm=lambda: 1 / 0)
     run = SimpleNamespace(
-        spark=spark, lease=held, target=SimpleNamespace(table=orders),
+        spark=spark, lease=held, target=SimpleNamespace(table=Delta(orders)),
         spec=SimpleNamespace(name="orders", keyed=STEP),
     )  # fmt: skip
     forget_deletes(run)

@@ -275,7 +275,8 @@ def test_a_drain_judges_the_rows_of_a_swap_only_where_a_verdict_waits(red, spark
 
 def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     """Sluice makes tables without them; a person may turn them on."""
-    path = tmp_path / "t"
+    paths = Paths(str(tmp_path), pipeline())
+    path = UPath(str(paths.table))
     spark.sql(
         f"CREATE TABLE delta.`{path}` (at TIMESTAMP, n BIGINT) USING DELTA TBLPROPERTIES "
         "(delta.enableChangeDataFeed = true, delta.enableDeletionVectors = true)"
@@ -295,7 +296,7 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
     with lease(UPath(path).parent / "lease", "swap") as held:
         version = replace(
-            Paths(str(tmp_path), pipeline()),
+            paths,
             base.at(2),
             Claim("r1", manifest, 2),
             overwriting(new, AT.sql([DAWN])),

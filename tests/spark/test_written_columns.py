@@ -62,6 +62,7 @@ ELSEWHERE = {
     "late.kafka_millis": "spark/test_kafka_times.py",
     "quarantine.left_out": "unit/test_rejected_store.py",
     "merged.taken_out_by": "unit/test_bad_rows.py",
+    "repairs.inputs": "seams/test_side.py",
 }
 """Columns that stay null here -> the test in which they have a value: they need timers and a TTL;
 a schema registry; several topics; a late record whose Kafka timestamp is no time; more bytes than a batch may keep; a

@@ -28,8 +28,8 @@ from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
-from spark_jobs.sink import writer
 from spark_jobs.state.view import state_view
+from spark_jobs.table.delta.table import Delta
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
 from tests.harness.ran import ran
@@ -118,7 +118,7 @@ def test_a_drain_that_is_killed_keeps_its_lease_until_it_expires_and_the_next_go
 
 def test_a_drain_that_loses_its_lease_behind_its_look_commits_nothing(drained, store, monkeypatch):
     """As the next holder does, which removes the object before it begins."""
-    before, looked = drained.table(), writer.refuse_changed
+    before, looked = drained.table(), Delta.refuse_changed
 
     def taken(*known):
         root = of(drained, store)
@@ -127,7 +127,7 @@ def test_a_drain_that_loses_its_lease_behind_its_look_commits_nothing(drained, s
         looked(*known)
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "refuse_changed", taken)
+        patch.setattr(Delta, "refuse_changed", taken)
         report = drained.drain("late")
     assert report.problem.code == "LEASE_LOST"
     assert drained.table() == before

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.alone import alone, free, of_value, optional
 from spark_jobs.decode.envelopes.carried_data import CarriedData
-from spark_jobs.decode.envelopes.enveloped import Enveloped
-from spark_jobs.decode.formats import Decoded, Records, decoder_class
+from spark_jobs.decode.formats import Decoded, Enveloped, Records, decoder_class
 from spark_jobs.decode.header_fields import HeaderFields
 from spark_jobs.decode.headers import Headers
 from spark_jobs.decode.together import together

@@ -23,4 +23,4 @@ class Form(NamedTuple):
     alone.
     """
     decoder: str = ""
-    """`module:name` of the decoder (decode/envelopes/enveloped.py); empty for the format's own."""
+    """`module:name` of the decoder (decode/formats.py); empty for the format's own."""
