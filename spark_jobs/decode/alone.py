@@ -9,14 +9,9 @@ from spark_jobs.decode import raised
 from spark_jobs.decode.formats import decoder_class
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from spark_jobs.decode.formats import Decoded, Records
+    from spark_jobs.decode.formats import Decoded, Read, Records
     from spark_jobs.spec import Field, Topic
     from spark_jobs.spec.fields.place import Place
-
-    Read = tuple[Field, pa.Array, str | None]
-    """A field, its column of one record, and why the record is malformed by it."""
 
 
 def of_value(

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, cast
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.decode.alone import Read
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Format, Topic
+    from spark_jobs.spec import Field, Format, Topic
     from spark_jobs.spec.fields.place import Place
+
+    Read = tuple[Field, pa.Array, str | None]
+    """A field, its column of one record, and why the record is malformed by it."""
 
 EMPTY, TOMBSTONE = "the value is empty", "tombstone: the value is null"
 

@@ -19,7 +19,7 @@ from spark_jobs.ops.schema import HEADERS
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.decode.alone import Read
+    from spark_jobs.decode.formats import Read
     from spark_jobs.spec import Topic
 
 MOST_FIELD: Final = 300

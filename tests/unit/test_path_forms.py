@@ -214,7 +214,7 @@ def _path(call: ast.Call) -> ast.expr | None:
         return call.args[1] if options in (["checkpointLocation"], ["path"]) else None
     place = HANDED.get(_name(call.func), len(call.args))
     found = call.args[place] if place < len(call.args) else None
-    if isinstance(found, ast.Starred):  # columns
+    if any(isinstance(each, ast.Starred) for each in call.args):  # columns
         return None
     return found.value if isinstance(found, ast.NamedExpr) else found
 

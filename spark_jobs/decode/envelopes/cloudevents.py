@@ -25,7 +25,7 @@ from spark_jobs.spec.fields.cloudevents import CONTENT_TYPE, SIGN
 from spark_jobs.spec.formats.format import JSON
 
 if TYPE_CHECKING:
-    from spark_jobs.decode.alone import Read
+    from spark_jobs.decode.formats import Read
     from spark_jobs.spec import Topic
 
 STRUCTURED: Final = "application/cloudevents"
