@@ -32,7 +32,7 @@ setup: $(READY) ## fetch Python packages and jars, once; every other target does
 demo: $(READY) ## run the main job on two months of real flights: Kafka, Spark, Delta, checks, Airflow; then show what came out
 	@$(BIN)/python -m local.demo
 
-test: ## run every test: unit, Spark, Airflow, end to end; lint and types beside them
+test: ## run the tests: unit, Spark, Airflow, end to end; lint and types beside them
 	@$(MAKE) --no-print-directory -j 3 lint object-store tests
 
 tests: $(READY)
