@@ -4,7 +4,8 @@ beside the table. Checkpoint and table are only read.
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -22,11 +23,10 @@ from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.root.paths import Paths
-from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.run_outcome import RunOutcome
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import reported
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
-from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.stopping import StopRequest
 
 if TYPE_CHECKING:
     from spark_jobs.messages.kind import AskedKind
@@ -49,12 +49,8 @@ def stage(
     SIGTERM and Ctrl-C request a stop (stopping.py); what was staged then is garbage.
     """
     outcome = RunOutcome(kind, spec.name, run_id, repair_id=repair_id)
-    with nullcontext(stop) if stop else stop_on_signals() as request:
-        try:
-            problem = _run(spec, settings, outcome, request)
-        except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
-            problem = translate_error(error, spec.name)
-        return append_row(outcome.report(problem), settings.root, beside=settings.next == "on")
+    run = partial(_run, spec, settings, outcome)
+    return reported(spec.name, settings, stop, run, outcome.report)
 
 
 def _run(

@@ -5,7 +5,7 @@ reports.
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Thread
@@ -31,7 +31,6 @@ from spark_jobs.root.paths import Paths
 from spark_jobs.run import Run
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
-from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.first_rejected import first_rejected
 from spark_jobs.runs.judge.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, cut, preflight
@@ -40,7 +39,7 @@ from spark_jobs.runs.resume.read_again import take_out_read_again
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
 from spark_jobs.runs.resume.settling import settled
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import reported
 from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
@@ -49,7 +48,7 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
-from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.stopping import StopRequest
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
 
@@ -65,12 +64,8 @@ def drain(
     `stop`.
     """
     outcome = RunOutcome("drain", spec.name, run_id)
-    with nullcontext(stop) if stop else stop_on_signals() as request:
-        try:
-            problem = _run(spec, settings, outcome, request)
-        except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
-            problem = translate_error(error, spec.name)
-        return append_row(outcome.report(problem), settings.root, beside=settings.next == "on")
+    run = partial(_run, spec, settings, outcome)
+    return reported(spec.name, settings, stop, run, outcome.report)
 
 
 def _run(

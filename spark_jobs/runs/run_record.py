@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,11 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.root.store import opened
 from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.stopping import StopRequest, stop_on_signals
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
+    from spark_jobs.settings.installation import Settings
 
 LOG = logging.getLogger(__name__)
 COLUMNS = {
@@ -59,6 +61,29 @@ def append_row(report: Report, root: str, *, beside: bool = False) -> Report:
             return report.model_copy(update={"status": "failed", "problem": Problem.of(cause)})
         LOG.warning("%s: the row in ops.runs was not written: %s", report.pipeline, cause)
     return report
+
+
+def reported(
+    pipeline: str,
+    settings: Settings,
+    stop: StopRequest | None,
+    run: Callable[[StopRequest], SluiceError | None],
+    report: Callable[[SluiceError | None], Report],
+) -> Report:
+    """The report of a run, also if it fails; its row is in ops.runs. `run` gives its problem, and
+    `report` makes the report.
+
+    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its
+    `stop`.
+    """
+    with nullcontext(stop) if stop else stop_on_signals() as request:
+        try:
+            problem = run(request)
+        except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
+            from spark_jobs.runs.failures.spark_errors import translate_error  # noqa: PLC0415 - as above
+
+            problem = translate_error(error, pipeline)
+        return append_row(report(problem), settings.root, beside=settings.next == "on")
 
 
 def append_once(report: Report, root: str) -> bool:
