@@ -8,12 +8,12 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
 from spark_jobs.spec import Archive, Latest, MoreTopics
 from spark_jobs.spec.inputs import COLUMN
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.unit.specs import FIELDS, topic
 from tests.unit.test_several_topics import EU, US, both
