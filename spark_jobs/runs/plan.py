@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.made_by import Present
-from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.decode.jvm.choice import NO_JAR, why_python
