@@ -8,7 +8,7 @@ from local.measures import Figure, figures, main
 
 TREE = {
     "spark_jobs/__init__.py": "",
-    "spark_jobs/messages/log.py": '"""Log."""\n',
+    "spark_jobs/log.py": '"""Log."""\n',
     "spark_jobs/runs/__init__.py": '"""Runs."""\n',
     "spark_jobs/runs/drain.py": (
         "from __future__ import annotations\n"
