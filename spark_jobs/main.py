@@ -175,7 +175,7 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
         both = filter(None, (spec, registry.load_next(job.pipeline)))
         return chain.from_iterable(deep(each, settings) for each in both)
     if isinstance(job, Prove):
-        from spark_jobs.proof.prove import prove  # noqa: PLC0415 - as above
+        from spark_jobs.proof.run import prove  # noqa: PLC0415 - as above
 
         return prove(job, settings)
     if isinstance(job, Preview):

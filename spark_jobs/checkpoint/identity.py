@@ -11,8 +11,8 @@ from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.registry.fingerprint.classification import Classification
 from spark_jobs.registry.fingerprint.environment import Environment
+from spark_jobs.registry.fingerprint.topic import Classification
 from spark_jobs.storage.root.live_place import SPARK
 from spark_jobs.storage.root.paths import Paths
 

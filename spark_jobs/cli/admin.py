@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -20,6 +19,7 @@ from spark_jobs.cli.terminal import (
     installation,
     one_line_errors,
     say,
+    takes_next,
     with_spark,
 )
 from spark_jobs.errors import SluiceError, VersionNotLive

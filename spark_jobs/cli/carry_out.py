@@ -20,7 +20,7 @@ from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.request import Request
-from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.stages import check_line
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.storage.root.paths import Paths, report_path

@@ -13,7 +13,7 @@ from spark_jobs.launch.warm import submitted
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
-from spark_jobs.messages.summary import check_line, summary
+from spark_jobs.messages.stages import check_line, summary
 from spark_jobs.registry import find as registry
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded

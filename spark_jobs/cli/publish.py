@@ -61,7 +61,7 @@ def publish(
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice catalog flight_events"))
 def catalog(pipeline: PipelineName) -> None:
     """Register the published table in SLUICE_CATALOG, as each publish does."""
-    from spark_jobs.table.catalog.register import register  # noqa: PLC0415 - loads delta-rs, which the help does not need
+    from spark_jobs.table.metastore import register  # noqa: PLC0415 - loads delta-rs, which the help does not need
 
     with one_line_errors():
         why = "SLUICE_CATALOG names none, or nothing is published yet"

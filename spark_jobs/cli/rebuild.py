@@ -22,7 +22,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.messages import log
 from spark_jobs.messages.report import read_report
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import summary
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.storage.root.paths import Paths, report_path

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
     examples,
     say,
+    takes_next,
     with_spark,
 )
 from spark_jobs.launch import relay
@@ -64,8 +64,8 @@ def run_cases(
 
     Through Spark, in folders that are removed. Needs neither Kafka nor the root.
     """
+    from spark_jobs.contracts.at_commit import touched  # noqa: PLC0415 - as above
     from spark_jobs.proof.cases import file_of, required_file  # noqa: PLC0415 - no other command needs them
-    from spark_jobs.proof.pipelines_changed import touched  # noqa: PLC0415 - as above
     from spark_jobs.proof.start import commands as commands_of  # noqa: PLC0415 - as above
 
     with with_spark():

@@ -162,7 +162,7 @@ def _hold_against(ref: str, pipelines: list[str] | None, accepted: set[Whom]) ->
 
 
 def _show(findings: Iterable[Finding]) -> None:
-    from spark_jobs.cli.tables.formats import as_table  # noqa: PLC0415 - as above
+    from spark_jobs.cli.formats import as_table  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     rows = Rows(

@@ -23,7 +23,7 @@ from spark_jobs.errors import SettingInvalid, SparkFailed
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.files import replacing
-from spark_jobs.storage.root.own_folder import own_folder
+from spark_jobs.storage.root.path_forms import own_folder
 from spark_jobs.values.pinned import language
 
 CODE_FOLDER = "code"

@@ -14,7 +14,7 @@ from spark_jobs.launch.scratch import has_sockets
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.packages import require_spark
+from spark_jobs.registry.fingerprint.environment import require_spark
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import spark_options
 from spark_jobs.spec.spark_options import Options

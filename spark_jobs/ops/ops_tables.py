@@ -23,7 +23,7 @@ from spark_jobs.storage.root.path_forms import delta_path
 from spark_jobs.storage.root.store_errors import translate_store_error
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import aside, streamed
-from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta import compaction
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
-from spark_jobs.registry.fingerprint.record_form import new_fields, record_form
+from spark_jobs.registry.fingerprint.topic import new_fields, record_form
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.sides import newest

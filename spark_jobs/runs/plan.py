@@ -17,8 +17,8 @@ from spark_jobs.decode.jvm.choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.begun import under_way
 from spark_jobs.launch.submit import files_jar
-from spark_jobs.registry.elsewhere import refuse_elsewhere
 from spark_jobs.registry.fingerprint.fields import in_force
+from spark_jobs.registry.root_by_name import refuse_elsewhere
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.runs.judge.timely import overdue, timely
 from spark_jobs.runs.new_keys import declarations

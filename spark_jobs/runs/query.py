@@ -28,8 +28,8 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.launch.limits import RunLimits
-from spark_jobs.messages.new_keys import NewKey
-from spark_jobs.registry.fingerprint.record_form import new_fields
+from spark_jobs.messages.part import NewKey
+from spark_jobs.registry.fingerprint.topic import new_fields
 from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error

@@ -11,9 +11,8 @@ from typing import Literal
 from spark_jobs.checkpoint.data_loss import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import Kind
-from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.runs.watch.stillness import PULSE
 from spark_jobs.source.ends import End

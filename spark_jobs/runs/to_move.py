@@ -10,8 +10,8 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RepartitionRefused, StateIncompatible
 from spark_jobs.journal.begun import refuse_under_way
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force, movable
-from spark_jobs.registry.fingerprint.packages import version
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
 from spark_jobs.storage.root.paths import Paths

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_jobs.messages.held_back import HeldBack
-    from spark_jobs.messages.up_to import UpTo
+    from spark_jobs.messages.part import HeldBack, UpTo
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import SourceState

@@ -11,7 +11,7 @@ from pydantic import Field as Described
 
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import StateUnreadable
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.messages.part import Part
 from spark_jobs.spec.steps.expires import Clock, Counted
 

@@ -11,8 +11,8 @@ from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.job import StateQuery
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force
-from spark_jobs.registry.fingerprint.packages import version
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from spark_jobs.messages.held_back import HeldBack
-from spark_jobs.messages.up_to import UpTo
+from spark_jobs.messages.part import HeldBack, UpTo
 from spark_jobs.source.ends import Cut
 from spark_jobs.source.kafka_time import clamped, is_time
 from spark_jobs.transactions.declaration import Transactions

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.messages.up_to import UpTo
+from spark_jobs.messages.part import UpTo
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -19,10 +19,10 @@ from spark_jobs.spec import GroupState
 from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
 from spark_jobs.table.delta import few_rows
-from spark_jobs.table.delta.added_rows import changed_rows
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.delta.written_rows import changed_rows
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 

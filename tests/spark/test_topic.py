@@ -13,7 +13,7 @@ from local.publish import create_topic
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.errors import TopicRemade
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.record_count import count_records

@@ -16,7 +16,7 @@ from spark_jobs.errors import StateIncompatible
 from spark_jobs.journal.runner import leased
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops import ops_tables
-from spark_jobs.registry.fingerprint.classification import classification
+from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.resume.anew import anew_due, begin_anew
 from spark_jobs.runs.resume.read_again import take_out_read_again

@@ -22,7 +22,7 @@ from spark_jobs.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.registry.fingerprint.classification import classification, with_classification
+from spark_jobs.registry.fingerprint.topic import classification, with_classification
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Field, Pipeline, State
 from spark_jobs.storage.root.paths import Paths

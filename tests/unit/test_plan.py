@@ -16,7 +16,7 @@ from spark_jobs.errors import (
     RootNotWritable,
     StateIncompatible,
 )
-from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.messages.report import StateUse
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs import plan as planning, preflight

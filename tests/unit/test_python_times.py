@@ -15,7 +15,7 @@ from upath import UPath
 
 import spark_jobs
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.cli.tables.cell import cell, moment
+from spark_jobs.cli.layout import cell, moment
 from spark_jobs.errors.base import _plain
 from spark_jobs.pages.templates import shown
 from spark_jobs.proof.answer import plain

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from spark_jobs.cli import app
 from spark_jobs.errors import KafkaUnreachable, PipelineUnknown, RootEmpty, SpecInvalid
-from spark_jobs.messages.new_keys import NewKey
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.part import NewKey
+from spark_jobs.messages.stages import summary
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state

@@ -15,9 +15,9 @@ from spark_jobs.checkpoint.data_loss import data_loss
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
 from spark_jobs.errors import CheckpointBroken, SpecInvalid
-from spark_jobs.messages.held_back import HeldBack
-from spark_jobs.registry.fingerprint.classification import classification, with_classification
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
+from spark_jobs.registry.fingerprint.topic import classification, with_classification
 from spark_jobs.runs.drained import waits
 from spark_jobs.runs.silence import silent_topics
 from spark_jobs.settings.installation import Settings

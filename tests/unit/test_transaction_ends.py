@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.messages.up_to import UpTo
+from spark_jobs.messages.part import UpTo
 from spark_jobs.runs.preflight import cut
 from spark_jobs.transactions import Transactions
 from spark_jobs.transactions.cut import Change

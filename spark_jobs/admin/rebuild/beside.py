@@ -17,10 +17,9 @@ from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.ops import ops_tables
-from spark_jobs.registry.fingerprint.classification import classification
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Fingerprint, fingerprint
-from spark_jobs.registry.fingerprint.packages import version
-from spark_jobs.registry.fingerprint.record_form import ABSENT
+from spark_jobs.registry.fingerprint.topic import ABSENT, classification
 from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.source.union import same_topics
 from spark_jobs.storage.folders import remove_folder

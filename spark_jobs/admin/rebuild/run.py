@@ -32,7 +32,7 @@ from spark_jobs.errors import (
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.job import Drain, Run, Stage
 from spark_jobs.messages.request import Request
-from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.stages import check_line
 from spark_jobs.messages.verdict import CHECK_CODES
 from spark_jobs.repair.find.late import late_fates
 from spark_jobs.repair.find.plan import RepairPlan, offsets_in

@@ -16,7 +16,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import from_uri, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.features import untried, unwritable
+from spark_jobs.table.delta.door import untried, unwritable
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:

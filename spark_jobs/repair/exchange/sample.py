@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.messages.withheld import SETTING
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.table.delta.answer import answer

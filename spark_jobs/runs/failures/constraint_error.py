@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from spark_jobs.errors import RowRefused
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.settings.installation import record_bytes
 
 _CHECK = re.compile(

@@ -27,13 +27,13 @@ from spark_jobs.runs.publish.repaired import repaired
 from spark_jobs.source.ends import ends_of
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.catalog.register import try_to_register
+from spark_jobs.table.metastore import try_to_register
 from spark_jobs.table.published import table as published_table
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.messages.up_to import UpTo
+    from spark_jobs.messages.part import UpTo
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
 

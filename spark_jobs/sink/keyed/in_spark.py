@@ -15,7 +15,7 @@ from spark_jobs.steps.keyed.buckets import buckets_of, in_buckets
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import kept_anew, merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
-from spark_jobs.table.delta.contention import again
+from spark_jobs.table.delta.commit import again
 from spark_jobs.values.own_columns import WHOLE, own
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.table.delta.door import dataset, open_table
-from spark_jobs.table.delta.features import untried
+from spark_jobs.table.delta.door import dataset, open_table, untried
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,8 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from spark_jobs.cli.tables.cell import cell
-from spark_jobs.cli.tables.layout import Column, Layout, lay_out
+from spark_jobs.cli.layout import Column, Layout, cell, lay_out
 from spark_jobs.ops.views import Rows
 from spark_jobs.values.times import in_utc
 

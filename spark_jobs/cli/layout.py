@@ -6,9 +6,17 @@ Never cuts a text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len, chop_cells
+
+from spark_jobs.checkpoint.notes.partitions import partitions_of
+from spark_jobs.errors.base import visible
+from spark_jobs.ops.views import WHEN, Rows
+from spark_jobs.spec.duration import approximate
+from spark_jobs.values.times import iso
 
 GAP = 2
 FOLDED = 24
@@ -158,3 +166,87 @@ def _stripped(lines: Iterable[str]) -> Iterator[str]:
 def _padded(text: str, width: int, right: bool = False) -> str:
     space = " " * (width - cell_len(text))
     return space + text if right else text + space
+
+
+NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
+"""Numbers that are ids.
+
+They have no thousands separators, because other commands and Kafka's tools take none.
+"""
+OF_SLUICE = frozenset({"started_at", "ended_at", "audited_at", "checked_at"})
+"""Times by the machine's clock, shown to the minute.
+
+Other times are of records and shown exactly, for comparison.
+"""
+JUST_NOW = timedelta(seconds=2)
+
+
+def cell(name: str, value: Any, now: datetime) -> str:
+    """The value of the column `name`; empty where it is null. `now` has a time zone."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return ago(value, now) if name == WHEN else moment(value, exact=name not in OF_SLUICE)
+    if isinstance(value, int):
+        return str(value) if name in NUMBERED else f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, list | dict):
+        return _parts(name, value, now)
+    return visible(
+        value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    )
+
+
+def _parts(name: str, value: list[Any] | dict[str, Any], now: datetime) -> str:
+    if isinstance(value, list):
+        return "; ".join(cell(name, each, now) for each in value)
+    return ", ".join(f"{key}={cell(key, each, now)}" for key, each in value.items())
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """The time since then: "3 hours ago"; "in 3 hours" if another machine's clock is ahead of this
+    one's.
+    """
+    since = now - then
+    if abs(since) < JUST_NOW:
+        return "just now"
+    return f"{approximate(since)} ago" if since > timedelta() else f"in {approximate(-since)}"
+
+
+def moment(time: datetime, *, exact: bool) -> str:
+    """A time in UTC: "2026-11-22 14:03 UTC".
+
+    An exact one has seconds and their fraction, unless they are 0.
+    """
+    return f"{iso(time, ' ', _unit(time) if exact else 'minutes')} UTC"
+
+
+def _unit(time: datetime) -> str:
+    if time.microsecond % 1000:
+        return "microseconds"
+    if time.microsecond:
+        return "milliseconds"
+    return "seconds" if time.second else "minutes"
+
+
+OFFSETS = ("offsets_start", "offsets_end")
+
+
+def with_topics(rows: Rows, pipeline: str | None, root: str) -> Rows:
+    """`pipeline`: whose rows these are, where no column says it."""
+    if not {"partition", *OFFSETS} & {*rows.names}:
+        return rows
+    of = cache(partitions_of)
+
+    def named(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        row = dict(zip(rows.names, values, strict=True))
+        name = row.get("pipeline", pipeline)
+        if name is None or not (known := of(name, root)).named:
+            return values
+        row |= {each: known.offsets(row[each]) for each in OFFSETS if each in row}
+        if row.get("partition") is not None:
+            row["partition"] = known.shown(row["partition"])
+        return tuple(row.values())
+
+    return Rows(rows.names, tuple(map(named, rows.values)))

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from spark_jobs.pages.amounts import in_bytes
-from spark_jobs.pages.charts.chart import Chart, Series
+from spark_jobs.pages.chart import Chart, Series, in_bytes
 from spark_jobs.state.answer import Expiry, KeySizes, StepAnswer
 
 HOUR: Final = 3600

@@ -7,14 +7,16 @@ table with `spark.sql.sources.provider` is where the serde's property `path` say
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import CatalogRefused
-from spark_jobs.settings.catalog import Catalog
-from spark_jobs.table.catalog.entry import Column, Entry
-from spark_jobs.table.catalog.thrift import (
+from spark_jobs.settings.installation import catalog
+from spark_jobs.settings.roots import Catalog
+from spark_jobs.storage.root.path_forms import qualified
+from spark_jobs.table.thrift import (
     BOOL,
     I32,
     STRUCT,
@@ -26,6 +28,78 @@ from spark_jobs.table.catalog.thrift import (
     text,
     texts,
 )
+from spark_jobs.table.tables import own_table
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
+
+_IN_SQL = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+
+
+class Column(NamedTuple):
+    """A column: its name, its type in SQL, and what it means."""
+
+    name: str
+    type: str
+    about: str
+
+
+class Entry(NamedTuple):
+    """A table as a catalog has it."""
+
+    name: str
+    location: str
+    """As Spark has it."""
+    id: str
+    """Delta's id of the published table, which it keeps however often it shows another."""
+    about: str
+    owner: str
+    columns: tuple[Column, ...]
+
+
+def entry(paths: Paths, spec: Pipeline) -> Entry | None:
+    """Of the published table, whose path stays through each switch and reset; None before the first
+    publish.
+    """
+    path = paths.published_table
+    table = own_table(path)
+    if spec.is_archive or not table.exists():
+        return None
+    known = meanings(spec)
+    columns = (
+        Column(name, in_sql(kind), known.get(name, "")) for name, kind in table.columns().items()
+    )
+    return Entry(
+        spec.name, qualified(path), table.identifier(), spec.about, spec.owner, tuple(columns)
+    )
+
+
+def meanings(spec: Pipeline) -> dict[str, str]:
+    """Output column -> what the spec says of it: a field's `about`, or a measure's SQL."""
+    known = {field.name: field.about for field in spec.inputs.fields}
+    for step in spec.steps:
+        known = step.carried(known, str, lambda field: field.about)
+    return {name: about for name, about in known.items() if about}
+
+
+def in_sql(kind: str | Mapping[str, Any]) -> str:
+    """The type of a column, given as Delta's schema has it.
+
+    >>> in_sql({"type": "array", "elementType": "long", "containsNull": True})
+    'array<bigint>'
+    """
+    if isinstance(kind, str):
+        return _IN_SQL.get(kind, kind)
+    match kind["type"]:
+        case "array":
+            return f"array<{in_sql(kind['elementType'])}>"
+        case "map":
+            return f"map<{in_sql(kind['keyType'])},{in_sql(kind['valueType'])}>"
+        case _:
+            parts = (f"{each['name']}:{in_sql(each['type'])}" for each in kind["fields"])
+            return f"struct<{','.join(parts)}>"
+
 
 SECONDS: Final = 10.0
 MARK: Final = "sluice.table"
@@ -167,3 +241,27 @@ def _pairs(value: Value | None) -> dict[str, str]:
 
 def _with(value: Value | None, more: dict[str, str]) -> Value:
     return texts(_pairs(value) | more)
+
+
+LOG = logging.getLogger(__name__)
+
+
+def register(paths: Paths, spec: Pipeline) -> str | None:
+    """Make the catalog's entry what it should be; a line that says it. None where no catalog is
+    named, or nothing is published yet. Raises SettingInvalid or CatalogRefused.
+    """
+    at = catalog()
+    wanted = entry(paths, spec) if at.url else None
+    if wanted is None:
+        return None
+    done = "registered" if Metastore(at).put(wanted) else "is registered"
+    return f"{wanted.location} {done} as {at.database}.{wanted.name}"
+
+
+def try_to_register(paths: Paths, spec: Pipeline) -> None:
+    """Likewise behind a publish, which a catalog does not stop: the next one tries again."""
+    try:
+        if line := register(paths, spec):
+            LOG.info("%s", line)
+    except Exception as error:  # noqa: BLE001 - whatever another's server answers
+        LOG.warning("%s is published, and in no catalog: %s", spec.name, error)
