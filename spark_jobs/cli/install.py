@@ -1,4 +1,6 @@
-"""The command that makes the environment of Spark's side."""
+"""The command that makes the environment of Spark's side; and `sluice --version`, which says its
+parts.
+"""
 
 from __future__ import annotations
 

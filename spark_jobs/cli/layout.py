@@ -1,4 +1,5 @@
-"""Layout: a table with the columns that fit the terminal, or one line for each field.
+"""Layout: a table with the columns that fit the terminal, or one line for each field; and each of
+its values, on one line.
 
 Never cuts a text.
 """

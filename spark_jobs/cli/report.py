@@ -57,10 +57,7 @@ def report(
     from spark_jobs.pages import growth as growth_words  # noqa: PLC0415
     from spark_jobs.pages.chart import lines  # noqa: PLC0415
     from spark_jobs.pages.growth import growth  # noqa: PLC0415
-    from spark_jobs.pages.report import (
-        figures,
-        report as written,
-    )
+    from spark_jobs.pages.report import figures, report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
 
     with one_line_errors():
         spec = registry.load(pipeline)

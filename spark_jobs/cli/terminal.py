@@ -1,5 +1,6 @@
 """Terminal: the console of every command, the way errors end a command, and arguments that several
-commands share.
+commands share. One is --next: a command about a place is then about NEXT's, which a rebuild drains
+beside the live one.
 """
 
 from __future__ import annotations

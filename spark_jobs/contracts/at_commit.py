@@ -1,8 +1,11 @@
 """At a commit: the pipelines as a commit of git has them, loaded by a process of its own, with the
-Sluice that is installed.
+Sluice that is installed; and the pipelines that a difference of git touches.
 
 Of the commit's files, those in folders of the path go into a folder that is removed. The repository
 is only read. The commit's code runs, with this process's environment.
+
+Touched are a pipeline's folder, and the modules of the project that its spec.py and logic.py
+import.
 """
 
 from __future__ import annotations

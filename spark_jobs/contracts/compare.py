@@ -1,4 +1,8 @@
-"""Compare: the pipelines of two moments, spec by spec.
+"""Compare: the pipelines of two moments, spec by spec: their outputs, records and state.
+
+Consumers of the published table rely on outputs, and so do readers of its events. Records that were
+good may be so no longer, though state does not depend on it. State is what a checkpoint and its
+table do not survive: a run says it by the same comparison.
 
 Which spec of before a checkpoint was made by, its state version says: behind a rebuild that is what
 was NEXT.

@@ -1,4 +1,6 @@
-"""Avro schema: the columns that a schema gives, plain or in Debezium's envelope."""
+"""Avro schema: the columns that a schema gives, plain or in Debezium's envelope. Its declared
+records are expanded into a bounded number of parts, however types use each other.
+"""
 
 from __future__ import annotations
 

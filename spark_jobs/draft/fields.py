@@ -1,4 +1,6 @@
-"""Fields: the declaration of each leaf, with a column's name that no other has."""
+"""Fields: the declaration of each leaf, with a column's name that no other has; which field is the
+event time, and how far out of order the sample's event times are.
+"""
 
 from __future__ import annotations
 

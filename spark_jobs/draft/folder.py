@@ -1,4 +1,6 @@
-"""Folder: where a drafted pipeline is written. Nothing is overwritten."""
+"""Folder: a drafted pipeline as the spec.py that a person goes on with, and where it is written.
+Nothing is overwritten.
+"""
 
 from __future__ import annotations
 

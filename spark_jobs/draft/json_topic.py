@@ -1,4 +1,9 @@
-"""JSON topic: the fields of a sample of JSON objects, plain or in an envelope."""
+"""JSON topic: the fields of a sample of JSON objects, plain or in an envelope, or with the schema
+that Kafka Connect's JSON converter writes beside a record.
+
+That schema says types that values do not show: a decimal's scale, a time's unit. Source:
+org.apache.kafka.connect.json.JsonConverter; Debezium's "temporal types".
+"""
 
 from __future__ import annotations
 

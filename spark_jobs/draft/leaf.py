@@ -1,4 +1,8 @@
-"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes."""
+"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes.
+
+Numbers may be times since 1970, in one of several units. A phone number is none, though it may have
+as many digits.
+"""
 
 from __future__ import annotations
 

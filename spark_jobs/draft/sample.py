@@ -1,5 +1,8 @@
 """Sample: the newest records of a topic, of a bounded number and size, read as any consumer reads
 them. Nothing is committed to a consumer group.
+
+It is kept in a file for a process that tries it, and inflated if values were compressed one by one.
+A declaration is tried on it by the decoder of every run, without Spark.
 """
 
 from __future__ import annotations

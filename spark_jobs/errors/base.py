@@ -11,7 +11,7 @@ A class has a text for each of its reasons. Their fields are the parameters:
     raise TopicMissing.absent(brokers=settings.kafka, topic="sales")
 
 The text is here alone; whoever raises gives values, and whoever tests asks for code, reason and
-parameters.
+parameters. Text of others is made visible on one line. At the end: the catalogue of all kinds.
 """
 
 from __future__ import annotations

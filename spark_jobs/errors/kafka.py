@@ -1,4 +1,4 @@
-"""Kafka: its declaration, its brokers, its topics."""
+"""Kafka: its declaration, its brokers, its topics; and the schema registry."""
 
 from __future__ import annotations
 

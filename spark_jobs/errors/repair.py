@@ -1,4 +1,4 @@
-"""What a repair has computed, and its exchange."""
+"""What a repair has computed, and its exchange; a rebuild, and the version that lives."""
 
 from __future__ import annotations
 

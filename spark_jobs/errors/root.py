@@ -1,4 +1,4 @@
-"""The root: its folders, its object store, its forms."""
+"""The root: its folders, its object store, its forms; checkpoints, notes and leases below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run and its processes."""
+"""A run and its processes, the pipeline's own code in it, and errors that nobody foresaw."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Environment: Spark's side in a folder of its own: a virtual environment with locked packages and
-this very Sluice, the jars by their sums, and the class-data archive.
+this very Sluice, the jars by their sums, and the class-data archive; and what the machine must have
+before one can be made.
 
 The file sluice.json is whole at the end: what was cut off is not taken for an environment.
 """

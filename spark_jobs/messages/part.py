@@ -1,4 +1,10 @@
-"""Part: the base of what is written as JSON for other programs: reports and asset events."""
+"""Part: the base of what is written as JSON for other programs, and the parts that reports, events
+and accounts of transactions share.
+
+Records are held back behind an open transaction: of Kafka, which hides them from a read_committed
+consumer until it ends, or of the source (publish_at). A producer that died holds a partition for up
+to transaction.timeout.ms, or longer; a connector, until it is there again.
+"""
 
 from __future__ import annotations
 

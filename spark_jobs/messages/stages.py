@@ -1,6 +1,8 @@
-"""Stages: what became of offsets, of the records read and of those accepted, by an account.
+"""Stages: what became of offsets, of the records read and of those accepted, by an account; and the
+summary of a run by them.
 
-Each is a sum that must hold. The lines of runs and the drawings of pages are made of them.
+Each is a sum that must hold. The lines of runs and the drawings of pages are made of them. The
+command line and Airflow's task log print the same lines.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ VIEWS = {
         "staged_at DESC",
         "repairs",
     ),
-    # A command draws bars of the two numbers (cli/tables/growth.py).
+    # A command draws bars of the two numbers (cli/look.py).
     Table.growth: View(
         _same("pipeline")
         | {WHEN: '"started_at"'}

@@ -1,4 +1,9 @@
-"""Chart: series over time, as a page, a report and a terminal draw them."""
+"""Chart: series over time, as a page, a report and a terminal draw them; and amounts as text, with
+their units.
+
+It is plain data. html/chart.html writes each as a figure with its table, and charts.js draws it by
+uPlot. A terminal gets it as blocks, in lines of text.
+"""
 
 from __future__ import annotations
 

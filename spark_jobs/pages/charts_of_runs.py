@@ -1,4 +1,4 @@
-"""The charts of runs: a point each, at its begin."""
+"""The charts of runs, of their batches and checks, and of rejected records by day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""A flow: where offsets, records or rows went, stage by stage, as sums that must hold."""
+"""A flow: where offsets, records or rows went, stage by stage, as sums that must hold; and its
+geometry, in units of its SVG.
+
+The widths of bands are in proportion to what flows. The picture is stretched to its labels,
+sideways and upright by different amounts. So all that has a width runs sideways, and only heights
+are compared.
+"""
 
 from __future__ import annotations
 

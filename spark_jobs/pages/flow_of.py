@@ -1,4 +1,6 @@
-"""The flows of a run: of its offsets or records, and of the rows that it would change."""
+"""The flows of a run: of its offsets or records, of the rows that it would change, and of each of
+several topics, with whether they add up to the run's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Growth in words: how fast the state grows, from what that is known, and when it is too much."""
+"""Growth: the state after each run, its budgets, and what the last runs say of them; in words: how
+fast it grows, from what that is known, and when it is too much.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Report: a pipeline over time as one HTML file, to send to a colleague. It needs no network,
-runs no script but the one that draws its charts, and has no values of records: no rejected record,
-and of a check neither its sample nor what it observed in rows, which may be a row's value.
+"""Report: a pipeline over time as one HTML file, to send to a colleague; and the figures that it
+shows, as the page of the pipeline does. It needs no network, runs no script but the one that draws
+its charts, and has no values of records: no rejected record, and of a check neither its sample nor
+what it observed in rows, which may be a row's value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Acts: what a case does with its pipeline, one after the other, by the code of the commands."""
+"""Acts: what a case does with its pipeline, one after the other, by the code of the commands.
+
+A kill at a failpoint leaves an image of the root: a copy, made while the process goes on. The copy
+is made again until nothing was written meanwhile, so it shows one moment. It cannot show a file
+that another thread had half written, nor what Spark and RocksDB hold outside of the root.
+"""
 
 from __future__ import annotations
 

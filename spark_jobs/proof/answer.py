@@ -1,4 +1,8 @@
-"""Answer: what came of a sample in a preview, from the application to whoever started it."""
+"""Answer: what came of a sample in a preview, from the application to whoever started it; and the
+declared paths that no record of the sample has.
+
+Such a field is null in every row, and no record is malformed for it, if it is optional.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 FILE: Final = "answer.json"
 """In the preview's folder."""
 SAMPLE: Final = "sample.jsonl"
-"""Beside it (draft/kept.py)."""
+"""Beside it (draft/sample.py)."""
 
 
 class _Part(BaseModel):

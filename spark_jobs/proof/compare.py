@@ -1,4 +1,6 @@
-"""Compare: expected rows against those of a table, in any order, by the columns that each names."""
+"""Compare: expected rows against those of a table, in any order, by the columns that each names.
+What differs is shown as lines of a table.
+"""
 
 from __future__ import annotations
 

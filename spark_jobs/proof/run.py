@@ -1,4 +1,6 @@
-"""Run: a case through real drains, a run for each of its batches, in a root of its own."""
+"""Run: a case through real drains, a run for each of its batches, in a root of its own; and the
+application's job that runs cases, and says of each how it ended.
+"""
 
 from __future__ import annotations
 

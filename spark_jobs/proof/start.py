@@ -1,4 +1,8 @@
-"""Start: the commands of spark-submit that run cases. Needs neither Spark nor a broker."""
+"""Start: the applications of Spark that run cases, or preview a sample. Needs neither Spark nor a
+broker.
+
+A preview goes to the worker, where there is one.
+"""
 
 from __future__ import annotations
 

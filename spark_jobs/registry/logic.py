@@ -1,6 +1,8 @@
 """Logic: a pipeline's logic.py as text: its digest, and whether it has what the spec names.
 
-It is parsed and never run: where Airflow parses DAGs there may be no pyspark, which it imports.
+It is parsed and never run: where Airflow parses DAGs there may be no pyspark, which it imports. Its
+scope has the names that the text binds, statement by statement. Where more than the text decides, a
+name is known to be there, and nothing else of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Root by name: a pipeline's, from its name alone, also where its spec does not load."""
+"""Root by name: a pipeline's, from its name alone, also where its spec does not load.
+
+A spec that names another root than before is refused: there its pipeline would begin anew, from
+Kafka's earliest records, beside a table that nobody goes on with.
+"""
 
 from __future__ import annotations
 

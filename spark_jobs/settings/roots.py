@@ -1,7 +1,9 @@
 """Roots: where each pipeline's tables, checkpoints and ops tables are. A spec may name its root;
 without a name it is the installation's.
 
-Who has a pipeline asks `root_of`, and gets no other's.
+Who has a pipeline asks `root_of`, and gets no other's. The names that an installation declares for
+a topic's cluster or a root are made here too; and so is its catalog, in which tables are registered
+(SLUICE_CATALOG).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Metastore: a table in a Hive metastore, from 2.3 on, as Spark and Trino find Delta tables there.
+"""Metastore: a published table in a Hive metastore, from 2.3 on, as Spark and Trino find Delta
+tables there: its entry, and how the catalog that the installation names is given it.
 
-Plain Thrift, without Kerberos and TLS. What somebody else has added to an entry stays.
-Source: hive_metastore.thrift of Hive 2.3.10; HiveExternalCatalog.scala of Spark 4.2, by which a
-table with `spark.sql.sources.provider` is where the serde's property `path` says.
+Plain Thrift, without Kerberos and TLS. What somebody else has added to an entry stays, and nothing
+is decided by what a catalog says. Source: hive_metastore.thrift of Hive 2.3.10;
+HiveExternalCatalog.scala of Spark 4.2, by which a table with `spark.sql.sources.provider` is where
+the serde's property `path` says.
 """
 
 from __future__ import annotations

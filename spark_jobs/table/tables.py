@@ -1,4 +1,6 @@
-"""Tables: what keeps the table of a place, which the spec's layout names."""
+"""Tables: what keeps the table of a place, which the spec's layout names; and a query's target: its
+checkpoint, its cursor and its table.
+"""
 
 from __future__ import annotations
 

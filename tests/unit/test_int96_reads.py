@@ -207,7 +207,7 @@ DOORS = {
     "to_pyarrow_dataset": "table/delta/door.py",
     "to_pyarrow_table": None,
     "to_pandas": None,
-    "ParquetFile": "storage/parquet_files.py",
+    "ParquetFile": "table/delta/answer.py",
     "ParquetDataset": None,
     "read_table": None,
     "read_pandas": None,

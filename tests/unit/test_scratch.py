@@ -29,8 +29,6 @@ STARTS = {"Popen", "run", "call", "check_call", "check_output"}
 WITHOUT_SPARK = {
     "contracts/at_commit",
     "install/environment",
-    "install/needed",
-    "proof/pipelines_changed",
 }
 WITHOUT_SPARK |= {"decode/schemas/protoc"}
 """Files that start git, pip, Maven, Java or protoc."""

@@ -1,4 +1,6 @@
-"""What the overview shows, as JSON and on its page. Times are UTC."""
+"""What the overview shows, as JSON and on its page: also a pipeline's last drains as a strip,
+newest right, with the gaps between them. Times are UTC.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Lines: the overview of pipelines, from their readings."""
+"""Lines: the overview of pipelines, from their readings and from what the small files of each
+checkpoint say.
+
+These are some twenty a pipeline, read again only where one has changed. On a disk the times of
+files and folders tell whether one was written: an event is renamed into its place. A store has no
+such times, so there they are read each time, several pipelines at once.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ These are the project's modules that logic.py imports, versions, and the setting
 results: Spark's, and its processes'. A changed module is refused as a changed logic.py is. A
 changed version is recorded and the run logs it. A changed setting can only come from another
 Sluice, and is refused.
+
+Versions are of the packages where runs start. Airflow's may be others.
 """
 
 from __future__ import annotations

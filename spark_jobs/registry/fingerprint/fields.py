@@ -5,6 +5,9 @@ Sluice checks changes to them before Spark starts.
 A field is free, warned or refused. Free fields are not here: schedule, checks, limits, budgets,
 descriptions. A warned field may change: the run logs what that means. A change to any other field
 is refused: Spark would fail, or resume with wrong numbers.
+
+An expression may replace one that the spec names in compatible_expressions. It may change values
+alone: a run compares the types of the state before and after (runs/resume/same_state.py).
 """
 
 from __future__ import annotations

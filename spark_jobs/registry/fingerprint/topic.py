@@ -1,7 +1,11 @@
-"""Record form: all of a topic by which its bytes become rows, for the fingerprint: a change of it
-would decode the records of one table in two ways.
+"""Topic: what fingerprints have of a topic: its record form, and its classification.
 
-What is usual adds nothing: an older Sluice's fingerprint has none of it.
+The record form is all by which its bytes become rows: a change of it would decode the records of
+one table in two ways. What is usual adds nothing: an older Sluice's fingerprint has none of it.
+
+The classification decides an outcome and may change freely. State does not depend on it, but the
+account of a batch does: one that a killed run left is counted by the values that its records were
+classified with, which a checkpoint keeps.
 """
 
 from __future__ import annotations

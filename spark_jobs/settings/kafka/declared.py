@@ -1,4 +1,6 @@
-"""Takes a Kafka declaration as a user wrote it, with PEM text; or refuses a property by name."""
+"""Takes a Kafka declaration as a user wrote it, with PEM text; or refuses a property by name.
+Properties that are valid alone are held against each other.
+"""
 
 from __future__ import annotations
 

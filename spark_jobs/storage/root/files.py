@@ -1,4 +1,6 @@
-"""Atomic writes of files, on a disk and on an object store: a reader finds a whole file or none."""
+"""Atomic writes of files, on a disk and on an object store: a reader finds a whole file or none. A
+newer form of a file is refused.
+"""
 
 from __future__ import annotations
 

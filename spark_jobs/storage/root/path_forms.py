@@ -10,6 +10,10 @@ module writes such a path (tests/unit/test_path_forms.py).
 | delta-rs, obstore | `delta_path` |
 | Python's own files | `disk_path` |
 | a statement of SQL that a person reads | `sql_table` |
+
+Beside the root is a user's own folder, in the machine's temporary folder. Its name is known, and
+everybody may write there. So the folder's first maker could read what is put there, or put a link
+in the place of a file.
 """
 
 from __future__ import annotations

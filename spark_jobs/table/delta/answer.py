@@ -1,4 +1,6 @@
-"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL."""
+"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL. Beside it is the
+one door to the rows of Parquet files by pyarrow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Steps: what is due in a table, each with what does it."""
+"""Care's steps: what is due in a table, each with what does it.
+
+Z-order puts the rows of partitions into an order in which each file has few values of each column,
+and ends: without new rows the next one rewrites nothing. delta-rs 1.6 orders all files of a
+partition, into files somewhat below the size that was asked for. By size alone those are small
+files again. So each commit says by what it ordered, and files that one of them wrote are left until
+enough others have come.
+"""
 
 from __future__ import annotations
 

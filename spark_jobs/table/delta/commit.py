@@ -1,5 +1,10 @@
 """Commit: writes a batch's rows and its transaction id in one Delta commit, one function for each
 way of writing. Which one a pipeline has: strategy.py.
+
+A conflict: another writer changed the table between the moment at which a commit read it and the
+commit. Delta then refuses the commit, and nothing of it is in the table (its docs: "Concurrency
+control"). OPTIMIZE is such a writer for MERGE and overwrite, though it changes no row: files that
+the commit has read are gone. Appends read nothing, and go on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Delta log: a table's own entries, read and added to as Delta's protocol has them.
+"""Delta log: a table's own files and entries, read and added to as Delta's protocol has them.
 
 delta-rs gives no statistics as they were written, no deletion vectors and no way to change a
 table's files and columns in one commit. The published table (table/published/table.py) needs these.
-Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+Log files are read without delta-rs: while a store does not answer, other threads go on. Source:
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md
 """
 
 from __future__ import annotations

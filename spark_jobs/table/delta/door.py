@@ -1,4 +1,5 @@
-"""Delta tables without a JVM: the one door to delta-rs, on a disk or in an object store.
+"""Delta tables without a JVM: the one door to delta-rs, on a disk or in an object store; and the
+features of tables with which writing by it was tried.
 
 Some functions of delta-rs 1.6 keep the interpreter's lock until the store has answered: the lease's
 renewal, the watch over the parent and every other request of a server wait too. `is_table` and

@@ -1,4 +1,13 @@
-"""Log entries: what each commit of a table says of itself, newest first."""
+"""Log entries: what each commit of a table says of itself, newest first; and the checksum beside
+the first one, which has no rows yet.
+
+delta-rs, which makes the tables, writes no checksum. Delta's Spark builds each version's from the
+one before, and where that is missing it reads the whole table's state first, in a Spark job that
+costs a first batch half a second (bench/NOTES.md).
+
+Source: "Version Checksum File" in Delta's PROTOCOL.md; Checksum.scala of Delta 4.4
+(incrementallyDeriveChecksum, readChecksum: what cannot be read counts as missing).
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 Clustering is no feature of the table: delta-rs 1.6 writes none with Delta's `clustering`, so a
 repair, a rewind or a fence could not. Batches that append, or replace all, sort their rows;
 maintenance orders files.
+
+Columns of a topic's newer fields are added to a table that has rows from before. These rows have
+null there, whatever their records had: a rebuild alone reads them anew. The table's schema says
+which columns are of that kind, so whoever compares rows knows it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Commit of the published table: its actions, as Delta's protocol has them."""
+"""Commit of the published table: its actions, as Delta's protocol has them, with the protocol and
+metadata that readers need of the pipeline's table's.
+
+Of a table that follows a key, consumers see neither the deletes that it remembers, nor Sluice's own
+columns. Deletes are in files of their own, since they are a partition.
+"""
 
 from __future__ import annotations
 

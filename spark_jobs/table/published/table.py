@@ -1,9 +1,13 @@
 """Published table: a second Delta table, of the rows that passed the checks and nothing else.
 
-It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
-task `publish` moves it from one judged version to the next, in few commits (parts.py); each says
-what it shows. So a move that was killed goes on from there, and one that is repeated, or made by
-two processes, changes nothing.
+It has a log and no data: its entries name the files of the pipeline's table. The task `publish`
+moves it from one judged version to the next, in few commits (parts.py); each says what it shows. So
+a move that was killed goes on from there, and one that is repeated, or made by two processes,
+changes nothing.
+
+On a disk its folder has a symbolic link to the pipeline's table, so the names are relative and lead
+downward, and every reader opens them. Its name begins with an underscore: VACUUM leaves such
+folders alone. An object store has no links; there the names lead through `..`.
 """
 
 from __future__ import annotations
