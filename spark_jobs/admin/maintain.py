@@ -28,8 +28,7 @@ from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta import compaction
+from spark_jobs.table.delta import compaction, door
 from spark_jobs.table.delta.care_steps import in_words
 from spark_jobs.table.port import RETENTION
 

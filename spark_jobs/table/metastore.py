@@ -18,6 +18,7 @@ from spark_jobs.errors import CatalogRefused
 from spark_jobs.settings.installation import catalog
 from spark_jobs.settings.roots import Catalog
 from spark_jobs.storage.root.path_forms import qualified
+from spark_jobs.table.tables import own_table
 from spark_jobs.table.thrift import (
     BOOL,
     I32,
@@ -30,7 +31,6 @@ from spark_jobs.table.thrift import (
     text,
     texts,
 )
-from spark_jobs.table.tables import own_table
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -36,8 +36,7 @@ from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta import compaction
+from spark_jobs.table.delta import compaction, door
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note

@@ -36,8 +36,7 @@ from spark_jobs.ops import history
 from spark_jobs.ops.at_work.json_of_run import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
-from spark_jobs.pages import growth as growth_words
-from spark_jobs.pages import charts_of_state as of_state
+from spark_jobs.pages import charts_of_state as of_state, growth as growth_words
 from spark_jobs.pages.charts_of_runs import of_check
 from spark_jobs.pages.flow_of import (
     flow_of,
