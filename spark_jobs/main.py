@@ -20,9 +20,9 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SluiceError, unexpected
-from spark_jobs.launch import parent_watch
+from spark_jobs.launch import processes
+from spark_jobs.launch.limits import StopRequest, stop_on_signals
 from spark_jobs.launch.session import close_stores
-from spark_jobs.launch.stopping import StopRequest, stop_on_signals
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.messages import log
 from spark_jobs.messages.job import (
@@ -87,8 +87,10 @@ def _prepare() -> None:
 
 def _serve(socket: Path) -> int:
     """Be a worker for warm drains until it ends."""
-    from spark_jobs.launch.warm.inside.recycling import Limits  # noqa: PLC0415 - no drain of its own needs it
-    from spark_jobs.launch.warm.inside.worker import Worker  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm.inside.worker import (
+        Limits,
+        Worker,
+    )
 
     born = json.loads(os.environ.pop(BORN))
     limits = Limits.of(Settings.from_environment())
@@ -100,7 +102,7 @@ def _run(job: Run, *, warm: bool) -> int:
         stop_on_signals() as stop
     ):  # until the report is written: a run without one counts as failed
         if not warm:
-            parent_watch.watch()
+            processes.watch()
         report = _reported(job, stop)
     failpoint.at("reported")
     return _ended(report, job) if report.problem else 0
@@ -198,7 +200,7 @@ def _repartition(live: Pipeline, settings: Settings, wanted: int) -> Iterator[st
     """Move the state, watched as a run is. It leaves no report and no row."""
     from spark_jobs.runs.repartition import repartition  # noqa: PLC0415 - no drain needs it
 
-    parent_watch.watch()
+    processes.watch()
     with Watchdog("drain", live.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
         watchdog.watch(live.stall_timeout, settings)
         yield from repartition(live, settings, wanted)

@@ -14,8 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from spark_jobs.audit.gaps import tell_apart
 from spark_jobs.audit.keyed_account import Keyed, by_key
+from spark_jobs.audit.batch_offsets import tell_apart
 from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account

@@ -23,7 +23,7 @@ from spark_jobs.cli.terminal import (
     with_spark,
 )
 from spark_jobs.errors import SluiceError, VersionNotLive
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Repartition
 from spark_jobs.registry import find as registry
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
@@ -124,7 +124,7 @@ def repartition(
         job = Repartition(pipeline=pipeline, partitions=wanted)
         words = command(settings, job, planned.rows)
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(relay.run(words, variables))
+        raise typer.Exit(foreground.run(words, variables))
 
 
 @commands.command(

@@ -91,7 +91,7 @@ def carry_out(
 
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
-    from spark_jobs.launch.warm import submitted  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
     from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
@@ -107,7 +107,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         run_id=run,
         told=True,
     )
-    submitted.run(settings, job, plan.offsets)
+    client.run(settings, job, plan.offsets)
     report = read_report(report_at)
     for check in report.checks:
         if check.outcome != "passed":

@@ -27,7 +27,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.errors import RootEmpty
 from spark_jobs.errors.base import visible
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
 from spark_jobs.ops.views import Rows
@@ -137,7 +137,7 @@ def state(
         resolve(spec, settings, query)
         words = command(settings, ShowState(pipeline=pipeline, query=query))
         variables = {**os.environ, **environment(settings)}
-        status = relay.run(words, variables)
+        status = foreground.run(words, variables)
         if status == 0 and query == StateQuery(limit=limit, keep=keep, measured=True):
             found = growth(opened(settings.root), spec)
             for line in growth_words.lines(found, datetime.now(UTC)):

@@ -114,14 +114,14 @@ def _rebuild(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool
 
 def _in_foreground(settings: Settings, pipeline: str) -> Submit:
     """What runs a job about NEXT."""
-    from spark_jobs.launch.warm import submitted  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
 
     beside = settings._replace(next="on")
 
     def run(run_id: str, job_at: JobAt, records: int) -> Report:
         at = report_path(beside.root, pipeline, run_id)
         at.unlink(missing_ok=True)
-        submitted.run(beside, job_at(at).model_copy(update={"told": True}), records)
+        client.run(beside, job_at(at).model_copy(update={"told": True}), records)
         report = read_report(at)
         for line in summary(report):
             LOG.info("%s", line)

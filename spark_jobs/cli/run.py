@@ -17,7 +17,7 @@ from spark_jobs.cli.terminal import (
     takes_next,
     with_spark,
 )
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Explain
 from spark_jobs.registry import find as registry
@@ -77,7 +77,7 @@ def run_cases(
             names = touched(names, changed)
         if not names:
             say("no cases to run")
-        ended = [relay.run(words, variables) for words, variables in commands_of(names)]
+        ended = [foreground.run(words, variables) for words, variables in commands_of(names)]
         raise typer.Exit(next(filter(None, ended), 0))
 
 
@@ -85,7 +85,7 @@ def run_cases(
 @takes_next
 def plan(pipeline: PipelineName) -> None:
     """Show the new offsets per partition and the batches to recover. Starts no JVM."""
-    from spark_jobs.launch.warm.look import foretold  # noqa: PLC0415 - other commands need no socket
+    from spark_jobs.launch.warm.fits import foretold  # noqa: PLC0415 - other commands need no socket
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
 
     with with_spark():
@@ -159,4 +159,4 @@ def explain(pipeline: PipelineName) -> None:
         settings = Settings.of(registry.load(pipeline))
         words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(relay.run(words, variables))
+        raise typer.Exit(foreground.run(words, variables))

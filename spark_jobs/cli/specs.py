@@ -23,7 +23,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.contracts.finding import Finding, Whom
 from spark_jobs.errors import ContractBroken, SluiceError
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, history_days
@@ -196,7 +196,7 @@ def _plan_with_spark(names: Iterable[str]) -> None:
             cluster=spec.inputs.cluster, root=spec.root, reads=False
         )
         words = command(settings, Validate(pipeline=name))
-        ended.append(relay.run(words, {**os.environ, **environment(settings)}))
+        ended.append(foreground.run(words, {**os.environ, **environment(settings)}))
     if failed := next(filter(None, ended), 0):
         raise typer.Exit(failed)
 

@@ -13,7 +13,7 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.install.environment import java_version, require_java
 from spark_jobs.launch import submit
 from spark_jobs.launch.spark_side import spark_side
-from spark_jobs.launch.warm.look import foretold
+from spark_jobs.launch.warm.fits import foretold
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.settings.installation import Settings

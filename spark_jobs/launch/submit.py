@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
-from spark_jobs.launch import shipment
+from spark_jobs.launch import spark_side as shipment
 from spark_jobs.launch.scratch import has_sockets
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.draft.sample import write
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.launch.submit import INSPECTION_MASTER, command, environment
 from spark_jobs.launch.warm.client import begun
 from spark_jobs.messages.job import Preview, Prove
@@ -73,7 +73,7 @@ def ask(pipeline: str, settings: Settings, sample: list[Sampled]) -> Answer | in
                 raise
             status = warm.status
         else:
-            status = relay.run(command(settings, job, many), variables)
+            status = foreground.run(command(settings, job, many), variables)
         path = Path(folder) / FILE
         if status or not path.exists():
             return status or 1

@@ -8,7 +8,7 @@ import logging
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checks import expectations
+from spark_jobs import checks as expectations
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.change import change_checks, metrics
 from spark_jobs.messages.kind import KINDS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from threading import Thread
 
     from spark_jobs.errors import SluiceError
-    from spark_jobs.launch.stopping import StopRequest
+    from spark_jobs.launch.limits import StopRequest
     from spark_jobs.repair.compute.judging import Judging
     from spark_jobs.repair.unit.rows import Rows
     from spark_jobs.runs.run_outcome import Phase, RunOutcome

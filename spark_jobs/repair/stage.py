@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checks import expectations
+from spark_jobs import checks as expectations
 from spark_jobs.errors import SluiceError, StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.few_records import for_records, release
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import StopRequest
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.repair.comparison import Comparison
 from spark_jobs.repair.compute.failing import named

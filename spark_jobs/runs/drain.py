@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from threading import Thread
 
+from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
@@ -17,27 +18,27 @@ from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import pin
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
 from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.launch.limits import RunLimits
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import RunLimits, StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.registry.fingerprint.fields import in_force
-from spark_jobs.runs.begun import begun
-from spark_jobs.runs.drained import drained
+from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.first_rejected import first_rejected
-from spark_jobs.runs.judge.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.resume.read_again import take_out_read_again
+from spark_jobs.runs.resume.anew import settled
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
-from spark_jobs.runs.resume.settling import settled
-from spark_jobs.runs.run_outcome import Drained, RunOutcome
-from spark_jobs.runs.run_record import reported
-from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
+from spark_jobs.runs.run_outcome import Drained, RunOutcome, drained
+from spark_jobs.runs.run_record import begun, reported
+from spark_jobs.runs.upkeep import (
+    forget_deletes,
+    purge_after_failure,
+    purge_state,
+    take_out_read_again,
+)
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.ends import ends_of

@@ -19,14 +19,13 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.launch.submit import files_jar
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.registry.root_by_name import refuse_elsewhere
-from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.runs.judge.timely import overdue, timely
+from spark_jobs.runs.lag import lag_lines, silent_topics
+from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.runs.new_keys import declarations
 from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
-from spark_jobs.runs.silence import silent_topics
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.ends import ends_of
 from spark_jobs.source.micro_batch import Offsets

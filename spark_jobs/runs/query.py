@@ -12,9 +12,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.audit.progress import Follower
+from spark_jobs.audit.progress import COUNTED, Follower, StateRows, adds_up
 from spark_jobs.audit.repeated import Repeated
-from spark_jobs.audit.state_rows import COUNTED, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.checkpoint.identity import Identity, read_identity
@@ -30,15 +29,14 @@ from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.launch.limits import RunLimits
 from spark_jobs.messages.part import NewKey
 from spark_jobs.registry.fingerprint.topic import new_fields
-from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.new_keys import tell
-from spark_jobs.runs.resume.of_the_table import of_the_table
-from spark_jobs.runs.silence import silent_topics
+from spark_jobs.runs.resume.same_state import of_the_table
+from spark_jobs.runs.run_outcome import waits
 from spark_jobs.runs.watch.progress_log import ProgressLog
-from spark_jobs.runs.watch.stall import StallWatch
-from spark_jobs.runs.watch.stillness import PULSE
+from spark_jobs.runs.watch.stall import PULSE, StallWatch
 from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.source.micro_batch import Offsets

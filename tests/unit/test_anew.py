@@ -19,7 +19,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.resume.anew import anew_due, begin_anew
-from spark_jobs.runs.resume.read_again import take_out_read_again
+from spark_jobs.runs.upkeep import take_out_read_again
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import failpoint

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checks import expectations
+from spark_jobs import checks as expectations
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult

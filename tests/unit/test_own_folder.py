@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.launch import shipment
+from spark_jobs.launch import spark_side as shipment
 from spark_jobs.launch.scratch import Scratch
 from spark_jobs.launch.warm.place import socket_path
 from spark_jobs.storage.root.files import write_whole

@@ -17,9 +17,14 @@ from spark_jobs.messages.job import ShowState, StateQuery, read
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, Transform
-from spark_jobs.state.keys import key_columns, key_types
-from spark_jobs.state.literal import parse
-from spark_jobs.state.query import StateTarget, format_batches, resolve
+from spark_jobs.state.query import (
+    StateTarget,
+    format_batches,
+    key_columns,
+    key_types,
+    parse,
+    resolve,
+)
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

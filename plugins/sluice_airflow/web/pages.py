@@ -54,7 +54,7 @@ from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.spec.analysis.ranged import ranged, unranged
-from spark_jobs.state.measures import expires
+from spark_jobs.state.answer import expires
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"

@@ -23,8 +23,7 @@ from spark_jobs.launch.few_records import release
 from spark_jobs.repair.compute.judging import Fetched, Judging
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
-from spark_jobs.runs.failures.record_search import failing
-from spark_jobs.runs.failures.try_search import all_failing
+from spark_jobs.runs.failures.record_search import all_failing, failing
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.steps import chain
 from spark_jobs.steps.classify.classifier import good_records
@@ -32,7 +31,7 @@ from spark_jobs.values.spans.position import Position
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed
-    from spark_jobs.launch.stopping import StopRequest
+    from spark_jobs.launch.limits import StopRequest
     from spark_jobs.repair.find.plan import RepairPlan
 
 LOG = logging.getLogger(__name__)

@@ -20,8 +20,7 @@ from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.errors import ExpressionFailed
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
-from spark_jobs.runs.failures.record_search import Failing, failing
-from spark_jobs.runs.failures.try_search import all_failing
+from spark_jobs.runs.failures.record_search import Failing, all_failing, failing
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import Topics

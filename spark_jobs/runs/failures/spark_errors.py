@@ -37,8 +37,7 @@ from spark_jobs.runs.failures.code_errors import (
     result_error,
     worker_error,
 )
-from spark_jobs.runs.failures.constraint_error import constraint_error
-from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.runs.failures.data_error import DataError, constraint_error
 from spark_jobs.storage.root.store import sluice_url
 from spark_jobs.storage.root.store_errors import translate_store_error
 

@@ -26,14 +26,18 @@ from spark_jobs.launch.processes import kill_jvm
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Report
 from spark_jobs.runs.run_record import append_once
-from spark_jobs.runs.watch.stall import jvm_threads, keep, python_threads, sparks_movement, stalled
-from spark_jobs.runs.watch.stillness import (
+from spark_jobs.runs.watch.stall import (
     MISSED,
     OUTSIDE_SECONDS,
     PULSE,
     SECONDS,
     Movement,
     Stillness,
+    jvm_threads,
+    keep,
+    python_threads,
+    sparks_movement,
+    stalled,
 )
 from spark_jobs.settings.installation import Settings
 

@@ -6,13 +6,17 @@ that it has. Which of them Spark had read before they went, only the table tells
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import SparkSession, functions as F
 
 from spark_jobs.checkpoint.notes.removed import Offset, note_removed
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.port import Source
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.source.micro_batch import Batch, Offsets
+    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
@@ -69,3 +73,53 @@ def _stored(table: Table, topic_id: str, parts: dict[int, Offset]) -> dict[int, 
     for row in table.query(sql).to_pylist():
         found[row["p"]].append((row["begin"], row["stop"]))
     return found
+
+
+class Visible(NamedTuple):
+    """What Kafka has at the batch's offsets now."""
+
+    committed: int
+    """Records that a read_committed consumer sees, as Spark is one."""
+    aborted: int = 0
+    """Those that only a read_uncommitted consumer sees: of aborted transactions."""
+    there: Batch | None = None
+    """The part of the batch that retention has left; None if nobody has asked."""
+
+
+def visible(source: Source, spark: SparkSession, batch: Batch) -> Visible:
+    """Count in both ways, in one Spark job."""
+    there = batch.since(source.earliest(batch.end))
+    seen = [
+        source.read(spark, there.parts, uncommitted=every).select(F.lit(every).alias("every"))
+        for every in (False, True)
+    ]
+    every = F.col("every")
+    counted = seen[0].unionAll(seen[1]).agg(F.count_if(~every), F.count_if(every)).collect()
+    [(few, many)] = counted
+    return Visible(few, max(many - few, 0), there)
+
+
+class Gaps(NamedTuple):
+    """A number of gaps, told apart."""
+
+    aborted: int
+    markers: int
+    removed: int
+
+
+def tell_apart(gaps: int, aborted: int, gone: int, *, compacted: bool) -> Gaps:
+    """`aborted`: of them, those that a read_uncommitted consumer sees. `gone`: those before the
+    first offset that retention has left.
+
+    What is left has no record for anybody: transaction markers, unless Kafka compacts the topic. A
+    broker does not tell a marker from a record that compaction removed.
+
+    >>> tell_apart(8, aborted=5, gone=0, compacted=False)
+    Gaps(aborted=5, markers=3, removed=0)
+    >>> tell_apart(8, aborted=5, gone=0, compacted=True)
+    Gaps(aborted=5, markers=0, removed=3)
+    """
+    aborted = min(aborted, gaps)
+    gone = min(gone, gaps - aborted)
+    markers = 0 if compacted else gaps - aborted - gone
+    return Gaps(aborted, markers, gaps - aborted - markers)
