@@ -19,8 +19,7 @@ from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import Inputs
-from spark_jobs.side.sides import rows_of
+from spark_jobs.side.port import Inputs, rows_of
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.unheld import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics

@@ -139,9 +139,12 @@ def _wait_for_runs(paths: Paths) -> None:
 
 
 def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
-    from spark_jobs.admin.rebuild.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild.plan import versions_back  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild.switch import switch_back  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.switch import (  # noqa: PLC0415 - as above
+        plan_back,
+        refuse_lost,
+        switch_back,
+    )
 
     execute, yes, without_lost = how
     live, former = versions_back(spec, settings.root)

@@ -12,9 +12,8 @@ from threading import Thread
 
 from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
+from spark_jobs.checkpoint.identity import Identity, Present, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import pin
 from spark_jobs.checkpoint.run import Run

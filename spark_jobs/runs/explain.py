@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from upath import UPath
 
-from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs import checks as expectations
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import CheckBroken
 from spark_jobs.launch.session import CHECKPOINTS, PROVIDERS, session
 from spark_jobs.registry.fingerprint.topic import new_fields, record_form
 from spark_jobs.runs.preflight import refuse_unable
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.sides import newest
+from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts, unbounded

@@ -13,12 +13,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.data_loss import DataLoss, data_loss, format_data_loss
-from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.identity import Identity, Present
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.standing import standing
+from spark_jobs.checkpoint.standing import DataLoss, data_loss, format_data_loss, standing
 from spark_jobs.errors import TableReplaced
 from spark_jobs.messages.part import held_back_lines
 from spark_jobs.registry.fingerprint.fields import with_expressions

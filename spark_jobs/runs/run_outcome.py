@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.data_loss import DataLoss
 from spark_jobs.checkpoint.run import Run
+from spark_jobs.checkpoint.standing import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch.limits import RunLimits
 from spark_jobs.messages.change import Change

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun
 from spark_jobs.errors import (
     ReportMissing,
     RootNotWritable,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
+from spark_jobs.checkpoint.identity import Superseded, read_superseded
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores

@@ -13,9 +13,8 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended

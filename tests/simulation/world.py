@@ -17,12 +17,16 @@ from deltalake.exceptions import DeltaError
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
-from spark_jobs.admin.rebuild.back import plan_back, refuse_lost as lost_back
 from spark_jobs.admin.rebuild.beside import begin, beside_paths, discard
 from spark_jobs.admin.rebuild.needs import read_to
 from spark_jobs.admin.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
-from spark_jobs.admin.rebuild.ready import behind
-from spark_jobs.admin.rebuild.switch import switch, switch_back
+from spark_jobs.admin.rebuild.switch import (
+    behind,
+    plan_back,
+    refuse_lost as lost_back,
+    switch,
+    switch_back,
+)
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import holder, lease

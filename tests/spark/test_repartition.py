@@ -13,7 +13,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, RepartitionRefused
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.launch import submit
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.processes import kill_tree

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present, Superseded, read_identity, read_superseded
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.journal.runner import leased

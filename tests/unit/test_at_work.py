@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 from upath import UPath
 
-from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun, lease
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.checkpoint.sign import DEAD, SILENT, sign
 from spark_jobs.cli import app

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun
 from spark_jobs.errors import ReportMissing
 from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables

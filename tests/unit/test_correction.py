@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible

@@ -13,9 +13,9 @@ from spark_jobs.cli import app
 from spark_jobs.errors import RangeOpen, RangeUnsupported, SwapRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find import coverage as covering
-from spark_jobs.repair.find.balance import balance
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.late import count, late_fates
+from spark_jobs.repair.find.ranges_due import balance
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.swap import described

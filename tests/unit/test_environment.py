@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible

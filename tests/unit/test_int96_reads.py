@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from upath import UPath
 
 import spark_jobs
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app
 from spark_jobs.errors import TableChanged

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (

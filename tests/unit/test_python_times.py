@@ -19,7 +19,7 @@ from spark_jobs.cli.layout import cell, moment
 from spark_jobs.errors.base import _plain
 from spark_jobs.pages.templates import shown
 from spark_jobs.proof.answer import plain
-from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.commit import Base
 from spark_jobs.repair.exchange.staging import same, without
 from spark_jobs.settings.installation import REPO
 from spark_jobs.values import times

@@ -28,7 +28,7 @@ from spark_jobs.errors import (
     MaintenanceRefused,
     StateUnreadable,
 )
-from spark_jobs.journal.begun import refuse_under_way, under_way
+from spark_jobs.journal.change import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.preflight import refuse_replaced

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from spark_jobs.errors import RangeUnsupported
-from spark_jobs.repair.unit.session_unit import SessionUnit
+from spark_jobs.repair.unit.range_unit import SessionUnit
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, Transform, Tumbling
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.topics.flights import FLIGHTS

@@ -11,9 +11,9 @@ import pytest
 from spark_jobs.audit.audited_batch import by_topic
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.data_loss import data_loss
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
+from spark_jobs.checkpoint.standing import data_loss
 from spark_jobs.errors import CheckpointBroken, SpecInvalid
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint

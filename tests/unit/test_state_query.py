@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.messages.job import ShowState, StateQuery, read

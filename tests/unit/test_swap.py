@@ -28,7 +28,7 @@ from spark_jobs.errors import (
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange import commit, exchange
-from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.commit import Base
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo

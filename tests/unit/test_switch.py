@@ -26,8 +26,14 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import GRACE, following, live_spec, read_live, refuse_dead
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import (
+    GRACE,
+    following,
+    live_spec,
+    read_begun,
+    read_live,
+    refuse_dead,
+)
 from spark_jobs.errors import (
     CheckpointBroken,
     DecisionRefused,
@@ -38,7 +44,7 @@ from spark_jobs.errors import (
     StagingStale,
     VersionNotLive,
 )
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry

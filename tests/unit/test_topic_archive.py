@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs.admin import dead_places
-from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
+from spark_jobs.admin.table_care import kept_steps
 from spark_jobs.audit.batch_offsets import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease

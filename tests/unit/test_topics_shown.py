@@ -10,8 +10,7 @@ from upath import UPath
 from sluice_airflow.web.pages import HERE
 from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.audit.audited_batch import TopicAccount
-from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Identity, Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, read_failing
 from spark_jobs.checkpoint.notes.partitions import Partitions

@@ -10,8 +10,8 @@ import pytest
 
 from spark_jobs import repair
 from spark_jobs.repair.find.late import LateRecord
-from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.repair.unit.range_rows import fates
+from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.topics.flights import FLIGHTS

@@ -23,7 +23,7 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.sign import sign
 from spark_jobs.errors import OpsUnreadable, RootRefused, RootUnreachable, SluiceError, unexpected
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.pages.overview import tables

@@ -23,7 +23,7 @@ from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.errors import StagingStale
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.repair.compute.change import rows_after
-from spark_jobs.repair.exchange.bad_rows import BAD
+from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.path_forms import delta_path, spark_url

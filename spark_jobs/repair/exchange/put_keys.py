@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.errors import StagingStale, SwapRefused
-from spark_jobs.repair.exchange.base import Base, Rows
-from spark_jobs.repair.exchange.commit import Prepared, refuse_features
+from spark_jobs.repair.exchange.commit import Base, Prepared, Rows, refuse_features
 from spark_jobs.repair.exchange.staging import arrow_schema, texts
 from spark_jobs.sink.keyed.delta_rs import put, rows_of
 from spark_jobs.spec.analysis.ranged import BY_KEY

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from spark_jobs.repair.unit.key_unit import KeyUnit
+from spark_jobs.repair.unit.range_unit import RangeUnit, SessionUnit
+from spark_jobs.spec.analysis.ranged import sessions
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.exchange.commit import Prepared
     from spark_jobs.repair.exchange.preconditions import Claim
     from spark_jobs.repair.unit.sought import Found, Sought
+    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.values.spans.span import Span
@@ -61,3 +66,10 @@ class Unit(Protocol):
 
     def take_out(self, paths: Paths, claim: Claim) -> Prepared:
         """Likewise the commit that gives the table back what `put_in` has replaced."""
+
+
+def unit_of(spec: Pipeline) -> Unit:
+    """Also where nothing can be computed: what was staged may still be taken back."""
+    if spec.keyed is not None:
+        return KeyUnit(spec, spec.keyed)
+    return SessionUnit(spec) if sessions(spec) else RangeUnit(spec)

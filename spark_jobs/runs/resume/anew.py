@@ -9,17 +9,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from spark_jobs.checkpoint.added_topics import with_new_topics
-from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.branch import follow
+from spark_jobs.checkpoint.identity import Identity, Present, Superseded, read_superseded
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import following
-from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
-from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.checkpoint.standing import Standing, standing
 from spark_jobs.errors import SluiceError
-from spark_jobs.journal.change import Change, Scene
-from spark_jobs.journal.going_live import GoesLive, go_live
+from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.settings.installation import Settings
