@@ -30,7 +30,7 @@ from spark_jobs.errors import CheckBroken
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.spec import Check, Pipeline
 from spark_jobs.spec.analysis import state_checks
-from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.table import history
 
 if TYPE_CHECKING:

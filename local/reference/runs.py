@@ -23,7 +23,7 @@ from spark_jobs.spec.analysis.state_checks import (
     TRUNCATES,
     state_checks_of,
 )
-from spark_jobs.spec.state_metrics import STATE_METRICS
+from spark_jobs.spec.checks.check import STATE_METRICS
 
 REPORT = (Report, StateUse, HeldBack, UpTo, NewKey, Problem, Change)
 

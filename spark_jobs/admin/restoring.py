@@ -23,7 +23,7 @@ from spark_jobs.repair.swap import put_fates
 from spark_jobs.sink.restored import did, restored
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans.span import EVER, Span, joined
+from spark_jobs.values.spans import EVER, Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity

@@ -24,7 +24,7 @@ from spark_jobs.table.port import RETENTION, Needed
 from spark_jobs.table.published.table import versions_shown
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
-from spark_jobs.values.spans.span_sql import microseconds
+from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -20,10 +20,10 @@ from spark_jobs.ops.views import NEWEST
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.classify.capture import ENTERED_SEEN
-from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.steps.capture import ENTERED_SEEN
+from spark_jobs.steps.classify import QUARANTINED, Outcome
 from spark_jobs.values.numbering import input_of
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

@@ -14,8 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.batch_offsets import tell_apart
+from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account
@@ -23,8 +23,8 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
+from spark_jobs.steps.classify import Outcome
 
 
 class RecordCounts(NamedTuple):

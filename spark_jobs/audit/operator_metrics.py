@@ -20,13 +20,13 @@ from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.counting import counting_step
+from spark_jobs.spec.analysis.state_checks import counting_step
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.table import store_columns
 from spark_jobs.steps.chain import is_late, observation_name
-from spark_jobs.steps.classify.capture import ENTERED_SEEN
+from spark_jobs.steps.capture import ENTERED_SEEN
 from spark_jobs.storage.root.path_forms import state_url
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from spark_jobs.audit.repeated import Repeated
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
 from spark_jobs.spec import Session
-from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
+from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

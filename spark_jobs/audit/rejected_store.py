@@ -20,7 +20,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.reader_options import tasks
-from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.steps.classify import QUARANTINED, Outcome
 from spark_jobs.storage.root.path_forms import spark_url
 
 if TYPE_CHECKING:

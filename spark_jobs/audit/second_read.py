@@ -30,7 +30,8 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.reader_options import tasks
-from spark_jobs.steps.classify.classifier import (
+from spark_jobs.steps.classify import (
+    REJECTED,
     has_outcome,
     read_counts,
     resolve_outcomes,
@@ -38,7 +39,6 @@ from spark_jobs.steps.classify.classifier import (
     resolved_topic_counts,
     topic_counts,
 )
-from spark_jobs.steps.classify.outcome import REJECTED
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
 

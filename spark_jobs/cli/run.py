@@ -22,7 +22,7 @@ from spark_jobs.messages import log
 from spark_jobs.messages.job import Explain
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
-from spark_jobs.spec.analysis.misspelt import misspelt
+from spark_jobs.spec.analysis.columns import misspelt
 from spark_jobs.spec.archive import archive_name
 
 commands = typer.Typer(rich_markup_mode="rich")

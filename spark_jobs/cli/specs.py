@@ -28,9 +28,8 @@ from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, history_days
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.misspelt import misspelt
-from spark_jobs.spec.analysis.overflow import overflowing
-from spark_jobs.spec.analysis.rounding import rounding_line
+from spark_jobs.spec.analysis.columns import misspelt
+from spark_jobs.spec.analysis.rounding import overflowing, rounding_line
 from spark_jobs.spec.checks.timely import DAYS_OF_VOLUME, SPANS
 from spark_jobs.spec.duration import interval
 

@@ -25,7 +25,7 @@ from spark_jobs.errors import CaseInvalid, CommitUnreadable
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.project import OWN, SLUICE, plain
 from spark_jobs.settings.installation import REPO
-from spark_jobs.values.pinned.python import own, searching
+from spark_jobs.values.pinned import own, searching
 
 
 class AtCommit(NamedTuple):

@@ -22,8 +22,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.formats import Records
-from spark_jobs.decode.plain.compressed_decoder import gunzip, unzstd
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.compressed_decoder import gunzip, unzstd
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.kafka_time import is_time

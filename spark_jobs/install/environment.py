@@ -23,7 +23,7 @@ from spark_jobs.errors import InstallFailed
 from spark_jobs.launch.submit import ARCHIVE
 from spark_jobs.registry.fingerprint.environment import code_version
 from spark_jobs.settings.installation import MADE, REPO
-from spark_jobs.values.pinned.python import BASE, isolated, searching
+from spark_jobs.values.pinned import BASE, isolated, searching
 
 PYTHONS: Final = ("3.11", "3.12", "3.13")
 JAVAS: Final = ("17", "21")

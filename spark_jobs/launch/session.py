@@ -21,8 +21,8 @@ from pyspark.java_gateway import ensure_callback_server_started
 from spark_jobs.errors import JarsMissing, SettingInvalid
 from spark_jobs.spec import State
 from spark_jobs.storage.root.store import is_s3
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.sql_settings import FAMILIES, PINNED
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import FAMILIES, PINNED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +114,7 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
-    from spark_jobs.values.spark_times import make_total  # noqa: PLC0415 - as above
+    from spark_jobs.values.python_times import make_total  # noqa: PLC0415 - as above
 
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():

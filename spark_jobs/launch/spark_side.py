@@ -28,8 +28,8 @@ from spark_jobs.registry.fingerprint.environment import require_spark
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage.root.files import replacing
 from spark_jobs.storage.root.path_forms import own_folder
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.python import own
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import own
 
 CODE_FOLDER = "code"
 """The folder with the code, in the working folder of an executor."""

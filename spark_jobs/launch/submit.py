@@ -20,7 +20,7 @@ from spark_jobs.spec import spark_options
 from spark_jobs.spec.spark_options import Options
 from spark_jobs.storage.root.path_forms import refuse_for_cluster
 from spark_jobs.storage.root.store import Store, is_s3
-from spark_jobs.values.pinned import language
+from spark_jobs.values import pinned as language
 
 PACKAGE = Path(__file__).parents[1]
 FEW_RECORDS = 100_000

@@ -11,7 +11,7 @@ from pydantic import Field as Described
 
 from spark_jobs.messages.part import Part, UpTo
 from spark_jobs.messages.report import Account, Report
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 
 class Decision(Part):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, Field as Described
 
 from spark_jobs.values import path as paths
-from spark_jobs.values.names import MOST, snake
 from spark_jobs.values.own_columns import is_own
+from spark_jobs.values.path import MOST, snake
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 
 class Table(StrEnum):

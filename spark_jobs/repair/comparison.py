@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 VALUES: Final = {"sample", "observed"}
 """Fields of a check's result that may have values of rows."""

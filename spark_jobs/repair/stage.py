@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, functions as F
 from spark_jobs import checks as expectations
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.decode.jvm.decoder import UNSURE
+from spark_jobs.decode.jvm import UNSURE
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
@@ -37,10 +37,10 @@ from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import reported
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.classifier import good_records
-from spark_jobs.steps.sql.tree import refuse_unsafe_trees
+from spark_jobs.steps.classify import good_records
+from spark_jobs.steps.sql import refuse_unsafe_trees
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed

@@ -31,7 +31,7 @@ from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.spec.analysis.ranged import needed
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import joined
+from spark_jobs.values.spans import joined
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -40,12 +40,11 @@ from spark_jobs.runs.upkeep import (
 )
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.source.ends import ends_of
-from spark_jobs.source.port import SourceState
+from spark_jobs.source.port import SourceState, ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
-from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
+from spark_jobs.steps.sql import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable

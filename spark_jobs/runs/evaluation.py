@@ -18,12 +18,11 @@ from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
-from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.runs.run_outcome import Drained
+from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size
-from spark_jobs.spec.analysis.counting import counting_step
-from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
-from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.spec.analysis.state_checks import LEAST_READ, counting_step, has_truncates
+from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.state.reader import MOST_STATE_ROWS, records_in_groups
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history

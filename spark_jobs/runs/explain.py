@@ -24,12 +24,11 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.spec.output_mode import mode_facts, unbounded
-from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.steps.operator import NO_PREDICATE
-from spark_jobs.steps.operators import stateful_operator
-from spark_jobs.steps.sql.tree import refuse_unsafe_trees
+from spark_jobs.steps.operator import NO_PREDICATE, stateful_operator
+from spark_jobs.steps.sql import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.storage.root.paths import Paths

@@ -12,7 +12,7 @@ from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.identity import Present, read_superseded
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.decode.jvm.choice import NO_JAR, why_python
+from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import under_way
 from spark_jobs.launch.submit import files_jar
@@ -26,12 +26,12 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.ends import ends_of
 from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.port import ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.analysis.state_checks import acceptance_line
-from spark_jobs.spec.analysis.unheld import unheld
 from spark_jobs.spec.duration import interval
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.live_place import first_table

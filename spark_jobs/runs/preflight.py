@@ -23,8 +23,7 @@ from spark_jobs.registry.fingerprint.fields import with_expressions
 from spark_jobs.registry.fingerprint.topic import with_classification
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.source.ends import End, Ends
-from spark_jobs.source.port import Source, SourceState
+from spark_jobs.source.port import End, Ends, Source, SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.storage.root.paths import Paths

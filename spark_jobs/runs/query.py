@@ -20,10 +20,9 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
-from spark_jobs.decode.jvm.decoder import UNSURE
-from spark_jobs.decode.key_notes import KeyNotes
+from spark_jobs.decode.jvm import UNSURE
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.decode.slice_notes import KeyNotes, SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.launch.limits import RunLimits

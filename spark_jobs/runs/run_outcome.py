@@ -19,9 +19,8 @@ from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.runs.lag import archive_lag
 from spark_jobs.runs.watch.stall import PULSE
-from spark_jobs.source.ends import End
 from spark_jobs.source.micro_batch import Batch, Offsets
-from spark_jobs.source.port import SourceState
+from spark_jobs.source.port import End, SourceState
 from spark_jobs.spec import Pipeline
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "compare", "checks", "purge"]

@@ -17,13 +17,13 @@ from spark_jobs.launch.session import state_stores
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.commit import within
 from spark_jobs.table.delta.door import is_table, open_table, untried
 from spark_jobs.table.history import FORGOT
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
-from spark_jobs.values.spans.span_sql import microseconds
+from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

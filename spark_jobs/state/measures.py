@@ -24,7 +24,7 @@ from spark_jobs.state.table import StoreColumn, Table
 from spark_jobs.state.text import format_value
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.own_columns import PREFIX, WINDOW
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 MOST_NAMED: Final = 10
 """The largest keys that are told one by one."""

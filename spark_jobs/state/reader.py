@@ -20,11 +20,10 @@ from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.query import parse
 from spark_jobs.state.table import StoreColumn, Table, store_columns
-from spark_jobs.steps.buckets.packed import to_table, unpack
-from spark_jobs.steps.buckets.processor import STATE
+from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.conversions import spark_type
-from spark_jobs.values.spark_times import literal
+from spark_jobs.values.python_times import literal
 
 if TYPE_CHECKING:
     from spark_jobs.spec.steps.step import Bucketed

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.part import HeldBack, UpTo
-from spark_jobs.source.ends import Cut
 from spark_jobs.source.kafka_time import clamped, is_time
+from spark_jobs.source.port import Cut
 from spark_jobs.transactions.declaration import Transactions
 from spark_jobs.transactions.look import Begin, Looked, look
 from spark_jobs.transactions.view import KafkaView
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.ends import End
     from spark_jobs.source.micro_batch import Offsets
-    from spark_jobs.source.port import SourceState
+    from spark_jobs.source.port import End, SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths

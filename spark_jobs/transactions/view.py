@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from spark_jobs.errors import TopicMissing, TransactionsUnusable
-from spark_jobs.source.between import between
+from spark_jobs.source.consumer import between
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.transactions.cut import Change
 from spark_jobs.values.numbering import by_input, numbered_in

@@ -76,3 +76,7 @@ PLACE, and in a History the span.
 def placed(order_by: Sequence[str]) -> tuple[str, ...]:
     """The columns of a change's position, the heaviest first."""
     return (*order_by, *PLACE)
+
+
+HEADERS: Final = "array<struct<key:string,value:binary>>"
+"""In their order, a name as often as it was sent. A value may be null."""

@@ -39,7 +39,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source import sources
+from spark_jobs.source import sources as union
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import live_version
 from spark_jobs.storage.root.paths import Paths, checkpoints
@@ -165,7 +165,7 @@ class World:
     @contextmanager
     def with_topic(self) -> Iterator[None]:
         """Within the block the product finds the topic."""
-        with patch.object(sources, "kafka", lambda *_: self.topic):
+        with patch.object(union, "kafka", lambda *_: self.topic):
             yield
 
     @contextmanager

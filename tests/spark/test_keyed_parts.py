@@ -16,8 +16,8 @@ from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
-from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
+from spark_jobs.steps.latest import contents
 from spark_jobs.table.delta import few_rows
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed

@@ -16,7 +16,7 @@ from spark_jobs.errors import TopicRemade
 from spark_jobs.messages.stages import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
-from spark_jobs.source.record_count import count_records
+from spark_jobs.source.consumer import count_records
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.refused import fails
 

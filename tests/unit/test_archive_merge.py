@@ -17,7 +17,7 @@ from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.steps.group_state import initial_state_path
-from spark_jobs.values.spans.span import FIRST, MICROSECOND, MOST, Span
+from spark_jobs.values.spans import FIRST, MICROSECOND, MOST, Span
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says

@@ -16,8 +16,8 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.sql_settings import FAMILIES, PINNED
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import FAMILIES, PINNED
 from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

@@ -11,7 +11,7 @@ from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.spec import Check, within
-from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.spec.checks.check import StateMetrics
 from tests.harness.refused import because, has
 from tests.unit.specs import pipeline
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.decode.formats import Decoded, Records
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.registry.fingerprint.topic import record_form
 from spark_jobs.settings.installation import Settings

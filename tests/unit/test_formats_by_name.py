@@ -7,7 +7,7 @@ from tests.harness.ran import python
 PROGRAM = """
 import json, os, sys
 from spark_jobs.decode import decoder, slice_counter
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.spec import Avro, Csv, Field, Topic
 from tests.unit.decoding import records

@@ -28,7 +28,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import answer, parquet_file
 from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 from tests.harness.refused import fails
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 

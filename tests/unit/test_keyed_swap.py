@@ -16,7 +16,7 @@ from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.spec.analysis.ranged import BY_KEY
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.span import EVER
+from spark_jobs.values.spans import EVER
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

@@ -16,8 +16,7 @@ from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.runs import evaluation as module
 from spark_jobs.runs.evaluation import OpenGroups, Unjudged, open_groups
 from spark_jobs.spec import Session, Sliding, State, Transform
-from spark_jobs.spec.analysis.counting import counting_step
-from spark_jobs.spec.analysis.state_checks import GROUPS, state_checks_of
+from spark_jobs.spec.analysis.state_checks import GROUPS, counting_step, state_checks_of
 from spark_jobs.state.reader import MOST_STATE_ROWS
 from tests.unit.specs import aggregate, deduplicate, pipeline
 

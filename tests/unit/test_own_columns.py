@@ -14,7 +14,7 @@ import pytest
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Aggregate, Field, GroupState, Topic, Tumbling
-from spark_jobs.steps.buckets.packed import BUCKET
+from spark_jobs.steps.bucket_processor import BUCKET
 from spark_jobs.values.own_columns import KAFKA, PREFIX, WINDOW, is_own
 from tests.harness.refused import fails
 

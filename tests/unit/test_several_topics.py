@@ -23,8 +23,7 @@ from spark_jobs.runs.run_outcome import waits
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import UnionSource
+from spark_jobs.source.sources import UnionSource, source_of
 from spark_jobs.spec import Field, MoreTopics, Pipeline, Topic, Transform
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS

@@ -37,7 +37,7 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.delta.log_entries import entries
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts

@@ -15,7 +15,7 @@ from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans.span import EVER, MICROSECOND, Span
+from spark_jobs.values.spans import EVER, MICROSECOND, Span
 from tests.harness import roots
 from tests.unit.repaired import DAY, SPEC
 from tests.unit.test_latest import LATEST, spec

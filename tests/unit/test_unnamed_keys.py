@@ -14,7 +14,7 @@ from spark_jobs.spec import Field, Pipeline, Topic
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values import path as paths
-from spark_jobs.values.names import snake
+from spark_jobs.values.path import snake
 from tests.harness.refused import fails
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import deduplicate, pipeline

@@ -23,7 +23,7 @@ from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Fingerprint, fingerprint
 from spark_jobs.registry.fingerprint.topic import ABSENT, classification
 from spark_jobs.registry.logic import is_of_older_form
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.storage.root.paths import Paths

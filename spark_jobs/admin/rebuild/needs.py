@@ -16,7 +16,7 @@ from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, b
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import is_table, open_table
-from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
     from upath import UPath

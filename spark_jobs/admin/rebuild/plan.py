@@ -23,8 +23,7 @@ from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in, places
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 

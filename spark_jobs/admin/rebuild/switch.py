@@ -27,8 +27,7 @@ from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import archived_or_why, located
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.live_place import Place
 from spark_jobs.storage.root.paths import Paths

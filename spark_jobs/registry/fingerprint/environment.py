@@ -28,8 +28,8 @@ from spark_jobs.registry import find as registry, logic
 from spark_jobs.registry.fingerprint.fields import Declared, FieldChange, Fingerprint, changes
 from spark_jobs.settings.installation import MADE, jars, spark_env as here
 from spark_jobs.spec import Pipeline
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.sql_settings import PINNED
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import PINNED
 
 
 def code_version() -> str:

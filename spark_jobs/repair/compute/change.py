@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 
 from spark_jobs.repair.compute.pairs import OF_MOVED, comparable, identities, pairs, together
 from spark_jobs.spec.analysis.rounding import output_key
-from spark_jobs.steps.canonical.rounding import MOVED
+from spark_jobs.steps.canonical.aggregate import MOVED
 from spark_jobs.table.delta.table_layout import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
 

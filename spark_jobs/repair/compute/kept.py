@@ -17,8 +17,7 @@ from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.delta.answer import parquet_file
 from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of
-from spark_jobs.values.spans.any_of import any_of
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position, any_of
 
 if TYPE_CHECKING:
     from upath import UPath

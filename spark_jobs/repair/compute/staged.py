@@ -28,8 +28,7 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.path_forms import delta_path, spark_url
 from spark_jobs.table.delta import door
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span, joined
+from spark_jobs.values.spans import Position, Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans.position import Position
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Position, Span
 
 Rows = Callable[["pa.Schema"], "pa.Table"]
 """Gives rows of the table with these columns."""

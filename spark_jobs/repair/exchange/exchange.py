@@ -32,7 +32,7 @@ from spark_jobs.table import history
 from spark_jobs.table.delta.answer import streamed
 from spark_jobs.table.delta.door import open_table
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans.span import EVER, Span
+from spark_jobs.values.spans import EVER, Span
 
 if TYPE_CHECKING:
     from spark_jobs.storage.lease_view import Held

@@ -34,7 +34,7 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
-from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span, floor
+from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets

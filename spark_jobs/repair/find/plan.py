@@ -24,7 +24,7 @@ from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.side.port import Pin
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.storage.root.store import is_remote
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

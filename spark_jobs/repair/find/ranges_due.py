@@ -27,7 +27,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Tried
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.spec.analysis.ranged import ranged
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

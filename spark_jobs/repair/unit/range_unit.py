@@ -30,7 +30,7 @@ from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
 from spark_jobs.table.delta import door
-from spark_jobs.values.spans.span import Span, joined
+from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa

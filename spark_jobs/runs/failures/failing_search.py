@@ -25,7 +25,7 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.classifier import good_records
+from spark_jobs.steps.classify import good_records
 
 LOG = logging.getLogger(__name__)
 SLICE = 500_000

@@ -14,7 +14,7 @@ from spark_jobs.ops.repairs import UNDO
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span
+from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span
 from spark_jobs.values.times import utc
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans.position import Position
+    from spark_jobs.values.spans import Position
 
 
 def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, ...]:

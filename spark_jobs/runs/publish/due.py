@@ -12,7 +12,7 @@ from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.journal.change import under_way
 from spark_jobs.ops import ops_tables
 from spark_jobs.settings.installation import lag_group
-from spark_jobs.source.ends import ends_of
+from spark_jobs.source.port import ends_of
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.messages.event import Event
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.ends import End, Ends
+    from spark_jobs.source.port import End, Ends
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 

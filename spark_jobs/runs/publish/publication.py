@@ -22,7 +22,7 @@ from spark_jobs.messages.report import OF_BATCHES, Account, parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.publish.days import days, repaired
 from spark_jobs.runs.publish.due import Announced, due, end_of, read_judged
-from spark_jobs.source.ends import ends_of
+from spark_jobs.source.port import ends_of
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.metastore import try_to_register

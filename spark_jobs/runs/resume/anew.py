@@ -20,7 +20,7 @@ from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-    from spark_jobs.values.spans.position import Position
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES: Final = 4_000_000

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
-    from spark_jobs.values.spans.position import Position
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
 CHECKPOINT_INTERVAL = "100"
