@@ -1,8 +1,12 @@
-"""Expectations: runs Great Expectations over the rows that have not passed yet, and over the run's
-state metrics.
+"""Checks: runs Great Expectations over the rows that have not passed yet, and over the run's state
+metrics.
 
 Spark computes the expectations on the rows, which may be millions. pandas computes those on the
 metrics, which are one row.
+
+Its import is told that clients of databases and clouds are missing. Statistics, plots and MLlib,
+which few expectations use, come at their first use. So the import takes half of the time and of the
+memory (bench/NOTES.md).
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
-from spark_jobs.steps.chain import refuse_unheld
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
+from spark_jobs.steps.chain import refuse_unheld
 from spark_jobs.steps.classify import (
     all_good,
     archive_rows,

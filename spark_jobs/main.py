@@ -87,10 +87,7 @@ def _prepare() -> None:
 
 def _serve(socket: Path) -> int:
     """Be a worker for warm drains until it ends."""
-    from spark_jobs.launch.warm.inside.worker import (
-        Limits,
-        Worker,
-    )
+    from spark_jobs.launch.warm.inside.worker import Limits, Worker  # noqa: PLC0415 - no drain of its own needs it
 
     born = json.loads(os.environ.pop(BORN))
     limits = Limits.of(Settings.from_environment())

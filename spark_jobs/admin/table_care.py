@@ -142,7 +142,7 @@ def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:
     """A step, if the table remembers deletes of batches planned before this time."""
     table = table_of(paths)
     if not table.exists() or not table.takes_removals():
-        return  # its drains forget them (sink/keyed/forgetting.py)
+        return  # its drains forget them (runs/upkeep.py)
     where = f"{DELETED} AND CAST({DELETED_AT} AS BIGINT) < {microseconds(before)}"
     [row] = table.query(f"SELECT count(*) AS n FROM t WHERE {where}").to_pylist()
     if row["n"]:

@@ -62,7 +62,7 @@ class Audit:
         self.rows_before: int = left.rows_before if left else self._cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
-        """Of several topics: name -> the sums of this run's batches (by_topic.py)."""
+        """Of several topics: name -> the sums of this run's batches (audited_batch.py)."""
         self._counting = Counting.of(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None

@@ -1,4 +1,12 @@
-"""Audited batch: a batch with its account, its row in ops.batches, and the cursor after it."""
+"""Audited batch: a batch with its account, its row in ops.batches, and the cursor after it.
+
+With several topics, each has an account of the batch too. balance.py has the sum's.
+
+offsets   the checkpoint's offset log, a line a topic
+read      what each topic's source gave
+observed  what Spark counted behind the decoder of each topic
+records   the rejected records as they were captured, or all records as they were read again
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class RecordCounts(NamedTuple):
     premature: int = 0
     late: int = 0
     unkept: int = 0
-    """Malformed and premature records whose bytes are not kept (byte_budget.py)."""
+    """Malformed and premature records whose bytes are not kept (rejected_store.py)."""
     accepted: int = 0
     first_event_us: int | None = None
     last_event_us: int | None = None
@@ -54,7 +54,7 @@ class RecordCounts(NamedTuple):
     fresh: int | None = None
     """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
     topics: Mapping[int, Mapping[str, int]] = MappingProxyType({})
-    """The same by the topics' numbers (by_topic.py); empty with one topic, or if some are gone."""
+    """The same by a topic's number (audited_batch.py); empty with one topic or if some are gone."""
 
     def removed(self, seen: int, covered: int) -> int:
         """How many of the `seen` records Kafka has removed since, of `covered` offsets."""

@@ -1,7 +1,10 @@
-"""Overtaken: the offsets of an archive's batch that retention took while the batch ran.
+"""Batch offsets: what Kafka shows at a batch's offsets now, and what is at those without a record.
 
-Kafka has them no longer, and the archive's table does not have them: so the archive must not say
-that it has. Which of them Spark had read before they went, only the table tells.
+Only Kafka can say that a gap is one. The records are fetched again, and counted in the JVM: nothing
+is decoded, and no Python worker starts.
+
+Retention may take offsets of an archive's batch while it runs. If its table lacks them too, the
+archive must not say that it has them. Only the table tells what Spark had read before they went.
 """
 
 from __future__ import annotations

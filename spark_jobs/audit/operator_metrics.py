@@ -1,5 +1,13 @@
-"""Operator metrics: each stateful operator in one batch, as Spark reports it, for ops.batches and
-for the log.
+"""Operator metrics: each stateful operator in one batch, as Spark reports it; and what must have
+passed an Aggregate and a Deduplicate in it.
+
+The records that entered an Aggregate's groups must balance with those it wrote and those in the
+open groups (state/reader.py). Spark observes the first two; for a batch whose progress is lost,
+Kafka and the table's rows tell them.
+
+For such a batch of a Deduplicate, the keys of its records in Kafka are counted, without the keys
+that the state had before. So the table's rows are held against Kafka and the state; neither knows
+of the table.
 """
 
 from __future__ import annotations
@@ -25,8 +33,8 @@ from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.table import store_columns
-from spark_jobs.steps.chain import is_late, observation_name
 from spark_jobs.steps.capture import ENTERED_SEEN
+from spark_jobs.steps.chain import is_late, observation_name
 from spark_jobs.storage.root.path_forms import state_url
 
 if TYPE_CHECKING:

@@ -1,6 +1,10 @@
-"""Keep: stores a batch's rejected records in ops.quarantine and ops.late.
+"""Rejected store: puts a batch's rejected records into ops.quarantine and ops.late.
 
 A record that an earlier try stored stays, and is not stored again: Kafka may have no more of it.
+
+Of one batch, so many bytes of quarantined records are kept: a flood of malformed records would else
+be stored a second time, without end. A record beyond has its row with place, kind and reason, so
+that the account and every repair know it; its key, value and headers are null.
 """
 
 from __future__ import annotations

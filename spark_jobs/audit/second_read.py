@@ -1,5 +1,10 @@
 """Second read: reads a committed batch's exact offsets from Kafka again, classified by the same
-dataflow, and stores the rejected records.
+dataflow, and stores the rejected records and the slices.
+
+The slices of a batch are stored all or none. They leave no offset out that Kafka still has: where
+the sum of their records is what the batch read, the offsets between two of them have none. If the
+notes of a task were lost, none is stored. repair/offsets/holes.py says what may be at offsets
+without a slice.
 """
 
 from __future__ import annotations

@@ -94,10 +94,7 @@ def run(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None)
 
 def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
     from spark_jobs.checkpoint.notes.published import read_published  # noqa: PLC0415 - loads delta-rs, which the help does not need
-    from spark_jobs.runs.publish.due import (
-        Announced,
-        show_lag,
-    )
+    from spark_jobs.runs.publish.due import Announced, show_lag  # noqa: PLC0415 - as above
     from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - as above
 
     paths, spec = _live(pipeline)

@@ -25,8 +25,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Decoded, Records, taken
 from spark_jobs.decode.json.unnamed import UnnamedKeys
-from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.decode.jvm import decoded, is_there
+from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.decode.slice_notes import SliceNotes

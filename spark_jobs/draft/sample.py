@@ -21,8 +21,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
 from spark_jobs.decode.columns.column import Wrong
-from spark_jobs.decode.formats import Records
 from spark_jobs.decode.compressed_decoder import gunzip, unzstd
+from spark_jobs.decode.formats import Records
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading

@@ -1,6 +1,7 @@
-"""Foreground: runs a submitted drain.
+"""Foreground: runs a submitted application, and passes its stderr on without the lines that say
+nothing: they were the last of commands that ended well.
 
-Ctrl-C asks its driver to stop; a second Ctrl-C kills all its processes.
+Ctrl-C asks a drain's driver to stop; a second Ctrl-C kills all its processes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Limits of a run: when it stops before the end of the topic. The next run reads what is left."""
+"""Limits of a run: when it stops before the end of the topic, also because somebody asks. The next
+run reads what is left.
+
+For the whole of a run, SIGTERM and Ctrl-C only request a stop. The run stops where nothing is left
+half-done.
+"""
 
 from __future__ import annotations
 

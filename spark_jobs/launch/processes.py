@@ -1,6 +1,10 @@
-"""Processes: a process and all its descendants.
+"""Processes: a process and all its descendants; and a driver whose submitter has died.
 
-Its process group is not enough: PySpark's worker daemon has its own.
+A process group is not enough: PySpark's worker daemon has its own.
+
+Airflow kills a task's group. But a supervisor that is itself killed leaves spark-submit's JVM and
+the driver running, while Airflow tries the task again. The lease keeps the two runs apart; the
+watch ends the one for which nobody waits.
 """
 
 from __future__ import annotations

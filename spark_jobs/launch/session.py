@@ -1,10 +1,14 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
-Spark's other settings are in submit.py, shipment.py and scratch.py (set before the JVM starts),
-pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py
-(the object store), cluster.py (a cluster's secret) and table/delta/commit.py (the transaction of
-each commit). What a user may not set is in spec/spark_options.py: a new setting of Sluice's own
-belongs there too.
+Spark's other settings are in submit.py, spark_side.py and scratch.py (set before the JVM starts),
+pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py (the object
+store), cluster.py (a cluster's secret) and table/delta/commit.py (the transaction of each commit).
+What a user may not set is in spec/spark_options.py: a new setting of Sluice's own belongs there
+too.
+
+At a port of this process Spark's JVM says that a batch is to be written. Py4J asks nobody there who
+he is: any user of the machine could end the query, or have a batch written. The JVM has a secret
+for it, and Py4J's Java side loses it where the port is told (PythonClient.copyWith, py4j 0.10.9.9).
 """
 
 from __future__ import annotations
@@ -114,7 +118,7 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
-    from spark_jobs.values.python_times import make_total  # noqa: PLC0415 - as above
+    from spark_jobs.values.spark_times import make_total  # noqa: PLC0415 - as above
 
     builder = SparkSession.builder.appName(f"sluice {name}")
     for key, value in {**STATIC, **dynamic(state)}.items():

@@ -1,6 +1,8 @@
-"""Shipment: the code and the Python that a run sends to the executors of a cluster.
+"""Spark's side: the environment whose Python, spark-submit and packages a run starts with, and what
+a run sends to a cluster's executors. Imports no pyspark.
 
-Imports no pyspark.
+SLUICE_SPARK_ENV names it, and `sluice install` makes it; without it, this process's own. So
+Airflow's environment takes one light wheel and keeps its packages.
 
 The code is sent as an archive, not by spark.submit.pyFiles. That would put a zip before the
 driver's own code on its path, and the driver needs pipelines and configuration as files, which a

@@ -13,7 +13,7 @@ from spark_jobs.state.answer import Expiry, KeySizes, StepAnswer
 
 HOUR: Final = 3600
 WIDTHS: Final = ((48, 1), (60 * 24, 24))
-"""Up to so many hours, bars of so many: as the answer has them (state/expiry.py)."""
+"""Up to so many hours, bars of so many: as the answer has them (state/measures.py)."""
 WIDEST: Final = 30 * 24
 LAST: Final = datetime.max.replace(tzinfo=UTC).timestamp()
 WIDTH: Final = 900

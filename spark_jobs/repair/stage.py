@@ -161,7 +161,7 @@ def stage(
     """Compute the rows of a planned repair beside the table; return the report, also if it fails.
     `kind` is the plan's: the report has it although the plan cannot be read.
 
-    SIGTERM and Ctrl-C request a stop (stopping.py); what was staged then is garbage.
+    SIGTERM and Ctrl-C request a stop (limits.py); what was staged then is garbage.
     """
     outcome = RunOutcome(kind, spec.name, run_id, repair_id=repair_id)
     run = partial(_run, spec, settings, outcome)

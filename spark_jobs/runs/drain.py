@@ -59,7 +59,7 @@ def drain(
 ) -> Report:
     """Run one drain and return its report, also if it fails. Logs its progress.
 
-    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its
+    SIGTERM and Ctrl-C request a stop (limits.py). A caller that handles them already passes its
     `stop`.
     """
     outcome = RunOutcome("drain", spec.name, run_id)

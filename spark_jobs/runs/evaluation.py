@@ -1,5 +1,12 @@
-"""Open groups: holds the records that entered an Aggregate against those in its state and in the
-rows that it wrote, since the last verdict that passed.
+"""Evaluation: runs the checks over a run's rows and state, writes ops.checks, and moves the cursor.
+
+A verdict is about all batches whose rows have not passed the critical checks yet, of this run and
+of earlier ones. If only this run's were judged, a run that reads nothing would pass what failed
+before.
+
+The state checks evaluate metrics; spec/state_metrics.py has their meanings. One holds the records
+that entered an Aggregate against those in its state and in the rows that it wrote, since the last
+verdict that passed.
 """
 
 from __future__ import annotations

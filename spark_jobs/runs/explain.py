@@ -1,5 +1,9 @@
 """Explain: the physical plan of a pipeline, a sentence for each stateful operator, and what evicts
-its state.
+its state. With no records: what a drain refuses, `sluice validate --deep` refuses too.
+
+The query is started as a drain starts it, from a stream without files, into a checkpoint that is
+thrown away: Spark then looks for what it cannot do in a stream (UnsupportedOperationChecker). The
+checks are evaluated by Great Expectations as after a drain.
 """
 
 from __future__ import annotations

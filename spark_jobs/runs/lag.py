@@ -1,4 +1,6 @@
-"""Archive lag: how far an archive is behind its topic, against what retention has left."""
+"""Lag: how far an archive is behind its topic, against what retention has left; and which of
+several topics have given nothing for so long that they hold nothing back.
+"""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 Every run and `plan` begin with it.
 
 It asks the broker and reads the checkpoint and the table's log, without a JVM, and writes nothing.
-A run takes its lease first. Without the lease, another run may change these before the result is
-used.
+The table must be the one that the checkpoint wrote, with no batch more, and take what the spec
+writes. A run takes its lease first. Without the lease, another run may change these before the
+result is used.
 """
 
 from __future__ import annotations

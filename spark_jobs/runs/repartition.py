@@ -4,6 +4,12 @@ Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2), in
 (checkpoint/branch.py). Sluice reads the state before and after, and lets the folder count only if
 both are the same: by one write, identity.json's. One that ends before is taken back, since the next
 holder of the lease has no Spark.
+
+Two batches' stores are compared by sums over the bytes of keys and values, of every column family:
+variables, timers and their indexes. Spark yields each value of a ListState as a row of its own
+(iteratorWithMultiValues), so the order of a list's values is not in the sums. Its repartition keeps
+it: one task reads a key's values in their order, and one writes them.
+tests/spark/test_repartition.py compares the lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Run outcome: the results of a run so far, and the report made of them, also if the run fails."""
+"""Run outcome: the results of a run's batches so far, from account, checkpoint and table; and the
+report made of them, also if the run fails.
+"""
 
 from __future__ import annotations
 

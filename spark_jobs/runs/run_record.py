@@ -1,4 +1,8 @@
-"""Run record: writes a run's row in ops.runs."""
+"""Run record: a run's row in ops.runs, and the note in running.json that a run works.
+
+The note lies above the checkpoint while the run holds the lease. A run that is killed leaves its
+note. The next one finds it, and writes the row in ops.runs that the killed one could not.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +93,7 @@ def reported(
     """The report of a run, also if it fails; its row is in ops.runs. `run` gives its problem, and
     `report` makes the report.
 
-    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its
+    SIGTERM and Ctrl-C request a stop (limits.py). A caller that handles them already passes its
     `stop`.
     """
     with nullcontext(stop) if stop else stop_on_signals() as request:

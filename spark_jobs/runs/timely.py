@@ -2,6 +2,10 @@
 is, and how many came beside the weeks before.
 
 A plan asks them too: a topic that gives nothing must not keep its checks from failing.
+
+ops.batches says what each run has accepted. Its records came since the run before: they count
+evenly in that time. Of the first run of a generation nobody knows since when they came: a first
+load, or what a rewind reads again. That time is not known, and is compared with nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Upkeep: what a run does at its end, so that later runs find no more state than they need."""
+"""Upkeep: what a run does at its end, so that later runs find no more than they need.
+
+It removes state that no batch needs. It takes the rejected records of superseded generations out of
+the ops tables, once a batch of the present one has read the same offsets and judged them. Those
+that Kafka has no longer stay where they are. And it forgets the deletes of a table that delta-rs
+does not write, such as one with deletion vectors: `sluice maintain` has no Spark.
+"""
 
 from __future__ import annotations
 

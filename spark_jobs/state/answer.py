@@ -1,5 +1,5 @@
 """Answer: the state as `sluice state --keep` read it last, in a file beside the checkpoint, for the
-views: a page starts no Spark.
+views: a page starts no Spark. And its measures as lines for a terminal.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class LargeKey(Part):
 
 
 class KeySizes(Part):
-    """How much of a step's state which key holds. state/key_sizes.py says what a key is."""
+    """How much of a step's state which key holds. state/measures.py says what a key is."""
 
     columns: tuple[str, ...] = Described(description="names of the key's columns")
     keys: int = Described(description="how many keys")

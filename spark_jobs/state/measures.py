@@ -1,4 +1,5 @@
-"""Key sizes: how many keys of a step hold how much of its state, in one reading of its stores.
+"""Measures: how many keys of a step hold how much of its state, and how many of its rows expire
+when, in one reading of its stores.
 
 What a key is, and so what is large, differs by step:
 

@@ -1,4 +1,6 @@
-"""A query of `sluice state`. Checks it against the spec and the checkpoint, without Spark."""
+"""A query of `sluice state`, with its keys as the step's columns have them. Checks it against the
+spec and the checkpoint, without Spark.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Reads state stores with Spark's data sources state-metadata and statestore, which open a copy of
-a store's files.
+a store's files. A GroupState in buckets is given a row for each key, as other forms store it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spark_jobs.state.table import StoreColumn, Table, store_columns
 from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.conversions import spark_type
-from spark_jobs.values.python_times import literal
+from spark_jobs.values.spark_times import literal
 
 if TYPE_CHECKING:
     from spark_jobs.spec.steps.step import Bucketed

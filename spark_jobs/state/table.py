@@ -1,4 +1,6 @@
-"""Rows that were read from a step's state, with named columns."""
+"""Rows that were read from a step's state, flattened to named columns: structs to their fields,
+milliseconds to times.
+"""
 
 from __future__ import annotations
 

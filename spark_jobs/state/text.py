@@ -1,4 +1,4 @@
-"""Formats state and its changes as lines for a terminal."""
+"""Formats state, and the changes between two readings of it, as lines for a terminal."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from spark_jobs.values.python_times import make_total
+from spark_jobs.values.spark_times import make_total
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from local import broker
-from spark_jobs.decode import decoder
-from spark_jobs.decode import jvm as jvm_decoder
+from spark_jobs.decode import decoder, jvm as jvm_decoder
 from spark_jobs.decode.jvm_choice import NO_JAR
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import StagingStale

@@ -148,9 +148,7 @@ def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_lin
 
 def test_a_state_of_other_types_is_no_fault_of_the_code(mine):
     """It returned nothing, so no correction of it helps."""
-    wrong = (
-        "spark_jobs.steps.bucket.OtherTypes: the stored state has the columns shop int64"
-    )
+    wrong = "spark_jobs.steps.bucket.OtherTypes: the stored state has the columns shop int64"
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 66, in after\n    return x\n'
     assert told(wrong, frame) == (
         "STATE_INCOMPATIBLE: mine: the stored state has the columns shop int64. "

@@ -23,10 +23,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.launch.warm import start
-from spark_jobs.launch.warm.inside import surroundings
-from spark_jobs.launch.warm.inside import output as tail
-from spark_jobs.launch.warm.inside.surroundings import VALUES, put_back
+from spark_jobs.launch.warm.inside import output as tail, surroundings
 from spark_jobs.launch.warm.inside.output import own_streams
+from spark_jobs.launch.warm.inside.surroundings import VALUES, put_back
 
 
 @pytest.fixture

@@ -23,8 +23,9 @@ from spark_jobs.repair.exchange.commit import Base
 from spark_jobs.repair.exchange.staging import same, without
 from spark_jobs.settings.installation import REPO
 from spark_jobs.values import times
-from spark_jobs.values.python_times import make_total, rows_of
+from spark_jobs.values.python_times import rows_of
 from spark_jobs.values.spans import Position, Span
+from spark_jobs.values.spark_times import make_total
 from spark_jobs.values.times import EPOCH, at_milliseconds, date_of, iso, time_of
 from tests.unit.checkpoints import begin, plan_batch
 

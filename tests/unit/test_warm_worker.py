@@ -43,12 +43,11 @@ WORKER = """
 import logging, os, socket, sys, time
 from pathlib import Path
 from spark_jobs.launch.limits import stop_on_signals
-from spark_jobs.launch.warm.inside.worker import Limits
-from spark_jobs.launch.warm.inside import job, worker
-from spark_jobs.launch.warm.inside.worker import Worker
+from spark_jobs.launch.warm.inside import reception, worker
+from spark_jobs.launch.warm.inside.worker import Limits, Worker
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
-job.PATIENCE_SECONDS = 1.0
+reception.PATIENCE_SECONDS = 1.0
 
 def mark(word): Path(sys.argv[1]).with_suffix("." + word).touch()
 def words_of(word): return Path(sys.argv[1]).with_suffix("." + word).exists()

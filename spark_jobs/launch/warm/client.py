@@ -1,4 +1,6 @@
-"""Client: gives a run to a worker of its root, and follows it to its end."""
+"""Client: gives a run to a worker of its root, and follows it to its end; without one, it runs in
+the foreground by spark-submit.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Fits: which runs may go through a worker, and whether one may be started. The others start cold,
-and say why.
+"""Fits: which runs may go through a worker, which workers a root has, and whether one may be
+started. The other runs start cold, and say why.
+
+A container's limit of memory is its control group's: what the machine has free says nothing there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Link: messages over a local socket, each with its length before it. It checks the peer's user."""
+"""Link: what a client and the worker say to each other, over a local socket.
+
+A message is JSON in ASCII, with its length before it. A name or a variable of the system may have
+bytes that are no UTF-8: Python has each as half of a surrogate pair (PEP 383), which JSON may write
+and msgspec does not. The peer's user is checked.
+"""
 
 from __future__ import annotations
 

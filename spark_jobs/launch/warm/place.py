@@ -1,7 +1,8 @@
 """Place: where a worker of a root has its socket, its log and the lock of its starter.
 
 A user's workers are in a folder of the temporary folder that only this user may enter. The root's
-own folder would not do: the path of a socket may have MOST_PATH_BYTES.
+own folder would not do: the path of a socket may have MOST_PATH_BYTES. Another worker's socket may
+have taken the place of this one's.
 """
 
 from __future__ import annotations

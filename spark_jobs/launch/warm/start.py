@@ -1,4 +1,13 @@
-"""Start: a worker as a process of its own, which outlives its starter."""
+"""Start: a worker as a process of its own, which outlives its starter; and the end of one that does
+nothing any more.
+
+It takes the variables that do not belong to one run. Another value of one of these is another
+environment: the JVM, a Python worker or a pipeline's code may have read it. So the worker ends
+then.
+
+Somebody may have stopped it (SIGSTOP), or its threads may wait for one another. Each client would
+wait for it, and then start cold.
+"""
 
 from __future__ import annotations
 

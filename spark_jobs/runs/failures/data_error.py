@@ -1,5 +1,5 @@
 """Data error: Spark could not compute an expression of the spec for a value: a division by zero, a
-failed cast, an overflow.
+failed cast, an overflow. Or a row breaks a constraint of the table.
 
 Spark runs in ANSI mode, in which these are errors. By the SQL standard their SQLSTATE has class 22,
 data exception; raise_error, which the gap of a session calls too, has P0001.

@@ -1,7 +1,7 @@
 """Failing search: finds the records on which an expression of the spec fails, in a batch that
 failed, and puts them aside, or proposes them to a person.
 
-The batch's offsets are read again; record_search.py and try_search.py look for records that fail by
+The batch's offsets are read again; record_search.py looks for records that fail by
 themselves, group_search.py for those that fail together.
 """
 

@@ -1,10 +1,14 @@
 """Group search: finds the records of a batch that make an expression fail together: a sum over a
 group that overflows, also with what the state has of it.
 
-No record fails by itself, so the batch is tried (trial.py) with the records of half of its groups,
-and so on, down to single groups that fail. Of those, all records of the batch are the found ones:
-which of them is one too many depends on their order. What it had no time for is not said to fail:
-the batch fails again without the found ones, and the next search goes on.
+No record fails by itself, so the batch is tried with the records of half of its groups, and so on,
+down to single groups that fail. Of those, all records of the batch are the found ones: which of
+them is one too many depends on their order. What it had no time for is not said to fail: the batch
+fails again without the found ones, and the next search goes on.
+
+A trial's query is the drain's, on its own checkpoint and state; its sink computes the rows and then
+fails. So Spark commits neither the batch nor what it did to the state. It runs only where
+State.takes_trials: the batch itself then runs with other records.
 """
 
 from __future__ import annotations

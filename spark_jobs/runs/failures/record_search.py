@@ -2,6 +2,10 @@
 
 Spark does not say which record it was. So the part of the query that sees one record at a time
 (steps/chain.py row_part) is run over halves of the records, until single ones are left.
+
+One query finds them all where its plan has conditions and selections alone: each expression is
+within TryEval, which is null where what is in it fails. What it finds is held against the query
+itself: it runs over all other records, and must not fail.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Days: the days of a table whose rows are final since the version published before, or were
-changed by a repair since, for consumers that run by the day.
+changed by a repair since, for consumers that run by the day; and the repairs published now.
 """
 
 from __future__ import annotations

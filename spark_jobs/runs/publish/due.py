@@ -1,4 +1,7 @@
-"""Due: from which version to which the next event tells."""
+"""Due: from which version to which the next event tells; and the lag to it.
+
+Kafka's tools show the lag too, if SLUICE_LAG_GROUP says so.
+"""
 
 from __future__ import annotations
 

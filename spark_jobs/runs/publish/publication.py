@@ -1,5 +1,5 @@
 """Publication: what `publish` tells consumers: the table version that passed the checks, and all
-that is new since the event before.
+that is new since the event before, with the failed checks that persons accepted.
 
 It is made of what lies in the root, not of one run's report: a run that was killed after its
 checks, one that a person started on the command line, and a decision to accept a failed check are

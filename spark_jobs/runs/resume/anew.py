@@ -1,5 +1,7 @@
 """Anew: a changed spec of a pipeline that has accepted nothing yet. There is no state to protect,
 so the change is free: it begins in a new place, and the topic is read again.
+
+A drain, or the command that moves state, first settles a moved root, and this.
 """
 
 from __future__ import annotations
@@ -112,7 +114,7 @@ def begin_anew(now: Present, paths: Paths, held: Held, run_id: str) -> tuple[str
 
 
 def note_generations(facts: BeginAnew, scene: Scene) -> None:
-    """Let the next runs know whose records they read again (read_again.py)."""
+    """Let the next runs know whose records they read again (upkeep.py)."""
     path = scene.paths.superseded
     facts.superseded.over(path).put(path, scene.held)
 

@@ -1,7 +1,10 @@
-"""Same state: whether a spec whose expressions were corrected continues on the stored state.
+"""Same state: whether a spec whose expressions were corrected continues on the stored state; and
+the batch that runs again for its state alone.
 
-A person has declared it (compatible_expressions). Here Spark tells, before anything is stored or
-read, whether the types of the state stay.
+A person has declared the correction (compatible_expressions). Here Spark tells, before anything is
+stored or read, whether the types of the state stay.
+
+A killed run may have put a batch's rows into the table, and not have committed it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ threads did.
 
 It is asked by the thread that waits for the query, so that the run ends as any run that fails: its
 query is stopped, and its batches have their account. watchdog.py is for a thread that is stuck
-itself.
+itself, and asks as this one how long nothing has moved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,13 @@
-"""In Spark: a batch of changes, each of whose tasks merges those of some keys."""
+"""In Spark: a batch of changes, each of whose tasks merges those of some keys; and their rows in
+the place of the table's with these keys, by a transaction of Delta's own.
+
+Delta's MERGE joins the table twice, and shuffles and sorts all rows of the files that it writes
+anew; the fates of the changes would need a third join. Here the rows that changes meet are found
+once, with their files. These files are read once more, with the changes beside them: few of them
+are in memory then, and nothing is shuffled.
+
+Source: MergeIntoCommand and UpdateCommand of Delta 4.4, whose feed this one has too.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The worker's JVM: a Spark session for each drain, and nothing of a drain left behind it.
 
 A new session has settings, views, functions and queries of its own. Java's objects that sessions
-share, and Python's workers, are left as a new process has them.
+share, and the processes in which the JVM runs Python, are left as a new process has them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""Tail: what the JVM and Python workers write into the worker's log in a drain, for its client.
+"""Output: what this process, its JVM and Python workers write in a drain, passed on to its client.
 
-A process of its own would write it to standard error. The JVM of a worker keeps the file that it
-had when it started.
+Standard output goes through a pipe, as a driver's goes through one to its JVM: where nobody reads
+any more, what is written is dropped, and no `print` of a pipeline's code fails.
+
+The JVM of a worker keeps the log that it had when it started. So the log is read along, and what is
+new in it goes to the client's standard error.
 """
 
 from __future__ import annotations

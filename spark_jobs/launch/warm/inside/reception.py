@@ -1,4 +1,7 @@
-"""Reception: the threads of a worker that listen to clients, and take a drain or say why not."""
+"""Reception: the threads of a worker that listen to clients, and take a drain or say why not.
+
+They bring jobs. The main thread waits for its turn at each, and whether there is another one.
+"""
 
 from __future__ import annotations
 

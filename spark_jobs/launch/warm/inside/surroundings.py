@@ -1,5 +1,5 @@
-"""Surroundings: what a process of its own would have: environment, folder, output, and no code of
-another pipeline.
+"""Surroundings: what a process of its own would have: environment, folder, output, no code of
+another pipeline, and the values of the whole process that a run's code may change.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ def as_a_process(variables: Mapping[str, str], folder: str, output: int) -> Iter
 
 @contextmanager
 def put_back() -> Iterator[list[str]]:
-    """After the block, the values of process_wide.py are as they were before it, and the code that
-    it loaded of the users' is loaded no more. What cannot be put back is in the list then: a limit
-    that was lowered for good, say.
+    """After the block, VALUES are as they were before it, and the code that it loaded of the users'
+    is loaded no more. What cannot be put back is in the list then: a limit that was lowered for
+    good, say.
     """
     before = [partial(put, read()) for read, put in VALUES]
     left = list[str]()

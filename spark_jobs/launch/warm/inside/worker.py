@@ -1,7 +1,7 @@
 """The worker: takes one drain at a time from the clients of this user, and ends by itself.
 
 Its main thread does the drains, as the main thread of main.py does one. Other threads listen
-(reception.py).
+(reception.py). When it ends is told by values alone: the clock and the memory are arguments.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from spark_jobs.launch.scratch import remove_own
 from spark_jobs.launch.session import within
 from spark_jobs.launch.warm.fits import short_because
 from spark_jobs.launch.warm.inside.jvm import Jvm
+from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
 from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
-from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
 from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import Address, log_path
 from spark_jobs.settings.installation import Settings
