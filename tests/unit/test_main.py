@@ -126,7 +126,7 @@ STANDS_STILL = """
 import sys, time
 from pathlib import Path
 from spark_jobs.settings.installation import Settings
-from spark_jobs.runs.watch import watchdog
+from spark_jobs.runs import watchdog
 from tests.unit.specs import pipeline
 
 watchdog.OUTSIDE_SECONDS = 1
