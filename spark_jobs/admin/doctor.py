@@ -9,7 +9,7 @@ which Spark does not run again, it rewinds checkpoint, table and ops tables to t
 batch, as `sluice rewind` does. If no batch is complete, it raises and changes nothing. Files that
 it moves away are kept in `damaged-<time>` beside the checkpoint.
 
-It takes a person's RESTORE of the table back (unrestored.py). It also removes the staging folders
+It takes a person's RESTORE of the table back (restoring.py). It also removes the staging folders
 of repairs that were cut off, or that are old.
 """
 

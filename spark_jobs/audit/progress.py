@@ -132,7 +132,7 @@ class OfTopic(NamedTuple):
     read: int
     classified: Mapping[str, Any]
     entered: Mapping[str, Any]
-    """Observed metrics as classify/capture.py has them; empty of no records."""
+    """Observed metrics as steps/capture.py has them; empty of no records."""
 
     @classmethod
     def of(cls, event: Event, number: int) -> Self:
@@ -170,7 +170,7 @@ class Progress(NamedTuple):
     read: int
     observed: dict[str, dict[str, Any]]
     """Name of an observed metric -> its fields as JSON: numbers, and under `kept` a list of
-    records. What was seen of each topic (classify/capture.py) is there of all too.
+    records. What was seen of each topic (steps/capture.py) is there of all too.
     """
     operators: tuple[OperatorProgress, ...]
     """In the order of the pipeline's steps; Spark lists them from the last to the first."""
@@ -224,7 +224,7 @@ class Progress(NamedTuple):
         return sum(operator.reported["numRowsDroppedByWatermark"] for operator in self.operators)
 
     def captured(self, name: str) -> list[dict[str, Any]]:
-        """The raw records observed under that name: the structs of classify/capture.py as JSON."""
+        """The raw records observed under that name: the structs of steps/capture.py as JSON."""
         return list(self.observed.get(name, {}).get("kept") or ())
 
     def counted(self, name: str, field: str) -> int:

@@ -223,7 +223,7 @@ def rejected_columns(inputs: Topics) -> list[Column]:
         F.unix_micros(inputs.event_time).alias("event_time"),
         F.col("kafka.raw.key"),
         F.col("kafka.raw.value"),
-        # Those that were not read go to Python as no list (decode/unread_headers.py).
+        # Those that were not read go to Python as no list (decode/decoder.py).
         F.col("kafka.raw.headers")
         if inputs.reads_headers
         else F.lit(None).cast("string").alias("headers"),

@@ -150,7 +150,7 @@ def decode(
     keeps them.
 
     `in_jvm`: by the JVM where it can. Its reasons are PENDING, and it fails on a record of which
-    only Python knows whether it is malformed (jvm/decoder.py).
+    only Python knows whether it is malformed (decode/jvm.py).
     """
     types = {field.name: field.type for each in prepared for field in each.topic.fields}
     wanted = dict.fromkeys(name for each in prepared for name in each.wanted)

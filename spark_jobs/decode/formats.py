@@ -90,7 +90,7 @@ class Decoder(Protocol):
 
     One with a declared schema also has a static method `refuse(format_, topic, places)`, called
     before a run: it raises SpecInvalid where the schema does not give these fields what they are.
-    One whose records have ids of schemas has `counted`, as decode/schemed/counted.py.
+    One whose records have ids of schemas has `counted`, as decode/schemed/registered.py.
     """
 
     def __init__(

@@ -123,7 +123,7 @@ or what a record becomes.
 UNSURE: Final = re.compile(r"SLUICE_UNSURE: the record at partition (\d+) offset (\d+)")
 """Its error for a record of which only Python knows whether it is malformed."""
 PENDING: Final = "?"
-"""The reason that it gives: Python says it for the few records that are kept (reasons.py)."""
+"""The reason that it gives: Python says it for the few records that are kept."""
 DECODED: Final = own("decoded")
 
 

@@ -58,7 +58,7 @@ class _Gathered(AccumulatorParam[list[Slice]]):
 
 
 class InJvm(Protocol):
-    """What the tasks of a topic note that decode in the JVM (jvm/task_notes.py)."""
+    """What the tasks of a topic note that decode in the JVM (decode/jvm.py)."""
 
     def slices(self) -> list[Slice]: ...
     def keys(self) -> Task: ...

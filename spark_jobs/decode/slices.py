@@ -184,7 +184,7 @@ class SliceCounter:
 
         known = pc.is_valid(event_time).to_numpy(zero_copy_only=False)
         at = pc.fill_null(event_time.cast(pa.int64()), 0).to_numpy()
-        # As classify/premature.py has it, where a record without a Kafka timestamp is judged by
+        # As steps/classify.py has it, where a record without a Kafka timestamp is judged by
         # the clock alone.
         latest = pc.fill_null(timestamp.cast(pa.int64()), 2**62).to_numpy() + self._ahead_us
         known &= at <= latest

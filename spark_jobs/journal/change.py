@@ -80,7 +80,7 @@ class Begun(Stored):
     """The content of journal.json."""
 
     change: str
-    """Its name: a key of CHANGES (journal/changes.py)."""
+    """Its name: a key of CHANGES (journal/runner.py)."""
     version: str
     """The folder of the state version that it changes."""
     id: str

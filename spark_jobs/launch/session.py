@@ -1,7 +1,7 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
 Spark's other settings are in submit.py, spark_side.py and scratch.py (set before the JVM starts),
-pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py (the object
+values/pinned.py and values/pinned.py (those that change results), root/store.py (the object
 store), cluster.py (a cluster's secret) and table/delta/commit.py (the transaction of each commit).
 What a user may not set is in spec/spark_options.py: a new setting of Sluice's own belongs there
 too.
@@ -161,7 +161,7 @@ def close_stores() -> None:
 
 
 def _require_language(spark: SparkSession) -> None:
-    """Raise SettingInvalid if the JVM has not what pinned/language.py says."""
+    """Raise SettingInvalid if the JVM has not what values/pinned.py says."""
     system = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
     for name, value in language.JAVA.items():
         if (found := system.getProperty(name)) != value:

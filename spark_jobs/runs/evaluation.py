@@ -4,7 +4,7 @@ A verdict is about all batches whose rows have not passed the critical checks ye
 of earlier ones. If only this run's were judged, a run that reads nothing would pass what failed
 before.
 
-The state checks evaluate metrics; spec/state_metrics.py has their meanings. One holds the records
+The state checks evaluate metrics; spec/checks/check.py has their meanings. One holds the records
 that entered an Aggregate against those in its state and in the rows that it wrote, since the last
 verdict that passed.
 """

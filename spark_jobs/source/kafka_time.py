@@ -1,7 +1,7 @@
 """Kafka time: which of Kafka's timestamps are times. A producer sets them, in milliseconds since
 1970, and brokers take any number: microseconds, nanoseconds, 0, -1.
 
-One between span.py's FIRST and LAST is a time. Any other is kept as the number that it is: Python
+One between spans.py's FIRST and LAST is a time. Any other is kept as the number that it is: Python
 has no year 10000, delta-rs none after 2262, and Spark no microseconds for the largest ones.
 """
 

@@ -1,8 +1,8 @@
 """Port: what a pipeline's source is asked for, whatever it is.
 
 A source has partitions, and in each of them records at offsets that only grow. Kafka is one
-(kafka.py), a topic's archive another (archive.py), several topics a third (union.py). Outside this
-room nobody knows more of it; sources.py has which one a spec declares.
+(kafka.py), a topic's archive another (archive.py), several topics a third (sources.py). Outside this
+room nobody knows more of it; sources.py finds the source that a spec declares.
 Without Spark, until records are read.
 """
 
@@ -68,7 +68,7 @@ class Records(Protocol):
 
         Column: kafka struct<partition int, offset bigint, timestamp timestamp, millis bigint,
         raw struct<key, value binary, headers>>. A timestamp that is no time (source/kafka_time.py)
-        is in millis, and timestamp is null; else millis is null. Headers: values/record_headers.py.
+        is in millis, and timestamp is null; else millis is null. Headers: values/own_columns.py.
         """
 
     def count(self, parts: Parts) -> int:

@@ -2,7 +2,7 @@
 without a JVM: what the tokens alone show.
 
 Spark's parser decides the rest, in `sluice validate --deep` and before a run reads a record
-(steps/sql/tree.py). So a rule here never refuses what the parser would accept: it may miss.
+(steps/sql.py). So a rule here never refuses what the parser would accept: it may miss.
 """
 
 from __future__ import annotations

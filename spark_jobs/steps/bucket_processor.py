@@ -1,6 +1,6 @@
 """The StatefulProcessor of a GroupState in buckets: Spark's key is a bucket.
 
-A file of its own: each Python worker loads it, and a spec, which packing.py needs, takes a
+A file of its own: each Python worker loads it, and a spec, which group_state.py needs, takes a
 quarter of a second.
 """
 

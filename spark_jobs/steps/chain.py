@@ -136,7 +136,7 @@ def stateful_output(
 
     Each topic has a watermark of its own. Spark goes by the smallest of them, and one that has
     given nothing since the query's start has none: then the query's stays (WatermarkTracker;
-    pinned/sql_settings.py). no_data_batch.py moves it on.
+    values/pinned.py). no_data_batch.py moves it on.
     """
     event_time = spec.inputs.event_time
     each = [_entering(rows, spec) for rows in inputs]
@@ -225,7 +225,7 @@ def late_by(spec: Pipeline) -> LateBy | None:
 
 def refuse_unheld(decoded: DataFrame, inputs: Topics, limits: Sequence[Unheld]) -> DataFrame:
     """The decoded records, malformed with the limit's reason where there is one. As any malformed
-    record they have no event time then. `limits`: as analysis/unheld.py has them.
+    record they have no event time then. `limits`: as spec/analysis/lateness.py has them.
     """
     if not limits:
         return decoded

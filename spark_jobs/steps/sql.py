@@ -2,11 +2,10 @@
 
 The parser (CatalystSqlParser) decides: it has no doubt about comments, back-quotes, escapes and
 nested queries. It does so in `sluice validate --deep` and in each run, before a record is read. The
-little that spec/sql/types.py refuses when a spec is loaded, without a JVM, would be refused here
-too.
+little that spec/sql.py refuses when a spec is loaded, without a JVM, would be
+refused here too.
 
-Refused are relations other than `rows`, commands, and functions that are not in the allow-list
-(functions.py). Not a deny-list: what a newer Spark adds may reach a file or the JVM, and nobody
+Refused are relations other than `rows`, commands, and functions that are not in the allow-list. Not a deny-list: what a newer Spark adds may reach a file or the JVM, and nobody
 has looked yet.
 """
 

@@ -1,4 +1,4 @@
-"""Transaction ends: where a run has whole transactions of the source. See source/ends.py."""
+"""Transaction ends: where a run has whole transactions of the source. See source/port.py."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def is_own(column: str) -> bool:
 MALFORMED: Final = own("malformed")
 """Why a record does not decode; null if it does."""
 OUTCOME: Final = own("fate")
-"""A record's outcome (classify/outcome.py)."""
+"""A record's outcome (steps/classify.py)."""
 
 # Of a table that follows a key. Consumers see none of them, nor the rows that are deleted.
 DELETED: Final = own("deleted")

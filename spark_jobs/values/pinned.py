@@ -1,9 +1,8 @@
-"""Language, character encoding and time zone of each JVM and each Python process of a run, whatever
-the machine has.
+"""Pinned: language, encoding, time zone and SQL settings of each JVM and each Python process of a
+run, whatever the machine has.
 
 upper('i é') is another text in Turkish, and the default encoding of a file that a pipeline's code
-opens is the machine's. Each checkpoint records these values (environment.py), as those of
-sql_settings.py.
+opens is the machine's. Each checkpoint records these values (registry/fingerprint/environment.py).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _within(row: dict[str, Any], position: Position, span: Span) -> bool:
 
 
 def _computed(spark, way, ledger, folder, span) -> list[dict[str, Any]]:
-    """As repair/compute/rows.py does it, without Kafka and ops tables."""
+    """As repair/unit/range_rows.py does it, without Kafka and ops tables."""
     spec = way.spec
     needed = Position(spec.topic.event_time).sql([way.needed(span)])
     rows = stateful_input(spark, spec, ledger).where(needed)

@@ -126,7 +126,7 @@ def test_a_query_of_rows_is_not(spark, text):
 
 
 def test_every_function_of_the_installed_spark_is_allowed_or_refused(spark):
-    """A newer Spark's are refused until somebody has written them into steps/sql/functions.py."""
+    """A newer Spark's are refused until somebody has written them into steps/sql.py."""
     analysis = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.analysis  # noqa: SLF001
     known = set(REFUSED)
     for registry, allowed in (

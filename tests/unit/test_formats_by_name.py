@@ -6,9 +6,8 @@ from tests.harness.ran import python
 
 PROGRAM = """
 import json, os, sys
-from spark_jobs.decode import decoder, slice_counter
+from spark_jobs.decode import decoder, slices
 from spark_jobs.decode.record_decoder import prepare
-from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.spec import Avro, Csv, Field, Topic
 from tests.unit.decoding import records
 
@@ -21,7 +20,7 @@ for topic in (
         continue
     topic = Topic(name="t", event_time="at", fields=fields, **topic)
     prepare(topic, sys.argv[1], None).decoder().decode(records([b"x"]))
-    slice_counter.SliceCounter(topic, SlicePolicy.of(1, None, 0))
+    slices.SliceCounter(topic, slices.SlicePolicy.of(1, None, 0))
     print(json.dumps(sorted(
         {"avro", "protobuf", "schemas", "schemed", "envelopes", "plain"}
         & {name.split(".")[2] for name in sys.modules if name.startswith("spark_jobs.decode.")}

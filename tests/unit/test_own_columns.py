@@ -28,13 +28,14 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
-    "steps/classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"} | {"event_time", "event_date"},
     "audit/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
     "audit/batch_offsets.py": {"every"},
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
-    "steps/classify/capture.py": {"late", "kept"},
-    "steps/classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"},
+    "steps/capture.py": {"late", "kept"},
+    "steps/classify.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"}
+    # Columns of the table of an archive.
+    | {"topic_id", "kafka_timestamp", "kafka_millis", "event_time", "event_date"},
     "steps/aggregate.py": {"counted"},
     "steps/chain.py": {"rows", "newest_us"},
     "steps/canonical/deduplicate.py": {"reused_keys", "ambiguous_copies"},
@@ -48,7 +49,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "repair/unit/session_rows.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
     # The places of some records.
-    "repair/exchange/bad_rows.py": {"number"},
+    "repair/exchange/exchange.py": {"number"},
     # The ids of schemas, counted.
     "runs/schema_look.py": {"place", "head", "first", "records"},
     # The columns of a comparison: a pipeline's are within before and after.
@@ -57,7 +58,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Sums over the stores of a state.
     "runs/repartition.py": {"rows", "digest", "misplaced"},
     # Every column of the frame.
-    "steps/sql/catalyst.py": {"input_"},
+    "steps/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
     "table/delta/commit.py": {"old", "new"},
     "sink/keyed/in_spark.py": {"_change_type"},

@@ -40,7 +40,7 @@ def test_what_plans_stages_swaps_and_undoes_does_not_know_which_unit_there_is():
     outside = [path for path in REPAIR.rglob("*.py") if path.parent.name != "unit"]
     assert {path.name for path in outside} >= {"planner.py", "stage.py", "comparison.py", "swap.py"}
     assert {path.name: found for path in outside if (found := asking(path))} == {}
-    assert asking(REPAIR / "unit" / "of_spec.py") == WHICH
+    assert asking(REPAIR / "unit" / "unit.py") == WHICH
 
 
 @pytest.mark.parametrize("name", SPECS)

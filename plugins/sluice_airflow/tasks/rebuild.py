@@ -84,7 +84,7 @@ def stage(
 
 def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, Shown]:
     """The question, in Markdown: what a switch would change now, by day. And what it is about,
-    which the swap compares (rebuild/table_in_question.py). `waits`: what the stage said of late
+    which the swap compares (admin/rebuild/beside.py). `waits`: what the stage said of late
     records.
     """
     from spark_jobs.admin.rebuild.beside import shown  # noqa: PLC0415 - as above

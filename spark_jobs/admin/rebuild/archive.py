@@ -46,7 +46,7 @@ SHOWN = 5
 SLICE = 1_000
 """Offsets."""
 REACHED = f"at >= {microseconds(FIRST)} AND at < {microseconds(LAST)}"
-"""Whether the time is in a range that there can be (spans/span.py)."""
+"""Whether the time is in a range that there can be (values/spans.py)."""
 
 
 class Found(NamedTuple):

@@ -1,6 +1,6 @@
 """Switch: the place that was computed beside becomes the live one, or the one before again.
 
-All preconditions first (ready.py); then live.json says it, in one write. No row and no checkpoint
+All preconditions first; then live.json says it, in one write. No row and no checkpoint
 is moved.
 """
 

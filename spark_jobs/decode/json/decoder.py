@@ -4,7 +4,7 @@ Never raises.
 
 msgspec decodes strictly: one JSON object and nothing after it, exact types, numbers in range, times
 with a zone. Undeclared keys are ignored. If a key occurs twice, the last value is used. The whole
-value must be UTF-8. Of a second six digits count (long_fractions.py).
+value must be UTF-8. Of a second six digits count (tree.py).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Environment(BaseModel):
     versions: dict[str, str] = {}
     """Software -> the version that ran last."""
     settings: dict[str, str] = {}
-    """Setting of Spark SQL (sql_settings.py), or of a process (language.py) -> its value."""
+    """Setting of Spark SQL (pinned.py), or of a process (pinned.py) -> its value."""
 
     def with_unrecorded(self, now: Environment) -> Environment:
         """This environment, with the versions and settings of now that it does not have: an older

@@ -61,7 +61,7 @@ class Computed(NamedTuple):
     """The rows of a unit, and what is observed while they are computed."""
 
     rows: DataFrame
-    """With the columns of the output and of steps/canonical/rounding.py. Of sessions all that the
+    """With the columns of the output and of steps/canonical/aggregate.py. Of sessions all that the
     records give, else those of the plan's positions.
     """
     explaining: DataFrame | None
@@ -70,7 +70,7 @@ class Computed(NamedTuple):
     """
     fetched: Fetched
     read: Observation
-    """outcome_counts of the records (classify/classifier.py)."""
+    """outcome_counts of the records (steps/classify.py)."""
     entered: Observation
     """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
     late, and replayed ones, array<struct<partition, offset>>.

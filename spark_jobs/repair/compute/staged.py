@@ -2,7 +2,7 @@
 records that it finds bad and that ops.quarantine lacks.
 
 No drain has quarantined them: the spec was tightened since, or no drain has read them, and a
-rebuild has them from the topic's archive. The swap puts them there (bad_rows.py).
+rebuild has them from the topic's archive. The swap puts them there (exchange.py).
 """
 
 from __future__ import annotations

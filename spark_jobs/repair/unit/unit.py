@@ -1,8 +1,8 @@
 """Unit: what a repair computes again and replaces as a whole: a range of time, a range of whole
 sessions, or keys. Planner, stage, swap and undo ask it, and never which one it is.
 
-It has two halves. A Unit finds records and puts rows, and needs no Spark. Its Rows (rows.py) are
-made where Spark is, and compute. of_spec.py has the unit of a spec.
+It has two halves. A Unit finds records and puts rows, and needs no Spark. Its Rows
+(comparison.py) are made where Spark is, and compute.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _ADVICE = re.compile(r" *(?:Use [`']try_\w+[`'][^.]*\.|If necessary,? set .*)", 
 _CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
 _SUM = re.compile(r"\bsum\b", re.IGNORECASE)
 _BEFORE_STATE = re.compile(r"step \d+ \([^)]+\)")
-"""How steps/unholdable.py and steps/latest.py begin their own messages."""
+"""How steps/chain.py and steps/latest.py begin their own messages."""
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
 REPEATS = "The next run repeats the batch on the same state."

@@ -59,7 +59,7 @@ class Replacing:
         self._log = self._delta.DeltaLog.forTable(self._spark._jsparkSession, commit.path)  # noqa: SLF001
         self._transaction = self._log.startTransaction()
         self._files = self._transaction.filterFiles()
-        commit.confirm()  # behind the read, as here.py has it
+        commit.confirm()  # behind the read, as follow.py has it
 
     @property
     def done(self) -> bool:

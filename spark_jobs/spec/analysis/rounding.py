@@ -3,7 +3,7 @@
 Two computations over the same records may differ by that. How far, their terms say: n doubles in
 any order come to sums at most n * 2^-52 * sum(abs(x)) apart (Higham, Accuracy and Stability of
 Numerical Algorithms, 4.2). The result does not: a ledger's hour may come to 0.0 or to 2.9e-11.
-steps/canonical/rounding.py computes it. What is here is text alone: it may miss what Spark's types
+steps/canonical/aggregate.py computes it. What is here is text alone: it may miss what Spark's types
 would say.
 """
 
