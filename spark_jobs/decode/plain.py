@@ -1,4 +1,7 @@
-"""CSV decoder: one row a value, strictly as RFC 4180 says: a quote is around a whole cell."""
+"""Plain: decoders of values without fields of their own: a text, its lines, a row of CSV.
+
+CSV is read strictly as RFC 4180 says: a quote is around a whole cell.
+"""
 
 from __future__ import annotations
 

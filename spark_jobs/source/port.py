@@ -1,8 +1,8 @@
 """Port: what a pipeline's source is asked for, whatever it is.
 
 A source has partitions, and in each of them records at offsets that only grow. Kafka is one
-(kafka.py), a topic's archive another (archive.py), several topics a third (sources.py). Outside this
-room nobody knows more of it; sources.py finds the source that a spec declares.
+(kafka.py), a topic's archive another (archive.py), several topics a third (sources.py, which finds
+the source that a spec declares). Outside this room nobody knows more of it.
 Without Spark, until records are read.
 """
 

@@ -5,8 +5,8 @@ nested queries. It does so in `sluice validate --deep` and in each run, before a
 little that spec/sql.py refuses when a spec is loaded, without a JVM, would be
 refused here too.
 
-Refused are relations other than `rows`, commands, and functions that are not in the allow-list. Not a deny-list: what a newer Spark adds may reach a file or the JVM, and nobody
-has looked yet.
+Refused are relations other than `rows`, commands, and functions that are not in the allow-list. Not
+a deny-list: what a newer Spark adds may reach a file or the JVM, and nobody has looked yet.
 """
 
 from __future__ import annotations
