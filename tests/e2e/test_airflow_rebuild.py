@@ -16,10 +16,11 @@ from spark_jobs.checkpoint.notes.rebuild import read_begun
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import SPEC
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.harness.scene import Scene
 
 NAME, BACKFILL = SPEC.name, f"{SPEC.name}__backfill"
-PATIENCE_SECONDS = 600
+PATIENCE_SECONDS = patient(600)
 EVENTS = 1500
 Rows = list[tuple[Any, ...]]
 

@@ -20,13 +20,14 @@ from spark_jobs.launch.submit import application
 from spark_jobs.messages.report import read_report
 from tests.e2e import pipelines
 from tests.harness.openlineage import Receiver, problems, receiving
+from tests.harness.patience import patient
 from tests.harness.roots import ROOT, told
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
 
 PIPELINE, REFUSED = "departure_delays", "impossible_delays"
 ACCEPT = f"{REFUSED}__accept"
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = patient(300)
 EVENTS = 2000
 
 

@@ -10,6 +10,7 @@ import pytest
 from local import archive, files_jar
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import REPO, Settings
+from tests.harness.patience import patient
 
 WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1/'); echo new >"$made" """
 
@@ -119,7 +120,7 @@ def test_setup_heeds_the_variables_needs_no_broker_and_says_what_is_missing(tmp_
     }
     done = subprocess.run(
         [sys.executable, "-m", module], cwd=REPO, env=env, capture_output=True, text=True,
-        timeout=120, check=False,
+        timeout=patient(120), check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert str(jars) in done.stderr.splitlines()[0]

@@ -6,14 +6,18 @@ import sys
 
 import pytest
 
-from tests.harness.costs import TESTS
-from tests.harness.lanes import ORDER, needs_session, ordered, scope
+from tests.harness.costs import TESTS, by_night
+from tests.harness.lanes import MINUTES, ORDER, needs_session, ordered, scope
 from tests.harness.turns import left, turns
 
 CONFTEST = """
 import subprocess, sys
 import pytest
-from tests.harness.lanes import JVM, Lanes, end_without_jvm
+from tests.harness.lanes import JVM, Lanes, end_without_jvm, left
+
+def pytest_terminal_summary(terminalreporter):
+    for test in left(terminalreporter.config):
+        terminalreporter.write_line(f"this run is late: {test}")
 
 def pytest_xdist_make_scheduler(config, log):
     return Lanes(config, log)
@@ -78,6 +82,16 @@ def test_a_lane_whose_jvm_has_died_ends_and_another_has_the_rest(suite):
     assert re.search("2 failed, 11 passed", told), told
 
 
+def test_a_run_that_is_late_leaves_to_the_night_what_the_costs_say_and_names_it(suite, monkeypatch):
+    monkeypatch.setenv(MINUTES, "0")
+    night = suite / "unit/test_any_order.py"
+    assert "unit/test_any_order.py" in by_night()
+    night.write_text(LIGHT)
+    told = lanes(suite / "unit", str(suite), "-n", "1")
+    assert re.search("= 1 passed", told), told
+    assert re.findall("this run is late: (.*)", told) == ["unit/test_any_order.py::test_it"]
+
+
 def test_without_lanes_the_run_ends_where_the_jvm_has_died(suite):
     told = lanes(suite / "spark", str(suite))
     assert re.search("1 failed, 3 passed", told), told
@@ -137,11 +151,11 @@ def items():
     return [Form(TESTS / file, name) for file, name in NAMES]
 
 
-COSTS = {"test_dear.py": 36 * 0.5, "test_cheap.py": 3.0}
+COSTS = {"test_dear.py": 36 * 0.3, "test_cheap.py": 1.0}
 
 
 @pytest.mark.parametrize(
-    ("forms", "seconds", "found"), [(30, 0.5, 7), (30, 0.1, 2), (5, 3, 5), (3, 0.1, 1), (2, 9, 1)]
+    ("forms", "seconds", "found"), [(30, 0.5, 7), (30, 0.1, 3), (5, 3, 5), (3, 0.1, 1), (2, 9, 1)]
 )
 def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
     assert turns(forms, seconds) == found
@@ -163,4 +177,4 @@ def test_each_day_has_one_form_of_each_test_and_all_that_are_cheap(items, day):
     whole = [item for item in items if any(each in item.nodeid for each in few)]
     assert [item for item in run if item in whole] == whole
     dear, cheap = (sum(name in item.nodeid for item in run) for name in ("dear.py::test_m", "p.py"))
-    assert (dear in {4, 5}, cheap) == (True, 15)
+    assert (dear in {4, 5}, cheap) == (True, 30)

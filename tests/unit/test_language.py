@@ -14,6 +14,7 @@ from local.jvm import SMALL
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import Settings
 from spark_jobs.values.pinned.language import VARIABLES
+from tests.harness.patience import patient
 
 TURKISH = (
     "-Duser.language=tr -Duser.country=TR -Dfile.encoding=ISO-8859-9 -Duser.timezone=Asia/Istanbul"
@@ -64,7 +65,7 @@ def test_a_python_process_opens_files_in_utf_8_and_tells_time_in_utc(settings):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=patient(60),
     )
     assert said.stdout.split() == ["utf-8", "C.UTF-8", "UTC", "1"]
 

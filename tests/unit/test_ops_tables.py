@@ -20,6 +20,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.root.paths import OPS_TABLES
 from spark_jobs.table.delta import door
+from tests.harness.patience import patient
 from tests.harness.roots import ROOT
 
 REPO = Path(__file__).parents[2]
@@ -205,7 +206,7 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
         for writer in writers:
             writer.stdin.write("go\n")
             writer.stdin.flush()
-        assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+        assert [writer.wait(timeout=patient(60)) for writer in writers] == [0, 0]
     finally:
         for writer in writers:
             writer.kill()

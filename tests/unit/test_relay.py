@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 
 NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
 STARTING = """
@@ -20,7 +21,7 @@ def relayed(program: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=patient(60),
         cwd=REPO,
     )
 

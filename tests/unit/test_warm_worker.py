@@ -22,9 +22,10 @@ from spark_jobs.launch.warm.look import shown
 from spark_jobs.launch.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
 from spark_jobs.launch.warm.place import log_path, starting
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 from tests.harness.process import lives
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 MORE_THAN_A_TICK = 0.05
 """Of the clock by which a file system gives its files a time, in seconds."""
 BORN = {"code": "1", "variable A": "1"}
