@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,14 +48,31 @@ def _kept() -> dict[str, Any]:
     return found
 
 
-def used(process: int | None = None) -> float:
-    """Of a process with its children, those that ended and those that live."""
+_COUNTED = [0.0]
+
+
+def count(processes: Iterable[int]) -> None:
+    """Add what these used, which are nobody's children, before they are ended."""
+    _COUNTED[0] += sum(map(_own, processes))
+
+
+def used() -> float:
+    """Of this process with its children, those that ended and those that live, and what it counted."""
+    return _COUNTED[0] + used_by(os.getpid())
+
+
+def used_by(process: int) -> float:
+    """Of a process with its children."""
+    return _own(process) + sum(map(used_by, _children(process)))
+
+
+def _own(process: int) -> float:
+    """With its children that ended."""
     try:
-        stat = Path(f"/proc/{process or os.getpid()}/stat").read_text()
+        stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:  # it has just ended: its parent has its seconds
         return 0
-    own = sum(map(int, stat.rpartition(")")[2].split()[11:15])) / TICKS
-    return own + sum(map(used, _children(process or os.getpid())))
+    return sum(map(int, stat.rpartition(")")[2].split()[11:15])) / TICKS
 
 
 def _children(process: int) -> Iterator[int]:
@@ -139,7 +156,7 @@ class Budget:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Shared servers are nobody's children."""
-        servers = sum(map(used, pids()))
+        servers = sum(map(used_by, pids()))
         spent = self.spent + servers if self.spent else used() + servers
         terminalreporter.write_line(f"{spent:,.0f} processor seconds; the budget is {BUDGET:,}")
 
