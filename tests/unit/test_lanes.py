@@ -65,14 +65,24 @@ def lanes(folder, *options: str) -> str:
     ).stdout
 
 
-@pytest.fixture
-def suite(tmp_path):
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "spark").mkdir()
-    (tmp_path / "spark/test_spark.py").write_text(SPARK)
-    (tmp_path / "unit").mkdir()
-    (tmp_path / "unit/test_light.py").write_text(LIGHT)
-    return tmp_path
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "spark").mkdir()
+    (folder / "spark/test_spark.py").write_text(SPARK)
+    (folder / "unit").mkdir()
+    for name in ("test_light.py", "test_any_order.py"):
+        (folder / "unit" / name).write_text(LIGHT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def told(suite):
+    """What a run of it by three lanes says, which is late from its first test on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MINUTES, "0")
+        return lanes(suite, str(suite), "-n", "3", "-k", "not 3")
 
 
 def test_a_lane_whose_jvm_has_died_ends_and_another_has_the_rest(suite):
@@ -82,13 +92,9 @@ def test_a_lane_whose_jvm_has_died_ends_and_another_has_the_rest(suite):
     assert re.search("2 failed, 11 passed", told), told
 
 
-def test_a_run_that_is_late_leaves_to_the_night_what_the_costs_say_and_names_it(suite, monkeypatch):
-    monkeypatch.setenv(MINUTES, "0")
-    night = suite / "unit/test_any_order.py"
+def test_a_run_that_is_late_leaves_to_the_night_what_the_costs_say_and_names_it(told):
     assert "unit/test_any_order.py" in by_night()
-    night.write_text(LIGHT)
-    told = lanes(suite / "unit", str(suite), "-n", "1")
-    assert re.search("= 1 passed", told), told
+    assert re.search("= 12 passed", told), told
     assert re.findall("this run is late: (.*)", told) == ["unit/test_any_order.py::test_it"]
 
 
@@ -98,8 +104,7 @@ def test_without_lanes_the_run_ends_where_the_jvm_has_died(suite):
     assert "JVM is gone" in told
 
 
-def test_the_last_of_three_lanes_has_no_session(suite):
-    told = lanes(suite, str(suite), "-n", "3", "-k", "not 3")
+def test_the_last_of_three_lanes_has_no_session(told):
     assert {*re.findall(r"_ test_it\[\d+\] _+\n\[(gw\d)\]", told)} == {"gw0", "gw1"}
     assert re.findall(r"_ test_it _+\n\[(gw\d)\]", told) == ["gw2"]
 
@@ -126,7 +131,7 @@ def test_a_session_is_for_the_folders_that_use_it(unit, needed):
 
 def test_a_file_with_a_fixture_for_several_of_its_tests_stays_in_one_lane():
     assert scope("spark/test_buckets.py") == "spark/test_buckets.py"
-    assert scope("unit/test_lanes.py") == ""
+    assert scope("unit/test_cursor_repair.py") == ""
     assert scope("airflow/test_told.py") == "airflow"
 
 
