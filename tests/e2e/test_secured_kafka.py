@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -294,9 +293,7 @@ def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
         str(folder),
     ]
     variables = {**os.environ, **environment(installed), **event_log(tmp_path / "spark")}
-    ended = subprocess.run(
-        words, env=variables, capture_output=True, text=True, timeout=patient(240), check=False
-    )
+    ended = ran(*words, env=variables, timeout=patient(240))
     (tmp_path / "log").write_text(ended.stdout + ended.stderr)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

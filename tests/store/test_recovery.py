@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -321,14 +320,7 @@ def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no
     )
     report = Report.model_validate_json(root.read("reports/flight_events/by-hand.json"))
     assert report.account.read == made.ledger.num_rows
-    shown = subprocess.run(
-        [*words, "show", "runs"],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=patient(60),
-        check=False,
-    )
+    shown = ran(*words, "show", "runs", env=env, timeout=patient(60))
     assert "by-hand" in shown.stdout, shown.stderr
     made.assert_exact()
     assert store.secret_key not in drained.stdout + drained.stderr + shown.stdout + shown.stderr

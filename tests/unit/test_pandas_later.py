@@ -1,15 +1,12 @@
 """PyArrow in a Python worker, without pandas until somebody imports it."""
 
-import subprocess
-import sys
+from tests.harness.ran import python
 
 BEFORE = "from spark_jobs.decode.pandas_later import without_pandas; without_pandas(); "
 
 
 def said(script):
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    done = python(script, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
