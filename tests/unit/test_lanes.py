@@ -156,11 +156,11 @@ def items():
     return [Form(TESTS / file, name) for file, name in NAMES]
 
 
-COSTS = {"test_dear.py": 36 * 0.3, "test_cheap.py": 1.0}
+COSTS = {"test_dear.py": 36 * 0.15, "test_cheap.py": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("forms", "seconds", "found"), [(30, 0.5, 7), (30, 0.1, 3), (5, 3, 5), (3, 0.1, 1), (2, 9, 1)]
+    ("forms", "seconds", "found"), [(30, 0.5, 7), (30, 0.05, 3), (5, 3, 5), (3, 0.05, 1), (2, 9, 1)]
 )
 def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
     assert turns(forms, seconds) == found
