@@ -67,13 +67,12 @@ def pytest_make_collect_report(
     return report
 
 
-def pytest_report_header() -> str | None:
-    if VARIABLE not in os.environ:
-        return None
-    day = os.environ[VARIABLE]
-    return (
-        f"dear tests have the forms of day {day}: TURN={day} runs the same; make test-long has all"
-    )
+def pytest_report_header() -> list[str]:
+    said = [f"limits of waits: {patience.patient(1):.1f} times those of a quiet machine"]
+    if day := os.environ.get(VARIABLE):
+        more = "make test-long has all"
+        said += [f"dear tests have the forms of day {day}: TURN={day} runs the same; {more}"]
+    return said
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
