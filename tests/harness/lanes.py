@@ -91,7 +91,10 @@ class Lanes(LoadScopeScheduling):
             node.shutdown()
             return
         self.workqueue.move_to_end(unit, last=False)
-        super()._assign_work_unit(node)
+        try:
+            super()._assign_work_unit(node)
+        except OSError:  # it has just died: once xdist knows, another lane has what it was given
+            return
         # A lane begins a test once it has the next: xdist gives one alone to a lane in place of a
         # dead one, which then waits for ever.
         if self.workqueue and self._pending_of(self.assigned_work[node]) < MOST_AHEAD:
