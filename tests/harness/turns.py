@@ -22,7 +22,7 @@ VARIABLE: Final = "SLUICE_TURN"
 """The number of the day, as the Makefile derives it; without it all forms run."""
 MOST: Final = 7
 """Turns of a test: each of its forms comes within a week."""
-ALLOWED: Final = 1.5
+ALLOWED: Final = 0.5
 """Processor seconds of a test's forms in one run; what one form costs is its file's average."""
 LEAST: Final = 3
 """Forms from which on they come by turns."""
