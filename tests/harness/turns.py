@@ -1,7 +1,7 @@
 """Turns: of a dear test's many forms, a run has a third, by the day; `make test-long` has all.
 
-A form is one set of a test's parameters. At least one form of each test is in every run, and a test
-of two forms keeps both.
+A form is one set of a test's parameters; those that are skipped are none. At least one form of each
+test is in every run, and a test of two forms keeps both.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ DEAR: Final = 0.5
 
 def left(items: Sequence[pytest.Item], turn: int, costs: Mapping[str, float]) -> list[pytest.Item]:
     """The items that another turn has."""
-    files = Counter(_file(item) for item in items)
+    run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
+    files = Counter(map(_file, run))
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
+    for item in run:
         if costs.get(file := _file(item), 0) > DEAR * files[file]:
             forms[item.nodeid.partition("[")[0]].append(item)
     return [each for of in forms.values() if len(of) >= TURNS for each in _others(of, turn)]

@@ -70,8 +70,9 @@ def base(kafka, tmp_path_factory):
             kafka,
             tmp_path_factory.mktemp("base"),
             "departure_delays",
-            events=2000,
+            events=1200,
             deliveries=3,
+            stores=1,
             partitions=2,
         )
         made.change(state=made.spec.state.model_copy(update={"provider": provider}))

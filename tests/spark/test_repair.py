@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +39,10 @@ from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
-from tests.harness.crash import copied
 from tests.harness.long_form import LONG, long_form
 from tests.harness.refused import because
-from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
-from tests.spark.operators import Operator
 
 HOUR = timedelta(hours=1)
 MakeScene = Callable[..., Scene]
@@ -94,38 +90,6 @@ class Repairs:
         return found
 
 
-def drained(made: Scene) -> Scene:
-    """Three deliveries, each drained: the later ones have records that are late."""
-    for number in range(3):
-        made.deliver()
-        made.run(f"drain-{number}")
-    assert made.ops("late")
-    return made
-
-
-@pytest.fixture(scope="module")
-def bases(kafka, tmp_path_factory) -> Callable[[str], Scene]:
-    """The pipeline of that name, drained: once for the module, and left as it is."""
-
-    @cache
-    def make(name: str) -> Scene:
-        spec, folder = operators.named(name).spec, tmp_path_factory.mktemp(name)
-        events = 6000 if name == "daily_flights" else 3000
-        return drained(Scene(kafka, folder, spec, events=events, stores=1, partitions=2))
-
-    return make
-
-
-@pytest.fixture
-def waiting(bases, tmp_path) -> MakeScene:
-    """A copy of it, to repair: late records wait."""
-
-    def make(operator: Operator) -> Scene:
-        return copied(bases(operator.spec.name), tmp_path / ROOT)
-
-    return make
-
-
 def watermark_of(made: Scene) -> datetime:
     checkpoint = Checkpoint(made.paths.checkpoint)
     found = checkpoint.batch(checkpoint.committed()[-1]).watermark
@@ -143,7 +107,7 @@ def rows(made: Scene) -> list[tuple[Any, ...]]:
 
 
 def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(waiting, monkeypatch):
-    made, handed, query = waiting(operators.named("update_window")), list[int](), ops_tables.query
+    made, handed, query = waiting("update_window"), list[int](), ops_tables.query
 
     def counted(root: Any, table: str, *asked: str) -> Any:
         found = query(root, table, *asked)
@@ -157,7 +121,7 @@ def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(waiting,
 
 @pytest.mark.parametrize("operator", RANGED)
 def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiting, operator):
-    made = waiting(operator)
+    made = waiting(operator.spec.name)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
     work = Repairs(made)
@@ -226,7 +190,7 @@ DEMO = {
 )
 def test_a_table_of_the_demo_is_canonical_after_its_repair_by_verify(scene, monkeypatch, pipeline):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
-    made = drained(scene(pipeline, checked=True))
+    made = scene(pipeline, checked=True, events=3000).thrice()
     watermark = watermark_of(made)
     wanted = DEMO[pipeline](oracle.events(made.ledger, set()), watermark)
     before = covered(made)
@@ -256,7 +220,7 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_change
     waiting, caplog, monkeypatch, shown
 ):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
-    made = waiting(operators.named("daily_flights"))
+    made = waiting("daily_flights")
     before, work = Delta(made.paths.table).version(), Repairs(made)
     plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
     assert work.plan("verify", *(datetime(2012, day, 1, tzinfo=UTC) for day in (1, 2))).idle
@@ -271,7 +235,7 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_change
 
 def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(waiting):
     operator = operators.named("update_window")
-    made = waiting(operator)
+    made = waiting(operator.spec.name)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = truth.canonical(operator, made.ledger, watermark)
     late = sorted(row["event_time"] for row in made.ops("late"))
@@ -302,9 +266,10 @@ def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(wa
 
 def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair(scene):
     operator = operators.named("daily_flights")
-    made = scene(operator.spec, events=6000, deliveries=4)
+    made = scene(operator.spec, events=4000, ran="first")
+    made.deliver()
+    made.run("second")
     work = Repairs(made)
-    drained(made)
     plan = work.plan()
     made.deliver()
     made.run("between")
@@ -328,7 +293,7 @@ def _utc(at: datetime) -> datetime:
 
 
 def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(waiting):
-    made = waiting(operators.named("update_window"))
+    made = waiting("update_window")
     work = Repairs(made)
     work.done()
     repaired = rows(made)
@@ -367,7 +332,7 @@ def _deployed(made: Scene, folder: Path) -> None:
 
 @long_form
 def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(waiting, tmp_path):
-    made = waiting(operators.named("daily_flights"))
+    made = waiting("daily_flights")
     Repairs(made).done()
     whole = rows(made)
     gone = min(made.table(), key=lambda row: (str(row["window_end"]), row["origin"]))
@@ -392,7 +357,7 @@ def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(w
 
 
 def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(waiting):
-    made = waiting(operators.named("update_window"))
+    made = waiting("update_window")
     work = Repairs(made)
     plan, spec = work.plan(), made.spec
     made.change(topic=spec.topic.model_copy(update={"max_ahead": 5 * HOUR}))
@@ -407,7 +372,7 @@ def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(
 
 
 def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_is_undone(waiting):
-    made = waiting(operators.named("update_window"))
+    made = waiting("update_window")
     work = Repairs(made)
     first = work.plan()
     assert work.stage(first).problem is None
@@ -434,9 +399,9 @@ def compacted(made: Scene) -> Iterator[None]:
     to("delete")
 
 
-def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_there(bases, tmp_path):
+def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_there(waiting):
     """Compaction takes its time: in its place the index has three records more than Kafka."""
-    made = copied(bases("daily_flights"), tmp_path / "root")
+    made = waiting("daily_flights")
     does = Repairs(made)
     until = does.plan("repair").until
     ends = (until - timedelta(days=4), until - timedelta(days=1))

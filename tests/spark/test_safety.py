@@ -118,12 +118,6 @@ def test_a_red_verdict_is_judged_over_all_rows_once_the_tables_log_is_cleaned_up
     assert again.problem.code == "CHECK_FAILED"
     assert again.failing("critical")[0].unexpected == len(drained.table())
 
-    drained.change(output_checks=(IMPOSSIBLE.model_copy(update={"severity": "warning"}),))
-    passed = drained.run("warned")
-    assert read_cursor(drained.paths.cursor).judged_table_version == passed.table_version
-    assert plan(drained.spec, drained.settings).idle
-    drained.assert_exact()
-
 
 def test_a_person_who_mends_rows_may_say_why_in_the_commit(drained, spark):
     path = str(drained.paths.table)
@@ -348,20 +342,7 @@ def of_the_pipeline(scene: Scene) -> dict[str, object]:
     }
 
 
-def test_one_clock_in_the_future_makes_no_other_record_late(scene):
-    made = scene("departure_delays", events=600, deliveries=1)
-    made.deliver_all()
-    report = made.run()
-    assert report.account.premature > 0
-    newest = max(
-        row["event_time"] for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"}
-    )
-    assert report.watermark is not None
-    assert report.watermark <= newest - timedelta(hours=2)
-    made.assert_exact()
-
-
-def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(scene):
+def test_a_clock_in_the_future_and_one_that_kafka_has_too_make_no_other_record_late(scene):
     """With CreateTime the producer stamps both. The audit that reads Kafka again says the same."""
     made = scene("departure_delays", events=600, deliveries=1)
     made.deliver_all()
@@ -386,7 +367,8 @@ def test_a_clock_in_the_future_that_kafka_has_too_makes_no_other_record_late(sce
     assert (again.problem, again.account.unaccounted) == (None, 0)
     assert again.account.premature == expected
     assert again.watermark is not None
-    assert again.watermark < ahead - timedelta(days=300)
+    good = (row for row in made.ledger.to_pylist() if row["kind"] in {"good", "duplicate"})
+    assert again.watermark <= max(row["event_time"] for row in good) - timedelta(hours=2)
     [reason] = {
         row["reason"].partition(" past ")[2]
         for row in made.ops("quarantine")
@@ -454,10 +436,8 @@ def more_patient(topic: Topic) -> Topic:
     return topic.model_copy(update={"max_ahead": timedelta(days=800)})
 
 
-def test_a_change_whose_first_batch_fails_can_be_taken_back(scene, monkeypatch):
-    made = scene("departure_delays", events=600, deliveries=2, ran="before")
-    made.deliver_all()
-    spec = made.spec
+def test_a_change_whose_first_batch_fails_can_be_taken_back(delays, monkeypatch):
+    made, spec = delays, delays.spec
     more = Field(name="gate", type="string", required=False, about="of the airport")
     made.change(
         topic=spec.topic.model_copy(update={"fields": (*spec.topic.fields, more)}),

@@ -121,12 +121,17 @@ class Form:
 
     def __init__(self, path, name):
         self.path, self.nodeid = path, f"tests/{path.name}::{name}"
+        self._skipped = "skipped" in name
+
+    def iter_markers(self, _):
+        return [pytest.mark.skipif(self._skipped, reason="the long form").mark]
 
 
 NAMES = [
     *(("test_dear.py", f"test_many[{n}]") for n in range(30)),
     *(("test_dear.py", f"test_three[{n}]") for n in range(3)),
     *(("test_dear.py", f"test_two[{n}]") for n in range(2)),
+    *(("test_dear.py", f"test_two[skipped {n}]") for n in range(30)),
     ("test_dear.py", "test_alone"),
     *(("test_cheap.py", f"test_many[{n}]") for n in range(30)),
 ]
