@@ -25,8 +25,8 @@ from spark_jobs.messages.request import Request
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.paths import Paths
 from tests.harness import oracle
 
 MONTHS, DELIVERIES = 2, 3

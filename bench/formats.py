@@ -26,10 +26,10 @@ from local.publish import publish
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import DAEMON, configuration, environment
 from spark_jobs.runs.schema_look import look
-from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source.sources import source_of

@@ -32,12 +32,12 @@ from bench.pages import running
 from local.airflow_settings import MARK
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account, CheckResult, Report, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.run_record import row_of
+from spark_jobs.storage.root.paths import Paths
 
 PACKAGE: Final = "many_pipelines_of_bench"
 SPEC: Final = """\

@@ -31,10 +31,10 @@ from local.airflow_api import Api
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import fingerprint
+from spark_jobs.storage.root.paths import Paths
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 LATE = 20_000

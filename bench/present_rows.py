@@ -21,8 +21,8 @@ from local.deliveries import CLEAN, deliver
 from local.flights import FlightEvent, flight_events_many
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.published import table as published
 
 SLUICE, RIVAL = "Sluice", "MERGE by hand"

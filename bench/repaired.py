@@ -27,8 +27,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import Swapped, swap
-from spark_jobs.root.paths import Paths, report_path
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.paths import Paths, report_path
 
 LATE = 16
 """Late records of a round: a backfill of a day takes one, a repair the other 15."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 import os
 import sys
 
-from spark_jobs import log
 from spark_jobs.launch import submit
+from spark_jobs.launch.warm.client import begun
+from spark_jobs.messages import log
 from spark_jobs.messages.job import Drain
 from spark_jobs.settings.installation import Settings
-from spark_jobs.warm.client import begun
 
 
 def main(pipeline: str, report: str, run_id: str) -> int:

@@ -25,8 +25,8 @@ from local.publish import publish
 from spark_jobs.errors import SluiceError
 from spark_jobs.launch import submit
 from spark_jobs.launch.scratch import scratch
-from spark_jobs.root.files import replacing
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.files import replacing
 
 EVENTS = 1_000
 SECONDS = 600.0

@@ -27,7 +27,7 @@ from local.publish import PublishError, publish
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import local_report_path
+from spark_jobs.storage.root.paths import local_report_path
 
 REPO = Path(__file__).resolve().parents[1]
 HOME = REPO / ".local" / "demo"

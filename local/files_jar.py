@@ -22,8 +22,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from local import jvm
 from spark_jobs.errors import JarsMissing, SluiceError
 from spark_jobs.launch import submit
-from spark_jobs.root.files import replacing
 from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.storage.root.files import replacing
 
 SOURCES = REPO / "spark_jobs" / "java"
 NEEDED_OF_OTHERS = ("delta-storage-*.jar", "spark-sql-kafka-*.jar", "kafka-clients-*.jar")

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from local.deliveries import Delivered
 from local.flights import FlightEvent
-from spark_jobs.root.files import replacing
+from spark_jobs.storage.root.files import replacing
 
 TIME = pa.timestamp("us", tz="UTC")
 FIELDS: list[tuple[str, pa.DataType]] = [

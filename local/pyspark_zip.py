@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from local.files_jar import tell_what_is_missing
-from spark_jobs.root.files import replacing
+from spark_jobs.storage.root.files import replacing
 
 
 def zips() -> list[Path]:

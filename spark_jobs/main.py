@@ -18,11 +18,13 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from spark_jobs import failpoint, log
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import parent_watch
 from spark_jobs.launch.session import close_stores
+from spark_jobs.launch.stopping import StopRequest, stop_on_signals
+from spark_jobs.launch.warm.start import BORN
+from spark_jobs.messages import log
 from spark_jobs.messages.job import (
     Drain,
     Preview,
@@ -39,8 +41,6 @@ from spark_jobs.messages.job import (
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.messages.withheld import of_problem
 from spark_jobs.registry import find as registry
-from spark_jobs.root.store import opened
-from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.run_record import append_row
@@ -48,8 +48,9 @@ from spark_jobs.runs.watch.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes
 from spark_jobs.settings.roots import given_root
 from spark_jobs.spec import Pipeline
-from spark_jobs.stopping import StopRequest, stop_on_signals
-from spark_jobs.warm.start import BORN
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.store import opened
+from spark_jobs.storage.root.store_errors import translate_store_error
 
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
@@ -86,8 +87,8 @@ def _prepare() -> None:
 
 def _serve(socket: Path) -> int:
     """Be a worker for warm drains until it ends."""
-    from spark_jobs.warm.inside.recycling import Limits  # noqa: PLC0415 - no drain of its own needs it
-    from spark_jobs.warm.inside.worker import Worker  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm.inside.recycling import Limits  # noqa: PLC0415 - no drain of its own needs it
+    from spark_jobs.launch.warm.inside.worker import Worker  # noqa: PLC0415 - as above
 
     born = json.loads(os.environ.pop(BORN))
     limits = Limits.of(Settings.from_environment())

@@ -6,8 +6,8 @@ from local.reference import options
 from local.reference.markdown import code, table
 from local.reference.models import model_section
 from local.reference.runs import asset_event, kinds, metrics, ops, report
-from spark_jobs import log
 from spark_jobs.errors import SluiceError, catalogue
+from spark_jobs.messages import log
 from spark_jobs.settings.installation import REPO, VARIABLES
 from spark_jobs.spec import (
     Aggregate,

@@ -9,13 +9,6 @@ from pydantic import BaseModel
 
 from local.reference.markdown import code, table
 from local.reference.models import model_section
-from spark_jobs.analysis.state_checks import (
-    ARCHIVE_LAG,
-    GROUPS,
-    REMEMBERED,
-    TRUNCATES,
-    state_checks_of,
-)
 from spark_jobs.messages import event
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.held_back import HeldBack
@@ -25,6 +18,13 @@ from spark_jobs.messages.report import Account, CheckResult, Problem, Report, St
 from spark_jobs.messages.up_to import UpTo
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
+from spark_jobs.spec.analysis.state_checks import (
+    ARCHIVE_LAG,
+    GROUPS,
+    REMEMBERED,
+    TRUNCATES,
+    state_checks_of,
+)
 from spark_jobs.spec.state_metrics import STATE_METRICS
 
 REPORT = (Report, StateUse, HeldBack, UpTo, NewKey, Problem, Change)

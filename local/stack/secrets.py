@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from local.stack import certificates
-from spark_jobs.root.files import replacing
+from spark_jobs.storage.root.files import replacing
 
 NOBODY_SPECIAL = 1000
 """The user of the image, for whom root makes the secrets."""

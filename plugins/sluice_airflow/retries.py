@@ -10,7 +10,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from spark_jobs.errors import SluiceError
-from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store_errors import translate_store_error
 
 ARGUMENTS: dict[str, Any] = {
     "retries": 2,

@@ -18,10 +18,10 @@ from spark_jobs.messages.report import CheckResult, Report, parse_report
 from spark_jobs.messages.summary import check_line
 from spark_jobs.messages.withheld import check_for_tasks
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 

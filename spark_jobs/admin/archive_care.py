@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.removed import note_removed
-from spark_jobs.spans.span_sql import microseconds
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans.span_sql import microseconds
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
 
 

@@ -13,8 +13,8 @@ from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import accounts, ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
 from spark_jobs.checkpoint.notes.rebuild import read_begun
-from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table.published.table import has_shown
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 def dead_places(paths: Paths, now: datetime) -> list[Dead]:

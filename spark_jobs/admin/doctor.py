@@ -35,11 +35,11 @@ from spark_jobs.checkpoint.notes.removed import read_removed
 from spark_jobs.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.journal.runner import leased
 from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import set_aside
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:

@@ -18,13 +18,13 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.live_place import FOLDER
 from spark_jobs.settings.installation import FOREVER
+from spark_jobs.storage.root.live_place import FOLDER
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.storage.root.paths import Paths
 
 Conditions = dict[str, str]
 """Ops table -> the SQL condition of its rows to remove, in the order in which to remove them."""

@@ -9,8 +9,8 @@ from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import settle
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Step(NamedTuple):

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_jobs.admin.intent import Step
-from spark_jobs.spans.span_sql import microseconds
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
+from spark_jobs.values.spans.span_sql import microseconds
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:

@@ -22,12 +22,12 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, slice_times
 from spark_jobs.registry.archive_spec import ArchiveSpec
 from spark_jobs.repair.exchange.leftovers import leftovers, remove_leftovers
-from spark_jobs.root.paths import OPS_TABLES, Paths, report_folders
-from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_folders
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.care import compaction
 from spark_jobs.table.delta.care.steps import in_words

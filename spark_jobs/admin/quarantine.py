@@ -26,8 +26,8 @@ from spark_jobs.checkpoint.notes.failing import (
 )
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.runner import leased
-from spark_jobs.root.paths import Paths
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:

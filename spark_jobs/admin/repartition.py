@@ -10,10 +10,10 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.begun import under_way
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 
 ROWS_A_SECOND = 30_000
 """Rows of state that a core reads, writes and reads again: a guess, by what a drain writes."""

@@ -19,14 +19,14 @@ from spark_jobs.journal.begun import settle, under_way
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out, complete
-from spark_jobs.root.live_place import Place, first_table
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.live_place import Place, first_table
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.seen import look
 from spark_jobs.table.port import RELEASED
 from spark_jobs.table.tables import table_of

@@ -20,7 +20,6 @@ from spark_jobs.admin.restoring import (
     restored_version,
 )
 from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
-from spark_jobs.analysis.ranged import needed
 from spark_jobs.checkpoint.branch import branch, name_one
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
@@ -31,11 +30,12 @@ from spark_jobs.errors import LeaseHeld, StateUnreadable
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import accounts, ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import needed
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 

@@ -21,8 +21,8 @@ from spark_jobs.table.published.table import versions_shown
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 MARGIN = timedelta(days=1)
 """A file of a version's change feed may be older than the version, by as long as its write took."""

@@ -22,13 +22,13 @@ from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.exchange.bad_rows import take_out_bad
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.swap import put_fates
-from spark_jobs.spans.span import EVER, Span, joined
+from spark_jobs.values.spans.span import EVER, Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 class TakenBack(BaseModel):

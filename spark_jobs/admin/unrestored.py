@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.notes.cursor import Cursor
-    from spark_jobs.root.paths import Paths
     from spark_jobs.sink.restored import Restored
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Unrestored(Restoring):

@@ -1,6 +1,6 @@
 """Audit: the account of each committed batch, which compares the counts of Spark, Kafka and Delta.
 
-May import: analysis, checkpoint, classify, dataflow, decode, failpoint, messages, ops, root, run,
-sink, source, spans, spec, state, steps, storage, table, values. Imported by: repair, runs.
+May import: checkpoint, dataflow, decode, messages, ops, sink, source, spec, state, steps, storage,
+table, values. Imported by: repair, runs.
 Never here: a change of the rows that it counts.
 """

@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from functools import cached_property
 
-from spark_jobs import failpoint
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.by_topic import TopicAccount, by_topic, rejected_by_topic
@@ -28,17 +27,18 @@ from spark_jobs.audit.second_read import read_again
 from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import Visible, visible
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.classify.outcome import Outcome
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.run import Run
 from spark_jobs.sink import writer
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.grouped import MOST_STATE_ROWS
+from spark_jobs.steps.classify.outcome import Outcome
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage import failpoint
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 10

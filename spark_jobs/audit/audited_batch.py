@@ -15,11 +15,11 @@ from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.steps.classify.capture import ENTERED_SEEN
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

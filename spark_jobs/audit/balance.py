@@ -17,14 +17,14 @@ from typing import NamedTuple
 from spark_jobs.audit.gaps import tell_apart
 from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.progress import Progress
-from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
-from spark_jobs.classify.outcome import Outcome
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps import chain
+from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
+from spark_jobs.steps.classify.outcome import Outcome
 
 
 class RecordCounts(NamedTuple):

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from spark_jobs.audit.progress import OfTopic, Progress
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
-from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.ops.views import NEWEST
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.values.numbering import input_of
+from spark_jobs.values.spans.span import EPOCH, MICROSECOND
 
 Counts = Mapping[int, Mapping[str, int]]
 """Number of a topic -> its records by their outcome, and `read` if Kafka was read again."""

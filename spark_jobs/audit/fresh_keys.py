@@ -10,15 +10,15 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
-from spark_jobs.root.path_forms import state_url
-from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
 from spark_jobs.steps.chain import is_late
+from spark_jobs.storage.root.path_forms import state_url
 
 
 def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.analysis.counting import counting_step
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import Progress
 from spark_jobs.messages.report import Account
 from spark_jobs.sink.writer import Written
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.counting import counting_step
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.chain import observation_name
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.classify.capture import ENTERED_SEEN
 from spark_jobs.ops.operator_metrics import CUSTOM
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.steps.chain import observation_name
+from spark_jobs.steps.classify.capture import ENTERED_SEEN
 
 
 class OperatorMetrics(NamedTuple):

@@ -12,9 +12,9 @@ from spark_jobs.checkpoint.notes.removed import Offset, note_removed
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Batch, Offsets
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
 
 

@@ -11,9 +11,9 @@ from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.audit.repeated import Repeated
 from spark_jobs.audit.state_rows import StateRows
-from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
+from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 
 Event = dict[str, Any]
 """A StreamingQueryProgress as parsed from its JSON."""

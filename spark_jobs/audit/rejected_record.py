@@ -13,14 +13,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
-from spark_jobs.classify.outcome import QUARANTINED, Outcome
 from spark_jobs.decode.jvm.decoder import PENDING
 from spark_jobs.decode.jvm.reasons import Refused, reasons
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Topic
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
+from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

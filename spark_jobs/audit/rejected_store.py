@@ -16,13 +16,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.audit.byte_budget import ByteBudget, Share
 from spark_jobs.audit.rejected_record import RejectedRecord
-from spark_jobs.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS, Row
-from spark_jobs.root.path_forms import spark_url
-from spark_jobs.run import Run
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.reader_options import tasks
+from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.storage.root.path_forms import spark_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

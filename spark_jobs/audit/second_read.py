@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
-from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
@@ -17,7 +16,18 @@ from spark_jobs.audit.slice_store import keep_slices
 from spark_jobs.audit.visible import visible
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
-from spark_jobs.classify.classifier import (
+from spark_jobs.checkpoint.run import Run
+from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.lateness import late_for_certain
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.spec.reader_options import tasks
+from spark_jobs.steps.classify.classifier import (
     has_outcome,
     read_counts,
     resolve_outcomes,
@@ -25,17 +35,7 @@ from spark_jobs.classify.classifier import (
     resolved_topic_counts,
     topic_counts,
 )
-from spark_jobs.classify.outcome import REJECTED
-from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.decode.slices import SlicePolicy
-from spark_jobs.run import Run
-from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Pipeline
-from spark_jobs.spec.inputs import Topics
-from spark_jobs.spec.reader_options import tasks
+from spark_jobs.steps.classify.outcome import REJECTED
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 
 COLLECTED_BYTES = 32_000_000

@@ -20,7 +20,7 @@ from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.micro_batch import Batch
 
 if TYPE_CHECKING:
-    from spark_jobs.run import Run
+    from spark_jobs.checkpoint.run import Run
 
 
 def keep_slices(run: Run, batch: Batch, part: Batch, slices: list[Slice], read: int) -> Ids | None:

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken, topic_of
+from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.errors import LeaseLost
 from spark_jobs.storage.seen import look, put_over
 from spark_jobs.values.numbering import by_input
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.checkpoint.log import Checkpoint
+    from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
 
 HEAD = 2
@@ -95,3 +98,19 @@ def _fitted(lines: list[str], length: int) -> list[str]:
     while len(found) > length and found[-1] == NO_OFFSETS:
         found.pop()
     return found
+
+
+def with_new_topics(spec: Pipeline, settings: Settings) -> Pipeline:
+    """The spec with those that its checkpoint has, and behind them the new ones by their names.
+
+    The first batch that may read them notes them in the identity. Raises KafkaUnreachable,
+    KafkaRefused, KafkaConfigInvalid.
+    """
+    if spec.more_topics is None:
+        return spec
+    from spark_jobs.source.topic_state import topic_names  # noqa: PLC0415 - Kafka's client
+
+    spec = with_known_topics(spec, settings.root)
+    known = [each.name for each in spec.inputs]
+    found = spec.more_topics.among(topic_names(settings, known[0])) if spec.more_topics else []
+    return spec.with_topics([*known, *(name for name in found if name not in known)])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.parts import up_to
 from spark_jobs.checkpoint.schema_notes import follow
-from spark_jobs.root.live_place import SPARK, STAMP
 from spark_jobs.storage.folders import copy
+from spark_jobs.storage.root.live_place import SPARK, STAMP
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import input_of
 
 DataLoss = dict[int, tuple[int, int]]

@@ -11,10 +11,10 @@ from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
 from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.fingerprint.classification import Classification
-from spark_jobs.fingerprint.environment import Environment
-from spark_jobs.root.live_place import SPARK
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.classification import Classification
+from spark_jobs.registry.fingerprint.environment import Environment
+from spark_jobs.storage.root.live_place import SPARK
+from spark_jobs.storage.root.paths import Paths
 
 FIELD = "state.shuffle_partitions"
 """The field of the fingerprint that has the number of stores of each step."""

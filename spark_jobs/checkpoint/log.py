@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.source.micro_batch import Batch, Offsets
-from spark_jobs.times import at_milliseconds
 from spark_jobs.values.numbering import input_of, numbered_in
+from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

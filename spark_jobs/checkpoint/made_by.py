@@ -7,12 +7,12 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.fingerprint.classification import Classification, classification
-from spark_jobs.fingerprint.environment import Environment, environment
-from spark_jobs.fingerprint.fields import Declared, fingerprint
-from spark_jobs.fingerprint.packages import version
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.classification import Classification, classification
+from spark_jobs.registry.fingerprint.environment import Environment, environment
+from spark_jobs.registry.fingerprint.fields import Declared, fingerprint
+from spark_jobs.registry.fingerprint.packages import version
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 

@@ -21,11 +21,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import LeaseLost
-from spark_jobs.root.files import create_whole
-from spark_jobs.root.store import is_remote
-from spark_jobs.spans.span import EPOCH
 from spark_jobs.spec import Pipeline
-from spark_jobs.times import at_milliseconds
+from spark_jobs.storage.root.files import create_whole
+from spark_jobs.storage.root.store import is_remote
+from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath

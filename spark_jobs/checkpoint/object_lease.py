@@ -34,8 +34,8 @@ import obstore
 from obstore.exceptions import BaseError
 
 from spark_jobs.errors import LeaseHeld, LeaseLost
-from spark_jobs.root.path_forms import delta_path, spark_url
 from spark_jobs.storage.object_store import client
+from spark_jobs.storage.root.path_forms import delta_path, spark_url
 from spark_jobs.storage.seen import ABSENT, look, put_over
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from spark_jobs.checkpoint.log import ids
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.checkpoint.parts import INPUTS
 from spark_jobs.errors import SideGone
-from spark_jobs.root.store import is_remote
 from spark_jobs.side.port import Pin
 from spark_jobs.side.sides import gone, newest
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.log import Checkpoint

@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.file_check import sst_files
+from spark_jobs.checkpoint.integrity import sst_files
 from spark_jobs.checkpoint.log import Checkpoint, versions
 
 if TYPE_CHECKING:

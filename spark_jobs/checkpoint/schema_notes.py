@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.root.files import write_whole
-from spark_jobs.root.path_forms import qualified
+from spark_jobs.storage.root.files import write_whole
+from spark_jobs.storage.root.path_forms import qualified
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -18,9 +18,9 @@ from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.checkpoint.lease import is_local
 from spark_jobs.checkpoint.object_lease import TTL_SECONDS
 from spark_jobs.errors import SluiceError
-from spark_jobs.root.path_forms import delta_path
 from spark_jobs.storage.object_store import client
-from spark_jobs.times import utc
+from spark_jobs.storage.root.path_forms import delta_path
+from spark_jobs.values.times import utc
 
 if TYPE_CHECKING:
     from upath import UPath

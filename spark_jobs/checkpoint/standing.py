@@ -18,8 +18,8 @@ from spark_jobs.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.fingerprint.environment import all_changes
-from spark_jobs.fingerprint.fields import (
+from spark_jobs.registry.fingerprint.environment import all_changes
+from spark_jobs.registry.fingerprint.fields import (
     FROZEN,
     Declared,
     FieldChange,
@@ -27,9 +27,9 @@ from spark_jobs.fingerprint.fields import (
     idle_declarations,
 )
 from spark_jobs.registry.logic import is_of_older_form
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.inputs import BETWEEN
+from spark_jobs.storage.root.paths import Paths
 
 
 class Standing(NamedTuple):

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import DataFrame as SparkFrame
 
-from spark_jobs.analysis import state_checks
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.checks.light_import import great_expectations
 from spark_jobs.errors import CheckBroken
 from spark_jobs.messages.report import CheckResult
-from spark_jobs.run import Run
 from spark_jobs.spec import Check, Pipeline
+from spark_jobs.spec.analysis import state_checks
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.table import history
 

@@ -1,9 +1,9 @@
 """`sluice`: the command line. One file for each group of commands: run.py, look.py, admin.py. It
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
-May import: admin, analysis, catalog, checkpoint, contracts, decode, draft, errors, fingerprint,
-install, launch, log, messages, ops, pages, proof, rebuild, registry, repair, root, runs, settings,
-source, spec, state, storage, times, warm. Imported by: nobody.
+May import: admin, checkpoint, contracts, decode, draft, errors, install, launch, messages, ops,
+pages, proof, registry, repair, runs, settings, source, spec, state, storage, table, values.
+Imported by: no room.
 Never here: what a command does.
 """
 

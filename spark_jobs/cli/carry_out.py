@@ -9,21 +9,21 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs import log
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, say, with_spark
 from spark_jobs.errors import LeaseHeld
+from spark_jobs.messages import log
 from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.summary import check_line
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths, report_path
 from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.storage.root.paths import Paths, report_path
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
@@ -91,9 +91,9 @@ def carry_out(
 
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
+    from spark_jobs.launch.warm import submitted  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
     from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
-    from spark_jobs.warm import submitted  # noqa: PLC0415 - as above
 
     paths = Paths(settings.root, spec)
     _refuse_second(paths)

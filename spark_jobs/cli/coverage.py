@@ -24,8 +24,8 @@ from spark_jobs.errors import KafkaRefused, KafkaUnreachable
 from spark_jobs.messages.request import Request
 from spark_jobs.ops.views import WHEN, Rows
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.sources import source_of
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.coverage import Coverage, Interval

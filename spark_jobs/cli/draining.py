@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs import log
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import with_spark
+from spark_jobs.launch.warm import submitted
+from spark_jobs.messages import log
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.summary import check_line, summary
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import report_path
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
 from spark_jobs.settings.installation import Settings
-from spark_jobs.warm import submitted
+from spark_jobs.storage.root.paths import report_path
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -34,8 +34,8 @@ from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
 from spark_jobs.pages.at_work import words
 from spark_jobs.registry import find as registry
-from spark_jobs.root.store import is_remote, opened
 from spark_jobs.settings.roots import every_root, root_of
+from spark_jobs.storage.root.store import is_remote, opened
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs import log
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.run import PANEL, ReportPath, RunId
 from spark_jobs.cli.terminal import (
@@ -19,11 +17,13 @@ from spark_jobs.cli.terminal import (
     require_readable,
     say,
 )
+from spark_jobs.messages import log
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import root_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import unranged
+from spark_jobs.storage.root.paths import Paths
 
 commands = typer.Typer(rich_markup_mode="rich")
 MOST = 50_000_000
@@ -61,7 +61,7 @@ def publish(
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice catalog flight_events"))
 def catalog(pipeline: PipelineName) -> None:
     """Register the published table in SLUICE_CATALOG, as each publish does."""
-    from spark_jobs.catalog.register import register  # noqa: PLC0415 - loads delta-rs, which the help does not need
+    from spark_jobs.table.catalog.register import register  # noqa: PLC0415 - loads delta-rs, which the help does not need
 
     with one_line_errors():
         why = "SLUICE_CATALOG names none, or nothing is published yet"

@@ -11,7 +11,7 @@ from spark_jobs.cli.terminal import say
 
 if TYPE_CHECKING:
     from spark_jobs.repair.manifest import Manifest
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:

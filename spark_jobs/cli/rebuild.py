@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs import log
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.carry_out import run_id
@@ -21,16 +20,17 @@ from spark_jobs.cli.terminal import (
     say,
     with_spark,
 )
+from spark_jobs.messages import log
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.summary import summary
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths, report_path
 from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.storage.root.paths import Paths, report_path
 
 if TYPE_CHECKING:
+    from spark_jobs.admin.rebuild.run import JobAt, Submit
     from spark_jobs.checkpoint.notes.live import Live
     from spark_jobs.messages.report import Report
-    from spark_jobs.rebuild.run import JobAt, Submit
     from spark_jobs.spec import Pipeline
 
 LOG = logging.getLogger(__name__)
@@ -86,9 +86,9 @@ def rebuild(
 
 
 def _rebuild(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
-    from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
-    from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost, versions  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.run import Rebuilding, compute, differing, switched  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.compare import lines  # noqa: PLC0415 - Delta and Kafka's client, which the help does not need
+    from spark_jobs.admin.rebuild.plan import plan_rebuild, refuse_lost, versions  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.run import Rebuilding, compute, differing, switched  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
     live, following = versions(spec, settings.root)
@@ -114,7 +114,7 @@ def _rebuild(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool
 
 def _in_foreground(settings: Settings, pipeline: str) -> Submit:
     """What runs a job about NEXT."""
-    from spark_jobs.warm import submitted  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm import submitted  # noqa: PLC0415 - as above
 
     beside = settings._replace(next="on")
 
@@ -139,9 +139,9 @@ def _wait_for_runs(paths: Paths) -> None:
 
 
 def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
-    from spark_jobs.rebuild.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.plan import versions_back  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.switch import switch_back  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.plan import versions_back  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.switch import switch_back  # noqa: PLC0415 - as above
 
     execute, yes, without_lost = how
     live, former = versions_back(spec, settings.root)
@@ -166,7 +166,7 @@ def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, b
 
 
 def _discard(spec: Pipeline, settings: Settings, *, execute: bool) -> None:
-    from spark_jobs.rebuild.beside import discard  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.beside import discard  # noqa: PLC0415 - as above
 
     if (remove := discard(Paths(settings.root, spec))) is None:
         say(f"{spec.name}: no rebuild is half done")

@@ -21,7 +21,7 @@ from spark_jobs.cli.terminal import (
     say,
 )
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Compute ranges again"

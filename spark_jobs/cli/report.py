@@ -18,9 +18,9 @@ from spark_jobs.cli.terminal import (
     say,
 )
 from spark_jobs.registry import find as registry
-from spark_jobs.root.files import replacing
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_of
+from spark_jobs.storage.root.files import replacing
+from spark_jobs.storage.root.paths import Paths
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs import log
-from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
@@ -20,9 +18,11 @@ from spark_jobs.cli.terminal import (
     with_spark,
 )
 from spark_jobs.launch import relay
+from spark_jobs.messages import log
 from spark_jobs.messages.job import Explain
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.spec.analysis.misspelt import misspelt
 from spark_jobs.spec.archive import archive_name
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -85,8 +85,8 @@ def run_cases(
 @takes_next
 def plan(pipeline: PipelineName) -> None:
     """Show the new offsets per partition and the batches to recover. Starts no JVM."""
+    from spark_jobs.launch.warm.look import foretold  # noqa: PLC0415 - other commands need no socket
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
-    from spark_jobs.warm.look import foretold  # noqa: PLC0415 - other commands need no socket
 
     with with_spark():
         settings = Settings.of(spec := registry.load(pipeline))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs import log
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
@@ -23,6 +22,7 @@ from spark_jobs.cli.terminal import (
     with_spark,
 )
 from spark_jobs.errors import SampleUnusable
+from spark_jobs.messages import log
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import only_root, root_named

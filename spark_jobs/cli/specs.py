@@ -9,9 +9,6 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.analysis.misspelt import misspelt
-from spark_jobs.analysis.overflow import overflowing
-from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.cli.run import PANEL
 from spark_jobs.cli.terminal import (
     PipelineName,
@@ -31,6 +28,9 @@ from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, history_days
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.misspelt import misspelt
+from spark_jobs.spec.analysis.overflow import overflowing
+from spark_jobs.spec.analysis.rounding import rounding_line
 from spark_jobs.spec.checks.timely import DAYS_OF_VOLUME, SPANS
 from spark_jobs.spec.duration import interval
 
@@ -139,7 +139,7 @@ def _hold_against(ref: str, pipelines: list[str] | None, accepted: set[Whom]) ->
     from spark_jobs.contracts.at_commit import at_commit  # noqa: PLC0415 - as above
     from spark_jobs.contracts.compare import broken, compare  # noqa: PLC0415 - as above
     from spark_jobs.contracts.contract import side  # noqa: PLC0415 - as above
-    from spark_jobs.fingerprint.fields import Declared  # noqa: PLC0415 - as above
+    from spark_jobs.registry.fingerprint.fields import Declared  # noqa: PLC0415 - as above
 
     before = at_commit(ref)
     names = pipelines or (*registry.names(), *registry.archives())

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.text import Text
 
 from spark_jobs.errors import SluiceError
-from spark_jobs.fingerprint.packages import require_spark
 from spark_jobs.registry import find as registry
-from spark_jobs.root.store import is_remote
-from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.registry.fingerprint.packages import require_spark
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.store import is_remote
+from spark_jobs.storage.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -19,11 +19,11 @@ from typing import NamedTuple
 
 from spark_jobs.contracts.contract import Side, side
 from spark_jobs.errors import CommitUnreadable
-from spark_jobs.pinned.python import own, searching
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.git_variables import plain
 from spark_jobs.registry.project import OWN, SLUICE
 from spark_jobs.settings.installation import REPO
+from spark_jobs.values.pinned.python import own, searching
 
 
 class AtCommit(NamedTuple):

@@ -16,7 +16,7 @@ from spark_jobs.contracts.state import BESIDE, of_state
 
 if TYPE_CHECKING:
     from spark_jobs.contracts.contract import Contract, Side
-    from spark_jobs.fingerprint.fields import Declared
+    from spark_jobs.registry.fingerprint.fields import Declared
 
 GONE = Finding(
     "the pipeline is gone: nothing writes its table any more",

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import SluiceError
-from spark_jobs.fingerprint.classification import Classification, classification
-from spark_jobs.fingerprint.environment import Environment, environment
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.classification import Classification, classification
+from spark_jobs.registry.fingerprint.environment import Environment, environment
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.spec import Field, Pipeline
+from spark_jobs.spec.analysis.ranged import unranged
 
 if TYPE_CHECKING:
     from spark_jobs.spec.columns import Columns

@@ -9,7 +9,7 @@ from spark_jobs.contracts.finding import Finding, Whom
 
 if TYPE_CHECKING:
     from spark_jobs.contracts.contract import Contract
-    from spark_jobs.fingerprint.classification import Classification
+    from spark_jobs.registry.fingerprint.classification import Classification
 
 BREAKS: Final = (Whom.producers,)
 FIRST = "let producers send it first"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from spark_jobs.contracts.finding import Finding, Whom
-from spark_jobs.fingerprint.environment import all_changes
-from spark_jobs.fingerprint.record_form import why_kept
+from spark_jobs.registry.fingerprint.environment import all_changes
+from spark_jobs.registry.fingerprint.record_form import why_kept
 
 if TYPE_CHECKING:
     from spark_jobs.contracts.contract import Contract
-    from spark_jobs.fingerprint.fields import Declared, FieldChange
+    from spark_jobs.registry.fingerprint.fields import Declared, FieldChange
 
 BESIDE = "write it as NEXT, and `sluice rebuild` computes it beside the live table"
 DEEP = "only Spark tells its columns and types: `sluice validate --deep` beside the live table"

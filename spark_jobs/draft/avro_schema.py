@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.decode.schemas.avro import Node, parse
 from spark_jobs.draft.expanded import expanded
 from spark_jobs.draft.leaf import Kind
-from spark_jobs.schemas.avro import Node, parse
 
 if TYPE_CHECKING:
-    from spark_jobs.schemas.schema import Schema
+    from spark_jobs.decode.schemas.schema import Schema
     from spark_jobs.spec.fields.place import Envelope
     from spark_jobs.values.path import Path
 

@@ -15,7 +15,7 @@ from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.source.kafka_time import is_time
-from spark_jobs.times import at_milliseconds
+from spark_jobs.values.times import at_milliseconds
 
 GOOD: Final = 3
 BAD: Final = 2

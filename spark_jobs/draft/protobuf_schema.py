@@ -23,7 +23,7 @@ from spark_jobs.draft.leaf import Kind
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
-    from spark_jobs.schemas.schema import Schema
+    from spark_jobs.decode.schemas.schema import Schema
     from spark_jobs.values.path import Path
 
 TYPES: Final = {

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
+from spark_jobs.decode.schemas.schema import Schema
 from spark_jobs.decode.schemed.registered import HEAD, schema_id
 from spark_jobs.draft import avro_schema, protobuf_schema
 from spark_jobs.draft.avro_schema import Column, Layout
@@ -13,9 +16,6 @@ from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import Kind, Leaf, kind
 from spark_jobs.draft.tried import tried
 from spark_jobs.errors import SampleUnusable
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
-from spark_jobs.schemas.schema import Schema
 from spark_jobs.spec import Avro, Field, Protobuf, Topic
 
 if TYPE_CHECKING:

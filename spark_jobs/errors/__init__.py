@@ -1,7 +1,7 @@
 """Errors: every way in which Sluice refuses or fails. A class has a code and an exit status, and
 the texts of its reasons; `make reference` lists them.
 
-May import: times. Imported by: any room above.
+May import: values. Imported by: any room above.
 Never here: what decides whether to fail.
 """
 

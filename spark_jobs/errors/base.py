@@ -23,7 +23,7 @@ from string import Formatter
 from typing import ClassVar, Final, Self, TypeAlias, TypeVar
 
 from spark_jobs.errors.visible import visible
-from spark_jobs.times import iso
+from spark_jobs.values.times import iso
 
 E = TypeVar("E", bound="SluiceError")
 Value: TypeAlias = str | int | float | None

@@ -19,11 +19,11 @@ from typing import Final
 
 import spark_jobs
 from spark_jobs.errors import InstallFailed
-from spark_jobs.fingerprint.packages import code_version
 from spark_jobs.install.needed import maven, python, require_java
 from spark_jobs.launch.submit import ARCHIVE
-from spark_jobs.pinned.python import isolated, searching
+from spark_jobs.registry.fingerprint.packages import code_version
 from spark_jobs.settings.installation import MADE, REPO
+from spark_jobs.values.pinned.python import isolated, searching
 
 PACKAGE: Final = Path(spark_jobs.__file__).parent
 PARTS: Final = ("spark", "s3", "kafka", "build")

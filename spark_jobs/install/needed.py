@@ -9,7 +9,7 @@ import subprocess
 from typing import Final
 
 from spark_jobs.errors import InstallFailed
-from spark_jobs.pinned.python import BASE, isolated
+from spark_jobs.values.pinned.python import BASE, isolated
 
 PYTHONS: Final = ("3.11", "3.12", "3.13")
 JAVAS: Final = ("17", "21")

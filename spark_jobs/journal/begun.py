@@ -13,8 +13,8 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, LeaseLost
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Begun(Stored):

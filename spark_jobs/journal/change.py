@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Facts(BaseModel):

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 from spark_jobs.journal.change import Change, Facts
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
     "anew": "spark_jobs.runs.resume.anew:ANEW",
-    "back": "spark_jobs.rebuild.switch:SWITCH",
+    "back": "spark_jobs.admin.rebuild.switch:SWITCH",
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",
     "swap": "spark_jobs.repair.swap:SWAP",
-    "switch": "spark_jobs.rebuild.switch:SWITCH",
+    "switch": "spark_jobs.admin.rebuild.switch:SWITCH",
     "undo": "spark_jobs.repair.undo:UNDONE",
     "unrestored": "spark_jobs.admin.unrestored:UNRESTORED",
 }

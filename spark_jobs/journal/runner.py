@@ -13,18 +13,18 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.begun import Begun, has_journal, settle as settle_note, under_way
 from spark_jobs.journal.change import Change, F, Scene
 from spark_jobs.journal.changes import kind, unnoted
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import JarsMissing, SettingInvalid
 from spark_jobs.launch.limited import within
-from spark_jobs.pinned import language
-from spark_jobs.pinned.sql_settings import FAMILIES, PINNED
-from spark_jobs.root.store import is_s3
 from spark_jobs.spec import State
+from spark_jobs.storage.root.store import is_s3
+from spark_jobs.values.pinned import language
+from spark_jobs.values.pinned.sql_settings import FAMILIES, PINNED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

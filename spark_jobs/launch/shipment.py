@@ -20,11 +20,11 @@ from pathlib import Path
 from types import ModuleType
 
 from spark_jobs.errors import SettingInvalid, SparkFailed
-from spark_jobs.pinned import language
 from spark_jobs.registry import find as registry
-from spark_jobs.root.files import replacing
-from spark_jobs.root.own_folder import own_folder
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.files import replacing
+from spark_jobs.storage.root.own_folder import own_folder
+from spark_jobs.values.pinned import language
 
 CODE_FOLDER = "code"
 """The folder with the code, in the working folder of an executor."""

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import spark_jobs
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.fingerprint.packages import require_spark
-from spark_jobs.pinned.python import own
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.packages import require_spark
 from spark_jobs.settings.installation import REPO
+from spark_jobs.values.pinned.python import own
 
 
 class SparkSide(NamedTuple):

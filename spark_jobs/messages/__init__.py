@@ -1,5 +1,5 @@
 """Messages: what processes tell each other: requests, reports, verdicts, asset events.
 
-May import: errors, root, settings, spans, spec, times, values. Imported by: any room above.
+May import: errors, settings, spec, storage, values. Imported by: any room above.
 Never here: how a message comes about.
 """

@@ -124,7 +124,7 @@ class Preview(_OfPipeline):
 
 
 class Serve(_Job):
-    """Be a worker for warm drains (spark_jobs/warm)."""
+    """Be a worker for warm drains (spark_jobs/launch/warm)."""
 
     do: Literal["serve"] = "serve"
     socket: str

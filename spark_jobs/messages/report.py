@@ -20,10 +20,10 @@ from spark_jobs.messages.kind import STAGED_KINDS, Kind
 from spark_jobs.messages.new_keys import NewKey
 from spark_jobs.messages.part import Part
 from spark_jobs.messages.up_to import UpTo
-from spark_jobs.root.files import write_whole
-from spark_jobs.root.form_version import refuse_newer
-from spark_jobs.root.store import is_remote
 from spark_jobs.spec.checks.check import Severity
+from spark_jobs.storage.root.files import write_whole
+from spark_jobs.storage.root.form_version import refuse_newer
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath

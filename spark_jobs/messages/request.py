@@ -23,10 +23,10 @@ from spark_jobs.messages.kind import (
     Facts,
     Reads,
 )
-from spark_jobs.spans.span import FIRST, Span
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.sql.types import Expression
-from spark_jobs.times import utc
+from spark_jobs.values.spans.span import FIRST, Span
+from spark_jobs.values.times import utc
 
 LONGEST: Final = timedelta(days=3_653)
 """Ten years. A longer range is nearly always a mistyped year, and would read all that Kafka has;

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 Times = tuple[tuple[str, "datetime"], ...]
 """Of several topics, name and the largest event time, as the cursor has them."""

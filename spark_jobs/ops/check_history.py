@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import CheckLine, RunLine
 from spark_jobs.registry import find as registry
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 
 if TYPE_CHECKING:
     from upath import UPath

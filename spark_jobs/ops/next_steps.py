@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import STAGED_KINDS
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.ops.json_of_tables import NextStep, RunLine
 from spark_jobs.registry import find as registry
+from spark_jobs.spec.analysis.ranged import unranged
 
 
 def next_steps(line: RunLine, checks: Sequence[CheckResult]) -> tuple[NextStep, ...]:

@@ -9,8 +9,8 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.errors import RootNotWritable, RootRefused, RootUnreachable, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
-from spark_jobs.root.store import is_remote
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath

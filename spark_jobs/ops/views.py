@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
-from spark_jobs.root.store import opened
-from spark_jobs.spans.span import EPOCH, MICROSECOND
+from spark_jobs.storage.root.store import opened
+from spark_jobs.values.spans.span import EPOCH, MICROSECOND
 
 
 class Table(StrEnum):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.json_of_tables import Batches, Runs
 from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_runs import accounts, by_phase, lags, late_shares
 from spark_jobs.registry import find as registry
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 
 if TYPE_CHECKING:
     from upath import UPath

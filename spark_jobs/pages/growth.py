@@ -12,7 +12,7 @@ from spark_jobs.ops.growth.forecast import Forecast, forecast
 from spark_jobs.ops.json_of_tables import BatchLine, StepUse
 from spark_jobs.pages.charts.chart import Chart
 from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state, stored_bytes
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -11,7 +11,7 @@ from spark_jobs.pages.amounts import in_bytes
 from spark_jobs.pages.charts import blocks
 from spark_jobs.pages.growth import Growth, Measured, StepGrowth, Unit
 from spark_jobs.spec.duration import approximate
-from spark_jobs.times import at_seconds
+from spark_jobs.values.times import at_seconds
 
 DAY: Final = 86_400
 SOON: Final = timedelta(days=3)

@@ -24,7 +24,7 @@ from spark_jobs.pages.growth import growth
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.repair.find.coverage import Coverage, coverage
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

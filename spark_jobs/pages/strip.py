@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from spark_jobs.repair.find.coverage import Coverage, Interval
-from spark_jobs.times import iso
+from spark_jobs.values.times import iso
 
 WIDTH = 900
 """Of a line, in units of its SVG."""

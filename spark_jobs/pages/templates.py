@@ -21,7 +21,7 @@ from spark_jobs.pages.flow import SAID, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
 from spark_jobs.spec.duration import approximate
-from spark_jobs.times import at_seconds, iso
+from spark_jobs.values.times import at_seconds, iso
 
 ROWS = 100
 """Of the table behind a chart: of more points it has the newest."""

@@ -1,8 +1,7 @@
 """Proof: a pipeline's cases, which are data beside its spec, and previews over a sample: through
 real drains without a broker.
 
-May import: admin, checkpoint, decode, draft, errors, failpoint, launch, log, messages, ops,
-registry, repair, root, runs, settings, source, spec, table, times, values, warm. Imported by: cli,
-main.
+May import: admin, checkpoint, decode, draft, errors, launch, messages, ops, registry, repair,
+runs, settings, source, spec, storage, table, values. Imported by: cli, main.
 Never here: a stand-in for a step, a watermark or a sink.
 """

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.times import iso
+from spark_jobs.values.times import iso
 
 FILE: Final = "answer.json"
 """In the preview's folder."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.draft import kept
 from spark_jobs.launch import relay
 from spark_jobs.launch.submit import command, environment
+from spark_jobs.launch.warm.client import begun
 from spark_jobs.messages.job import Preview
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer
-from spark_jobs.warm.client import begun
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from spark_jobs import failpoint
 from spark_jobs.errors import CaseInvalid
 from spark_jobs.registry import find as registry
+from spark_jobs.storage import failpoint
 
 VERBS: Final[dict[str, Callable[[str], bool]]] = {
     **dict.fromkeys(("drain", "repair", "undo"), bool),

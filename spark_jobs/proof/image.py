@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from spark_jobs import failpoint
+from spark_jobs.storage import failpoint
 
 PATIENCE_SECONDS = 60
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F
 
 from spark_jobs.launch.session import session
-from spark_jobs.log import LOGGER
+from spark_jobs.messages.log import LOGGER
 from spark_jobs.ops import ops_tables
 from spark_jobs.proof.cases import Expected
 from spark_jobs.proof.records import CaseTopic, topic_of
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, is_own
 

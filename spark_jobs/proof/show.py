@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.proof.compare import Difference, Values, same
-from spark_jobs.times import iso
+from spark_jobs.values.times import iso
 
 MOST: Final = 20
 """Rows that are shown."""

@@ -1,5 +1,5 @@
 """Registry: finds the pipelines, and reads their code as text, without running it.
 
-May import: errors, root, settings, spec. Imported by: any room above.
+May import: errors, settings, spec, storage, values. Imported by: any room above.
 Never here: what Spark or a broker is needed for.
 """

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from spark_jobs.errors import CheckpointForeign
 from spark_jobs.registry.root_by_name import begun_in
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_named, root_names
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 
 
 def refuse_elsewhere(spec: Pipeline, paths: Paths) -> None:

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from spark_jobs.errors import SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import checkpoints
 from spark_jobs.settings.roots import root_named, root_names
+from spark_jobs.storage.root.paths import checkpoints
 
 
 def root_by_name(pipeline: str) -> str:

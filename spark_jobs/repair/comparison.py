@@ -8,7 +8,6 @@ import logging
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs import failpoint
 from spark_jobs.checks import expectations
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.change import change_checks, metrics
@@ -20,15 +19,16 @@ from spark_jobs.repair.compute.result import Staged, put_staged
 from spark_jobs.repair.compute.staged import write_bad, write_changes
 from spark_jobs.repair.exchange.sample import log_sample
 from spark_jobs.repair.unit.of_spec import unit_of
+from spark_jobs.storage import failpoint
 
 if TYPE_CHECKING:
     from threading import Thread
 
     from spark_jobs.errors import SluiceError
+    from spark_jobs.launch.stopping import StopRequest
     from spark_jobs.repair.compute.judging import Judging
     from spark_jobs.repair.unit.rows import Rows
     from spark_jobs.runs.run_outcome import Phase, RunOutcome
-    from spark_jobs.stopping import StopRequest
     from spark_jobs.storage.lease_view import Held
 
 LOG = logging.getLogger(__name__)

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field as Described
 
-from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import AskedKind
 from spark_jobs.side.port import Pin
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
+from spark_jobs.spec.analysis.ranged import BY_KEY
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 class MergedRecord(BaseModel):

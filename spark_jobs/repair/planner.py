@@ -16,11 +16,11 @@ from spark_jobs.repair.find.plan import RepairPlan, by_partition, digest, new_id
 from spark_jobs.repair.find.plan_text import replay_lines
 from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.repair.unit.sought import Brought, Sought
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.side.sides import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.unnoted import unnoted
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 

@@ -12,21 +12,21 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError, StagingStale
-from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.few_records import for_records, release
+from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.repair.comparison import Comparison
 from spark_jobs.repair.compute.failing import named
 from spark_jobs.repair.compute.judging import Judging
 from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.repair.find.plan import digest, read_plan
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import reported
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
-from spark_jobs.stopping import StopRequest
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from spark_jobs.messages.kind import AskedKind

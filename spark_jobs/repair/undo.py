@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spark_jobs.analysis.ranged import needed
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import SwapRefused
@@ -29,9 +28,10 @@ from spark_jobs.repair.exchange.exchange import (
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.swap import Swapped, described, since
 from spark_jobs.repair.unit.of_spec import unit_of
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.verdict_on import verdict_on
-from spark_jobs.spans.span import joined
+from spark_jobs.spec.analysis.ranged import needed
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import joined
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -23,7 +23,7 @@ from spark_jobs.table.tables import table_of
 if TYPE_CHECKING:
     from spark_jobs.journal.change import Change
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 def unnoted(paths: Paths) -> Iterator[tuple[Change[Exchange], Exchange]]:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.errors import ReportMissing, SluiceError
 from spark_jobs.messages.report import Report
-from spark_jobs.root.store import is_remote
 from spark_jobs.runs.run_record import append_once
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.source.port import SourceState
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 

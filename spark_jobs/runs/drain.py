@@ -10,25 +10,22 @@ from dataclasses import replace
 from functools import partial
 from threading import Thread
 
-from spark_jobs import failpoint
-from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import pin
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
-from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.limits import RunLimits
+from spark_jobs.launch.limits import RunLimits
+from spark_jobs.launch.stopping import StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
-from spark_jobs.root.path_forms import state_url
-from spark_jobs.root.paths import Paths
-from spark_jobs.run import Run
+from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.drained import drained
 from spark_jobs.runs.first_rejected import first_rejected
@@ -47,10 +44,13 @@ from spark_jobs.source.ends import ends_of
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
-from spark_jobs.stopping import StopRequest
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.path_forms import state_url
+from spark_jobs.storage.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.limits import RunLimits
-from spark_jobs.run import Run
+from spark_jobs.checkpoint.run import Run
+from spark_jobs.launch.limits import RunLimits
 from spark_jobs.runs.archive_lag import archive_lag
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.source.micro_batch import Batch, Offsets

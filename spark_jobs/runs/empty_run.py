@@ -20,12 +20,12 @@ from spark_jobs.checks import expectations
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import CheckBroken
 from spark_jobs.launch.session import CHECKPOINTS
-from spark_jobs.root.path_forms import spark_url
-from spark_jobs.root.paths import Paths
 from spark_jobs.side.sides import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructField, StructType

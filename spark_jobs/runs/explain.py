@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.dataflow import dataflow
-from spark_jobs.fingerprint.record_form import new_fields, record_form
 from spark_jobs.launch.session import PROVIDERS, session
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.record_form import new_fields, record_form
 from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.sides import newest
@@ -25,6 +24,7 @@ from spark_jobs.steps.operator import NO_PREDICATE
 from spark_jobs.steps.operators import stateful_operator
 from spark_jobs.steps.sql.tree import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import YOUNGER
 

@@ -13,9 +13,9 @@ from spark_jobs.errors.visible import visible
 from spark_jobs.messages.report import Account
 from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.storage.root.paths import Paths
 
 MOST_REASONS: Final = 3
 MOST_READ: Final = 1_000

@@ -17,9 +17,9 @@ from spark_jobs.values import path as paths
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 MOST: Final = 50

@@ -19,18 +19,18 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.standing import standing
-from spark_jobs.fingerprint.classification import with_classification
-from spark_jobs.fingerprint.correction import with_expressions
 from spark_jobs.messages.held_back import held_back_lines
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.classification import with_classification
+from spark_jobs.registry.fingerprint.correction import with_expressions
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced, refuse_unable
 from spark_jobs.source.ends import End, Ends
 from spark_jobs.source.port import Source, SourceState
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
-from spark_jobs.target import Target
+from spark_jobs.table.target import Target
 
 CLOCKS_DIFFER = timedelta(seconds=5)
 """How far a broker's clock may be ahead of this machine's before it is told."""

@@ -11,7 +11,6 @@ from pkgutil import resolve_name
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
-from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower
 from spark_jobs.audit.repeated import Repeated
@@ -20,6 +19,7 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.jvm.decoder import UNSURE
 from spark_jobs.decode.key_notes import KeyNotes
@@ -27,10 +27,9 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import ExpressionFailed, SluiceError
-from spark_jobs.fingerprint.record_form import new_fields
-from spark_jobs.limits import RunLimits
+from spark_jobs.launch.limits import RunLimits
 from spark_jobs.messages.new_keys import NewKey
-from spark_jobs.run import Run
+from spark_jobs.registry.fingerprint.record_form import new_fields
 from spark_jobs.runs.drained import waits
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
@@ -45,6 +44,7 @@ from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.timers import Timers
 

@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.branch import branch, name_one
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.root.path_forms import state_url
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.resume.settling import settle
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.path_forms import state_url
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

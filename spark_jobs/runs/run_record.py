@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RootNotWritable, RootRefused, RootUnreachable, SluiceError, unexpected
+from spark_jobs.launch.stopping import StopRequest, stop_on_signals
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.root_by_name import root_by_name
-from spark_jobs.root.store import opened
-from spark_jobs.root.store_errors import translate_store_error
-from spark_jobs.stopping import StopRequest, stop_on_signals
+from spark_jobs.storage.root.store import opened
+from spark_jobs.storage.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

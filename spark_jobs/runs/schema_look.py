@@ -13,11 +13,11 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.decode.schemed.registered import GUID, HEAD, header_of, not_kept, schema_id
 from spark_jobs.errors import RegistryRefused, RegistryUnreachable
 from spark_jobs.ops import ops_tables
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
 from spark_jobs.source.sources import source_of
 from spark_jobs.values.numbering import within
 

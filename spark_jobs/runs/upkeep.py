@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.sink.keyed.forgetting import forget
+from spark_jobs.storage.root.path_forms import spark_url
 
 if TYPE_CHECKING:
-    from spark_jobs.run import Run
+    from spark_jobs.checkpoint.run import Run
 
 LOG = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from spark_jobs.table.tables import table_of
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.notes.cursor import Cursor
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Judged(BaseModel):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.root.store import PATH_STYLE, Store
 from spark_jobs.settings import roots
 from spark_jobs.settings.catalog import Catalog, parsed
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
@@ -21,6 +20,7 @@ from spark_jobs.settings.kafka.pem import exposure
 from spark_jobs.settings.named import connection, variable
 from spark_jobs.spec import Pipeline, spark_options
 from spark_jobs.spec.cron import invalid_because
+from spark_jobs.storage.root.store import PATH_STYLE, Store
 
 REPO = roots.REPO
 MADE = "sluice.json"

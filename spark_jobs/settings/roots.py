@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.root.path_forms import plain_folder
-from spark_jobs.root.store import is_remote, is_s3, sluice_url
 from spark_jobs.settings.named import connection, variable
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.path_forms import plain_folder
+from spark_jobs.storage.root.store import is_remote, is_s3, sluice_url
 
 REPO: Final = Path(__file__).parent.parent.parent
 NAME: Final = "SLUICE_ROOT"

@@ -18,7 +18,7 @@ from spark_jobs.table.entry import Entry
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
 
 REWIND = ""

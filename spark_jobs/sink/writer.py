@@ -12,14 +12,14 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from spark_jobs import failpoint
-from spark_jobs.limits import RunLimits
+from spark_jobs.checkpoint.run import Run
+from spark_jobs.launch.limits import RunLimits
 from spark_jobs.messages.carried import carried
-from spark_jobs.root.path_forms import spark_url
-from spark_jobs.run import Run
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table import history
 from spark_jobs.table.entry import OfBatch
 

@@ -1,7 +1,6 @@
 """Source: the port by which records come, their identity, positions and places; Kafka and a
 topic's archive are two of it, several topics a third.
 
-May import: errors, messages, root, settings, spans, spec, storage, table, times, values. Imported
-by: any room above.
+May import: errors, messages, settings, spec, storage, table, values. Imported by: any room above.
 Never here: what a record says.
 """

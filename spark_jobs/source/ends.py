@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from spark_jobs.messages.held_back import HeldBack
     from spark_jobs.messages.up_to import UpTo
-    from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 class End(Protocol):

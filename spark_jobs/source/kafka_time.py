@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from spark_jobs.spans.span import EPOCH, FIRST, LAST
+from spark_jobs.values.spans.span import EPOCH, FIRST, LAST
 
 MILLISECOND: Final = timedelta(milliseconds=1)
 FIRST_MS: Final = (FIRST - EPOCH) // MILLISECOND

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from spark_jobs.times import at_milliseconds
+from spark_jobs.values.times import at_milliseconds
 
 Offsets = dict[int, int]
 """Partition of the source -> the next offset to read."""

@@ -6,7 +6,7 @@ What a user declares is read here, checked, and refused in words. The names of `
 this door, everywhere; others, which no spec needs, by their module. A name's module is loaded when
 the name is first asked for: what a spec does not use, neither a run nor a DAG's parse loads.
 
-May import: errors, pinned, spans, values. Imported by: any room above.
+May import: errors, values. Imported by: any room above.
 Never here: what needs Spark, a file, a broker or a setting.
 """
 

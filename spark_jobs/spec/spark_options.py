@@ -14,9 +14,9 @@ from typing import Annotated, NamedTuple
 from pydantic import AfterValidator
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.pinned.language import OVERRIDES, executor_options
-from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.spec.model import refuse
+from spark_jobs.values.pinned.language import OVERRIDES, executor_options
+from spark_jobs.values.pinned.sql_settings import PINNED
 
 Options = dict[str, str]
 

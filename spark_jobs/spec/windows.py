@@ -10,11 +10,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.span import MICROSECOND, Span, floor
-from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.duration import Duration, interval
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.sql.types import Expression
+from spark_jobs.values.spans.span import MICROSECOND, Span, floor
+from spark_jobs.values.spans.span_sql import Times
 
 
 def _positive(field: str, given: timedelta) -> None:

@@ -1,7 +1,7 @@
 """State: reads the state of a pipeline's stateful steps from the checkpoint, and formats it for a
 terminal.
 
-May import: checkpoint, errors, fingerprint, journal, launch, messages, root, settings, spans, spec,
-steps, times, values. Imported by: audit, cli, main, pages, runs, sluice_airflow.
+May import: checkpoint, errors, journal, launch, messages, registry, settings, spec, steps,
+storage, values. Imported by: audit, cli, main, pages, runs, sluice_airflow.
 Never here: a write to state.
 """

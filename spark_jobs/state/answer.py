@@ -16,7 +16,7 @@ from spark_jobs.messages.part import Part
 from spark_jobs.spec.steps.expires import Clock, Counted
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 MOST_ROWS: Final = 200
 """Rows of one variable that are kept, whatever --limit says."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession, functions as F
 
-from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.state.reader import operators
+from spark_jobs.storage.root.path_forms import SparkPath
 
 
 class StepContents(NamedTuple):

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
-from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.answer import Expiring, Expiry
 from spark_jobs.state.reader import StateOperator, opened
 from spark_jobs.state.store_columns import StoreColumn
 from spark_jobs.state.table import Table
+from spark_jobs.storage.root.path_forms import SparkPath
+from spark_jobs.values.spans.span import EPOCH, MICROSECOND
 
 HOUR: Final = 3_600_000_000
 """Microseconds."""

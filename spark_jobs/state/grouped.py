@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession, functions as F
 
-from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.store_columns import store_columns
+from spark_jobs.storage.root.path_forms import SparkPath
 
 MOST_STATE_ROWS = 500_000
 """Rows of state up to which a run reads them: more would take longer than most deliveries."""

@@ -16,10 +16,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
-from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.state.answer import KeySizes, LargeKey, Power, cells
 from spark_jobs.state.reader import TIMERS, StateOperator
 from spark_jobs.state.text import format_value
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.own_columns import PREFIX, WINDOW
 
 MOST_NAMED: Final = 10

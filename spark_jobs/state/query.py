@@ -9,17 +9,17 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
-from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, in_force
-from spark_jobs.fingerprint.packages import version
 from spark_jobs.journal.begun import refuse_under_way
 from spark_jobs.messages.job import StateQuery
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force
+from spark_jobs.registry.fingerprint.packages import version
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.keys import key_columns, key_types, parse_keys
 from spark_jobs.state.literal import parse
+from spark_jobs.storage.root.paths import Paths
 
 
 class StateTarget(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as F
 
 from spark_jobs.errors import StateUnreadable
-from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.literal import parse
@@ -20,6 +19,7 @@ from spark_jobs.state.store_columns import StoreColumn, store_columns
 from spark_jobs.state.table import Table
 from spark_jobs.state.unpacked_keys import by_key
 from spark_jobs.steps.buckets.processor import STATE
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.spark_times import literal
 
 TIMERS = {

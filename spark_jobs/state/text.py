@@ -9,7 +9,7 @@ from typing import Any
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.state.changes import RowChange
 from spark_jobs.state.table import Table
-from spark_jobs.times import in_utc
+from spark_jobs.values.times import in_utc
 
 
 def format_title(table: Table) -> str:

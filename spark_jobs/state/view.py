@@ -11,8 +11,6 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
 from spark_jobs.messages.job import StateQuery
-from spark_jobs.root.path_forms import state_url
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.expires import Variable
@@ -31,6 +29,8 @@ from spark_jobs.state.measures import Measures, told
 from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table
+from spark_jobs.storage.root.path_forms import state_url
+from spark_jobs.storage.root.paths import Paths
 
 MAX_ROWS = 10_000
 """The largest number of rows of one key for which changes are computed."""

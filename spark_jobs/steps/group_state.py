@@ -11,8 +11,6 @@ from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.errors import InitialStateMissing
-from spark_jobs.root.live_place import named_live
-from spark_jobs.root.store import opened
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.buckets.bucket import Bucket
@@ -22,6 +20,8 @@ from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
 from spark_jobs.steps.signature import require_function, require_handlers
 from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
+from spark_jobs.storage.root.live_place import named_live
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.errors import ProcessorFailed
-from spark_jobs.fingerprint.environment import resume_remedy
+from spark_jobs.registry.fingerprint.environment import resume_remedy
 from spark_jobs.registry.logic import BY_NAME, HANDLERS
 
 

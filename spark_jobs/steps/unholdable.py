@@ -12,10 +12,10 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.analysis.unheld import late_if_far, unheld
-from spark_jobs.spans.span import EPOCH, MICROSECOND
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.unheld import late_if_far, unheld
 from spark_jobs.values.gap import Gap
+from spark_jobs.values.spans.span import EPOCH, MICROSECOND
 
 
 def held(rows: DataFrame, spec: Pipeline, index: int, event_time: str) -> DataFrame:

@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.root.path_forms import disk_path
-from spark_jobs.root.store import is_remote, is_s3
-from spark_jobs.times import at_seconds
+from spark_jobs.storage.root.path_forms import disk_path
+from spark_jobs.storage.root.store import is_remote, is_s3
+from spark_jobs.values.times import at_seconds
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -18,10 +18,10 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from spark_jobs.errors import RootRefused, SluiceError
-from spark_jobs.root.path_forms import delta_path, disk_path
-from spark_jobs.root.paths import Paths
-from spark_jobs.root.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
-from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.storage.root.path_forms import delta_path, disk_path
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.root.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
+from spark_jobs.storage.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion

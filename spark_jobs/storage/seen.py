@@ -16,10 +16,10 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import S3Store
 
-from spark_jobs.root.files import write_whole
-from spark_jobs.root.path_forms import delta_path, disk_path
-from spark_jobs.root.store import is_remote
 from spark_jobs.storage.object_store import client
+from spark_jobs.storage.root.files import write_whole
+from spark_jobs.storage.root.path_forms import delta_path, disk_path
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion

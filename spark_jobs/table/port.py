@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableLacks
-from spark_jobs.root.path_forms import sql_table
+from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table.entry import Entry, OfBatch
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-    from spark_jobs.spans.position import Position
-    from spark_jobs.spans.span import Span
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.values.spans.position import Position
+    from spark_jobs.values.spans.span import Span
 
 Ability = Literal[
     "add columns", "layout", "merge", "publish", "care", "query", "replace", "restore"

@@ -10,7 +10,7 @@ from spark_jobs.spec import Layout
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
 
 

@@ -16,13 +16,13 @@ from spark_jobs.transactions.whole import Whole, read_whole
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.ends import End
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.transactions.view import View
 
 MOST_TOLD = 5

@@ -17,9 +17,9 @@ from spark_jobs.messages.up_to import UpTo
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 KEPT = 100
 """Ends: checks may fail for as many runs, and what had passed before is published still."""

@@ -15,8 +15,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
-from spark_jobs.times import utc
 from spark_jobs.values import type_tree
+from spark_jobs.values.times import utc
 
 Value = str | int | float | bool | bytes | Decimal | datetime | date
 """A field's value in Python, if it has no parts. A datetime has a time zone, but for timestamp_ntz.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.times import date_of, time_of
+from spark_jobs.values.times import date_of, time_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

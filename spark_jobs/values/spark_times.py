@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import Column, functions as F, types
 
-from spark_jobs.times import EPOCH, date_of, time_of
 from spark_jobs.values.field_types import Value
+from spark_jobs.values.times import EPOCH, date_of, time_of
 
 
 def make_total() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.job import Drain, read
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.spec import State
+from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
 from tests.unit.drains import SPEC, Drains, began
 from tests.unit.specs import deduplicate

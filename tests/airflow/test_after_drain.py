@@ -12,11 +12,11 @@ from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.dags.dag import build
 from sluice_airflow.tasks.after_drain import RepairOperator
 from sluice_airflow.tasks.publish import PublishOperator, days_of
-from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.publish import days
 from spark_jobs.spec import Ranges
+from spark_jobs.spec.analysis.ranged import Ranged
 from tests.airflow.metadata import add_dag, no_other_dags
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import plan_batch

@@ -14,14 +14,14 @@ from airflow.sdk.exceptions import DownstreamTasksSkipped
 
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.ids import backfills
-from spark_jobs import failpoint
 from spark_jobs.errors import SwapRefused
 from spark_jobs.ops import repairs
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.reject import reject
-from spark_jobs.root.paths import Paths
-from spark_jobs.spans.span import Span
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import Span
 from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

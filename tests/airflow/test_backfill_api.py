@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sluice_airflow.dags.backfill_dag import build_backfill
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.messages.kind import ASKED_KINDS
 from spark_jobs.registry import find as registry
+from spark_jobs.spec.analysis.ranged import unranged
 from tests.airflow.metadata import add_dag, rest_api
 
 DRAIN, BACKFILL = "departure_delays", "departure_delays__backfill"

@@ -17,10 +17,10 @@ from sluice_airflow import ids
 from sluice_airflow.dags.all import dags as all_dags
 from sluice_airflow.dags.maintain import maintain_dag
 from sluice_airflow.ids import accepts as accept_id, backfills as backfill_id, maintains
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline, Ranges, Schedule
+from spark_jobs.spec.analysis.ranged import unranged
 from tests.harness.ran import python
 from tests.harness.refused import fails
 

@@ -13,15 +13,15 @@ from airflow.sdk import DAG
 
 from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.tasks.rebuild import question
-from spark_jobs import failpoint
+from spark_jobs.admin.rebuild.beside import beside_paths, discard
+from spark_jobs.admin.rebuild.switch import switch
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.notes.rebuild import read_begun
 from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
-from spark_jobs.rebuild.beside import beside_paths, discard
-from spark_jobs.rebuild.switch import switch
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
+from spark_jobs.storage import failpoint
 from tests.airflow.drains_beside import END, NEXT
 from tests.airflow.installed import Installed, executed
 from tests.airflow.metadata import run_dag, without_waiting

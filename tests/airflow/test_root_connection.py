@@ -8,7 +8,7 @@ from botocore.session import Session
 
 from sluice_airflow.connections import root
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.root.store import Store
+from spark_jobs.storage.root.store import Store
 from tests.harness.refused import fails
 from tests.unit.specs import OURS, deployed
 

@@ -45,12 +45,12 @@ from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths, local_report_path
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.plan import Plan
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source import topic_state
+from spark_jobs.storage.root.paths import Paths, local_report_path
 from tests.airflow.installed import Installed, executed
 from tests.harness import roots
 from tests.harness.process import lives

@@ -16,11 +16,11 @@ import pytest
 from sluice_airflow.dags.backfill_dag import build_backfill
 from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import kill_tree
+from spark_jobs.launch.warm import client, start
+from spark_jobs.launch.warm.look import shown
+from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.place import socket_path
 from spark_jobs.registry import find as registry
-from spark_jobs.warm import client, start
-from spark_jobs.warm.look import shown
-from spark_jobs.warm.message import Shown
-from spark_jobs.warm.place import socket_path
 from tests.airflow.installed import executed
 from tests.airflow.test_repair_tasks import PLANNED
 from tests.airflow.test_tasks import NAME, Installation, report
@@ -31,9 +31,9 @@ PYTHON = sys.executable
 WORKER = """
 import json, os, shutil, subprocess, sys, time
 from pathlib import Path
-from spark_jobs.warm.inside.recycling import Limits
-from spark_jobs.warm.start import BORN
-from spark_jobs.warm.inside.worker import Worker
+from spark_jobs.launch.warm.inside.recycling import Limits
+from spark_jobs.launch.warm.start import BORN
+from spark_jobs.launch.warm.inside.worker import Worker
 
 class NoSpark:
     def new_session(self): pass

@@ -8,22 +8,19 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import Row
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.swap import described
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Check
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.state.answer import (
     Expiring,
     Expiry,
@@ -34,6 +31,9 @@ from spark_jobs.state.answer import (
     StepAnswer,
     VariableAnswer,
 )
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 EVERY: Final = timedelta(hours=6)

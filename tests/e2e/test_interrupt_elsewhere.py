@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import Stopped
 from spark_jobs.messages.report import Report
 from spark_jobs.runs.plan import plan
+from spark_jobs.storage import failpoint
 from tests.harness.process import PIPELINES, Running, none_left
 from tests.harness.refused import because
 from tests.harness.scene import Scene

@@ -5,8 +5,8 @@ import signal
 import deltalake
 
 from spark_jobs.checkpoint.notes.rebuild import read_begun
-from spark_jobs.root.paths import Paths
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import NEXT, SPEC
 from tests.harness.command import answer, sluice, undone

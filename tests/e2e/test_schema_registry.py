@@ -9,12 +9,12 @@ from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegis
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from spark_jobs.decode.schemas import schema as schemas
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.registered_topic import keep_schemas
 from spark_jobs.errors import RegistryRefused
-from spark_jobs.schemas import schema as schemas
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Avro

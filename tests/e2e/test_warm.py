@@ -21,14 +21,14 @@ from spark_jobs.errors import CheckFailed, ReportMissing, Stopped
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import DAEMON
+from spark_jobs.launch.warm import start
+from spark_jobs.launch.warm.client import begun
+from spark_jobs.launch.warm.look import shown
+from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.place import log_path, socket_path, socket_paths
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.warm import start
-from spark_jobs.warm.client import begun
-from spark_jobs.warm.look import shown
-from spark_jobs.warm.message import Shown
-from spark_jobs.warm.place import log_path, socket_path, socket_paths
 from tests.harness import oracle, pipelines
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import psutil
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs import failpoint
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.pipelines import variables_of
 from tests.harness.ran import ran
 

@@ -9,7 +9,6 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from spark_jobs import failpoint
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
 from spark_jobs.proof.image import files
@@ -18,6 +17,7 @@ from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.swap import swap
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.delta.log_entries import entries
 from spark_jobs.table.delta.table import Delta

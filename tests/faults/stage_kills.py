@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from spark_jobs import failpoint
+from spark_jobs.storage import failpoint
 from tests.faults.catalogue import Kill, Lengths, strike
 from tests.harness.process import Running
 

@@ -14,7 +14,7 @@ import pytest
 
 from local import broker, jvm
 from spark_jobs.errors import LeaseHeld, RunStalled, by_code
-from spark_jobs.root.paths import report_path
+from spark_jobs.storage.root.paths import report_path
 from tests.harness import oracle, verifier
 from tests.harness.broker import JARS, start_again
 from tests.harness.long_form import LONG, long_form

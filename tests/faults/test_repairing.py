@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from spark_jobs import failpoint
+from spark_jobs.storage import failpoint
 from tests.faults.repairing import FIRST, Repairing
 from tests.faults.stage_kills import AT, Round
 from tests.harness.long_form import long_form

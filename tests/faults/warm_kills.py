@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from random import Random
 
-from spark_jobs import failpoint
 from spark_jobs.errors import LeaseHeld
+from spark_jobs.storage import failpoint
 from tests.faults.catalogue import (
     DRIVER,
     WHOLE,

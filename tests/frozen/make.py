@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.ops import repairs
+from spark_jobs.storage import failpoint
 from tests.unit.repaired import SPEC, Changes, Root, row
 from tests.unit.test_switch import Rebuilt
 

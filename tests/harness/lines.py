@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from spark_jobs.log import LOGGER
+from spark_jobs.messages.log import LOGGER
 
 
 class Listener(logging.Handler):

@@ -9,8 +9,8 @@ from spark_jobs.runs.publish.publication import publish
 
 if TYPE_CHECKING:
     from spark_jobs.messages.event import Event
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Listener:

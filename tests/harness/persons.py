@@ -19,9 +19,9 @@ from upath import UPath
 
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest, Pipeline
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.table.delta.commit import Commit, within
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note

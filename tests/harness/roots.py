@@ -14,10 +14,10 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spans.position import Position
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.position import Position
 
 ROOT: Final = "a röot of 5% #1"
 """The name of a root: with what escaping, patterns and URLs could take for their own."""

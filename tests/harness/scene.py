@@ -20,10 +20,10 @@ from local.publish import publish
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.report import Report
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 from tests.harness import oracle
 from tests.harness.lines import heard
 from tests.harness.roots import ROOT, rows_of, told

@@ -11,8 +11,8 @@ from typing import Any
 
 import fastavro
 
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registered
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registered
 
 
 class Answers:

@@ -10,10 +10,10 @@ import psutil
 
 from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import tree
+from spark_jobs.launch.warm.look import shown
+from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.place import log_path, socket_path, socket_paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.warm.look import shown
-from spark_jobs.warm.message import Shown
-from spark_jobs.warm.place import log_path, socket_path, socket_paths
 from tests.harness.process import Running, lives
 from tests.harness.scene import Scene
 

@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
-from spark_jobs import failpoint
 from spark_jobs.source.port import Lasting, SourceState
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Tumbling
+from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs

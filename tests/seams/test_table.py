@@ -13,7 +13,6 @@ import pyarrow.dataset as ds
 import pytest
 from pyspark.sql.types import StructType
 
-from spark_jobs import failpoint
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.errors import TableLacks
@@ -21,6 +20,7 @@ from spark_jobs.proof.image import files
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.publication import Announced, publish
 from spark_jobs.spec import Aggregate, Check, Latest, Layout, Pipeline, Tumbling
+from spark_jobs.storage import failpoint
 from spark_jobs.table.entry import Entry
 from spark_jobs.table.port import Table
 from spark_jobs.table.tables import table_of

@@ -21,8 +21,8 @@ from fsspec.spec import AbstractFileSystem
 from obstore.exceptions import PreconditionError
 from obstore.store import LocalStore
 
-from spark_jobs.root.store import SCHEME
 from spark_jobs.storage import object_store
+from spark_jobs.storage.root.store import SCHEME
 from tests.simulation.places import FOLDER, one_write
 
 Info = dict[str, Any]

@@ -22,7 +22,6 @@ from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, 
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.run_outcome import RunOutcome
@@ -35,6 +34,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note
 from tests.simulation import keyed, spark

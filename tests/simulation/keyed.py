@@ -9,11 +9,11 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.root.paths import Paths
 from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note

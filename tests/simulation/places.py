@@ -23,7 +23,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.table import TableAlterer, TableMerger, TableOptimizer
 
 from spark_jobs.checkpoint.object_lease import ObjectLease
-from spark_jobs.root.store import SCHEME
+from spark_jobs.storage.root.store import SCHEME
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink"})

@@ -14,12 +14,12 @@ from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
 from spark_jobs.repair.find.lost import refuse_unreachable
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.values.spans.span import Span
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin import dead_places, maintain
+from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.errors import LeaseLost, TableContended
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.rebuild.beside import begin
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta import door
 from tests.simulation import bucket
 from tests.simulation.clock import Clock

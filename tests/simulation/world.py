@@ -17,28 +17,28 @@ from deltalake.exceptions import DeltaError
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
+from spark_jobs.admin.rebuild.back import plan_back, refuse_lost as lost_back
+from spark_jobs.admin.rebuild.beside import begin, beside_paths, discard
+from spark_jobs.admin.rebuild.needs import read_to
+from spark_jobs.admin.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
+from spark_jobs.admin.rebuild.ready import behind
+from spark_jobs.admin.rebuild.switch import switch, switch_back
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import TableContended
 from spark_jobs.messages.event import Event
-from spark_jobs.rebuild.back import plan_back, refuse_lost as lost_back
-from spark_jobs.rebuild.beside import begin, beside_paths, discard
-from spark_jobs.rebuild.needs import read_to
-from spark_jobs.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
-from spark_jobs.rebuild.ready import behind
-from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.root.live_place import live_version
-from spark_jobs.root.paths import Paths, checkpoints
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.live_place import live_version
+from spark_jobs.storage.root.paths import Paths, checkpoints
 from spark_jobs.table.delta import door
 from tests.simulation import keyed as of_a_key, person as of_spark
 from tests.simulation.drain import CHECK, Drain

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 
 from local import broker
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.rebuild.beside import begin
+from spark_jobs.admin.rebuild.switch import switch
 from spark_jobs.checkpoint.notes.live import refuse_dead
-from spark_jobs.rebuild.beside import begin
-from spark_jobs.rebuild.switch import switch
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Archive, Check, Deduplicate, Field, Pipeline, Topic
+from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published_table
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene

@@ -11,7 +11,6 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
@@ -27,11 +26,12 @@ from spark_jobs.repair.offsets.archived import archived
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.source.topic_state import topic_state
-from spark_jobs.spans.span import floor
 from spark_jobs.spec import Archive
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import floor
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails, has as part

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from datetime import UTC, datetime
 
-from spark_jobs import failpoint
 from spark_jobs.ops.at_work.read import at_work
 from spark_jobs.pages.flow_of import flow_so_far
+from spark_jobs.storage import failpoint
 
 
 def test_who_looks_on_sees_each_batch_what_is_left_and_the_same_account_as_the_run_itself(

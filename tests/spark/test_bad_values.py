@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyspark.errors import ArithmeticException
 
-from spark_jobs import failpoint
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint.notes.failing import FailingRecords, read_failing
 from spark_jobs.errors import ExpressionFailed, SparkFailed, StateIncompatible
 from spark_jobs.runs.failures import failing_search
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Session, State, Transform
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.steps import chain
+from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene

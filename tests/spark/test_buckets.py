@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs import failpoint
 from spark_jobs.errors import ProcessorFailed, SpecInvalid, StateIncompatible
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.spec import Field, GroupState, Pipeline, State, Transform
@@ -16,6 +15,7 @@ from spark_jobs.steps.group_state import GroupStateOperator
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.refused import because, has
 from tests.harness.replay import Offsets

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.runs.plan import plan
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from tests.harness import replay
 from tests.harness.verifier import ENTERS
 from tests.spark import edges, truth

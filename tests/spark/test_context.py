@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame, functions as F
 from upath import UPath
 
 from local import ledger as ledgers
-from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.compute.replay import replay
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import LONG, long_form

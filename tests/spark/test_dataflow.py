@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
-from spark_jobs.classify.classifier import resolve_outcomes
-from spark_jobs.classify.outcome import Outcome
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, Transform
+from spark_jobs.steps.classify.classifier import resolve_outcomes
+from spark_jobs.steps.classify.outcome import Outcome
 from spark_jobs.values.own_columns import OUTCOME
 from spark_jobs.values.record_headers import HEADERS
 from tests.unit.specs import deduplicate, pipeline

@@ -5,15 +5,15 @@ import time
 import pytest
 
 from local.broker import create_topic
-from spark_jobs import failpoint
 from spark_jobs.admin.accept import accept
 from spark_jobs.audit.audit import Audit
 from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.session import dynamic
-from spark_jobs.root.path_forms import state_url
 from spark_jobs.runs.publish.publication import to_publish
 from spark_jobs.state.reader import operators, read
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.long_form import long_form
 from tests.harness.refused import because
 

@@ -14,12 +14,12 @@ import pytest
 from confluent_kafka.admin import AclOperation
 
 from local.deliveries import Delivered
-from spark_jobs import failpoint
-from spark_jobs.rebuild.run import compute, switched
+from spark_jobs.admin.rebuild.run import compute, switched
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Archive, Topic
+from spark_jobs.storage import failpoint
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over

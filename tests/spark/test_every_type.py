@@ -15,7 +15,6 @@ import pytest
 from local import broker
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.messages.job import StateQuery
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spec import (
     Aggregate,
     Check,
@@ -29,6 +28,7 @@ from spark_jobs.spec import (
     Tumbling,
 )
 from spark_jobs.state.view import state_view
+from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.published import table as published_table
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene

@@ -2,10 +2,10 @@
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import SparkFailed
+from spark_jobs.storage import failpoint
 from tests.harness.crash import OF_A_BATCH, Images, over
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, has

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from spark_jobs.classify.outcome import Outcome
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Aggregate, Check, Field, GroupState, Pipeline, State, Transform
 from spark_jobs.state.view import state_view
+from spark_jobs.steps.classify.outcome import Outcome
 from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 from spark_jobs.values.record_headers import HEADERS

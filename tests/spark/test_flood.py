@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 from confluent_kafka import Producer
 
-from spark_jobs import failpoint
 from spark_jobs.audit import second_read
+from spark_jobs.storage import failpoint
 
 MEGABYTE = 900_000
 LIMIT = 4_000_000

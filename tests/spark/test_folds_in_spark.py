@@ -4,11 +4,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from spark_jobs import failpoint
 from spark_jobs.sink.keyed import in_spark
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.writer import written
 from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at

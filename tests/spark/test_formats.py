@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from local import registry
-from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.errors import RegistryUnreachable
 from spark_jobs.runs.schema_look import ask_again, look
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.encoded import Encoding, encodings
 from tests.harness.refused import because

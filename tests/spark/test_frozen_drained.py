@@ -11,10 +11,10 @@ import duckdb
 import pytest
 
 from local import broker
+from spark_jobs.admin.rebuild.switch import switch
 from spark_jobs.ops import repairs
-from spark_jobs.rebuild.switch import switch
 from spark_jobs.repair.swap import swap
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 from tests.frozen.drained import BOTH, FORMS, HOME, KEPT, SHIPPED, VERSIONS, World, thaw
 from tests.harness.broker import JARS
 from tests.harness.compare import assert_same

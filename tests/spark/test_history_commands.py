@@ -9,16 +9,16 @@ import pytest
 
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
+from spark_jobs.admin.rebuild.beside import begin, beside_paths
+from spark_jobs.admin.rebuild.compare import difference
+from spark_jobs.admin.rebuild.ready import behind
+from spark_jobs.admin.rebuild.switch import switch, switch_back
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.rebuild.beside import begin, beside_paths
-from spark_jobs.rebuild.compare import difference
-from spark_jobs.rebuild.ready import behind
-from spark_jobs.rebuild.switch import switch, switch_back
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
+from spark_jobs.storage.root.paths import Paths
 from tests.spark.test_history_step import Orders, shown
 
 

@@ -16,12 +16,12 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from local import broker
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Field, History, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.steps.keyed import buckets
+from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene

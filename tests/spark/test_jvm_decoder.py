@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from local import broker
-from spark_jobs import failpoint
-from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.decode import decoder
 from spark_jobs.decode.jvm import decoder as jvm_decoder
 from spark_jobs.decode.jvm.choice import NO_JAR
@@ -31,6 +29,8 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta import few_rows
 from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard

@@ -16,13 +16,13 @@ import pytest
 from confluent_kafka import Producer
 
 from local.broker import create_topic
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.sink.keyed import driver
 from spark_jobs.spec import Check, Field, Latest, Layout, Pipeline, Topic, Transform
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.log_entries import entries
 from spark_jobs.table.published import table as published_table
 from tests.harness.compare import assert_same

@@ -9,7 +9,6 @@ from importlib import import_module
 import pytest
 from pyspark import cloudpickle
 
-from spark_jobs import failpoint
 from spark_jobs.errors import (
     InitialStateMissing,
     ProcessorFailed,
@@ -19,6 +18,7 @@ from spark_jobs.errors import (
     StateMisused,
 )
 from spark_jobs.spec import Deduplicate, Field, GroupState, Pipeline, State, Transform
+from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import over
 from tests.harness.long_form import long_form

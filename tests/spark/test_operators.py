@@ -10,9 +10,9 @@ import pytest
 from local.deliveries import MALFORMATIONS
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StateMisused
-from spark_jobs.root.path_forms import state_url
 from spark_jobs.spec import Session, State
 from spark_jobs.steps import aggregate
+from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.long_form import long_form
 from tests.harness.refused import because
 from tests.spark import edges, operators, truth

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.repair.compute.change import change, explained, rows_after
 from spark_jobs.repair.unit import session_rows as sessions
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import (
     Aggregate,
     Deduplicate,
@@ -21,10 +19,12 @@ from spark_jobs.spec import (
     Topic,
     Transform,
 )
+from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.steps import transform
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from spark_jobs.table.delta.commit import newest
 from spark_jobs.values.own_columns import is_own
+from spark_jobs.values.spans.span import Span
 from tests.harness.refused import fails
 from tests.unit.test_own_columns import named
 

@@ -8,10 +8,10 @@ import deltalake
 import duckdb
 import pytest
 
+from spark_jobs.admin.rebuild.beside import begin
+from spark_jobs.admin.rebuild.switch import switch
 from spark_jobs.errors import TableChanged
 from spark_jobs.messages.request import Request
-from spark_jobs.rebuild.beside import begin
-from spark_jobs.rebuild.switch import switch
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage

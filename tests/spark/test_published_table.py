@@ -12,9 +12,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from spark_jobs.checkpoint.notes.live import refuse_dead
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.published import table as published_table
 from tests.harness.listener import Listener

@@ -13,19 +13,11 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from local.publish import publish as send
-from spark_jobs import failpoint
-from spark_jobs.analysis.ranged import position_of, unranged
-from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.errors import RebuildRefused, SluiceError
-from spark_jobs.messages.job import Drain
-from spark_jobs.messages.report import Report
-from spark_jobs.messages.request import Request
-from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.beside import begin, beside_paths
-from spark_jobs.rebuild.compare import difference, lines
-from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost
-from spark_jobs.rebuild.ready import behind
-from spark_jobs.rebuild.run import (
+from spark_jobs.admin.rebuild.beside import begin, beside_paths
+from spark_jobs.admin.rebuild.compare import difference, lines
+from spark_jobs.admin.rebuild.plan import plan_rebuild, refuse_lost
+from spark_jobs.admin.rebuild.ready import behind
+from spark_jobs.admin.rebuild.run import (
     JobAt,
     Rebuilding as RebuildRun,
     Submit,
@@ -33,16 +25,24 @@ from spark_jobs.rebuild.run import (
     drain_beside,
     switched,
 )
-from spark_jobs.rebuild.switch import switch, switch_back
+from spark_jobs.admin.rebuild.switch import switch, switch_back
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.errors import RebuildRefused, SluiceError
+from spark_jobs.messages.job import Drain
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.request import Request
+from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.spec import Archive, Pipeline, State
+from spark_jobs.spec.analysis.ranged import position_of, unranged
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.topics.flights import FLIGHTS
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener

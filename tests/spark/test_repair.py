@@ -17,7 +17,6 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
@@ -35,6 +34,7 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.command import answer, sluice, undone

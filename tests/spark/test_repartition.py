@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
@@ -22,6 +21,7 @@ from spark_jobs.messages.job import Repartition, StateQuery
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.state.contents import contents
 from spark_jobs.state.view import state_view
+from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import long_form
 from tests.harness.refused import fails, has

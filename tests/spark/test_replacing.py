@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from spark_jobs import failpoint
 from spark_jobs.errors import TableContended
 from spark_jobs.sink.keyed import driver
 from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta import contention
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET

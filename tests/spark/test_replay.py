@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, functions as F
 from upath import UPath
 
 from local import ledger as ledgers
-from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.errors import ProcessorFailed, SluiceError
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.compute.replay import SPARKS_OWN, replay
 from spark_jobs.spec import Aggregate, Deduplicate, Field, GroupState, Pipeline, Tumbling
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
+from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import oracle
 from tests.harness.compare import assert_same

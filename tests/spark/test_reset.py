@@ -6,7 +6,6 @@ from typing import Any
 import deltalake
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import lease
@@ -19,6 +18,7 @@ from spark_jobs.proof.image import files
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta import door
 from tests.harness import oracle
 from tests.harness.crash import copied

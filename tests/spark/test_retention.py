@@ -5,11 +5,11 @@ import time
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from spark_jobs import failpoint
-from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.audit.audit import Audit
 from spark_jobs.errors import RecordsGone
 from spark_jobs.runs.plan import plan
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
+from spark_jobs.storage import failpoint
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
 

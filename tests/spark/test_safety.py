@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
@@ -31,6 +30,7 @@ from spark_jobs.proof.image import files
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check, Field, Topic
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.log_entries import GENERATION
 from tests.harness.cleaned import clean_log
 from tests.harness.crash import over

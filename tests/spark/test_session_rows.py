@@ -9,16 +9,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from upath import UPath
 
-from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.launch.session import session
 from spark_jobs.repair.compute.account import parts
 from spark_jobs.repair.compute.change import change
 from spark_jobs.repair.compute.staged import write_rows
 from spark_jobs.repair.unit import session_rows as sessions
-from spark_jobs.spans.span import MICROSECOND, Span
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, State
+from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.topics.flights import FLIGHTS
+from spark_jobs.values.spans.span import MICROSECOND, Span
 from tests.harness.refused import fails
 
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)

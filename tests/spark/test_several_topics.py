@@ -14,19 +14,19 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
-from spark_jobs import failpoint
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import StateIncompatible, TopicMissing, TopicRemade
 from spark_jobs.messages.report import Report
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.explain import deep
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Field, MoreTopics, Topic
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.compare import assert_same
 from tests.harness.refused import fails

@@ -12,7 +12,6 @@ import pytest
 
 from local.deliveries import Mess, deliver
 from local.flights import flight_events
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.decode import slices as noting
@@ -22,8 +21,9 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.record_count import count_records
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Sliding
+from spark_jobs.storage import failpoint
+from spark_jobs.values.spans.span import Span
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 

@@ -9,9 +9,9 @@ from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch.few_records import OF_FEW_RECORDS, for_records
 from spark_jobs.launch.session import session
 from spark_jobs.launch.submit import FEW_RECORDS
-from spark_jobs.pinned import language
-from spark_jobs.pinned.sql_settings import PINNED
 from spark_jobs.spec import State
+from spark_jobs.values.pinned import language
+from spark_jobs.values.pinned.sql_settings import PINNED
 from tests.harness.refused import fails
 
 DIFFERENT = {"spark.sql.variable.substitute"}

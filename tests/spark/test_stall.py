@@ -3,9 +3,9 @@
 import threading
 from datetime import timedelta
 
-from spark_jobs import failpoint
 from spark_jobs.errors import RunStalled
-from spark_jobs.root.paths import report_path
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import report_path
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
 from tests.harness.refused import because, has

@@ -5,11 +5,11 @@ from typing import Any
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import CheckFailed
-from spark_jobs.root.path_forms import state_url
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.spec import State, fresh
+from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.refused import because, has
 from tests.spark import operators
 

@@ -19,12 +19,12 @@ from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.plan import plan
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Aggregate, Check, Transform, Tumbling
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form

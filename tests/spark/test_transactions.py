@@ -7,11 +7,11 @@ import pytest
 from confluent_kafka import Producer
 
 from local.publish import create_topic
-from spark_jobs import failpoint
 from spark_jobs.messages.summary import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Field, Pipeline, Topic, Transform
+from spark_jobs.storage import failpoint
 from spark_jobs.transactions import Transactions
 from tests.harness.listener import Listener
 from tests.harness.roots import rows_of

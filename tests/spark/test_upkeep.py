@@ -7,7 +7,6 @@ from typing import NoReturn
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint import purge
@@ -15,6 +14,7 @@ from spark_jobs.checkpoint.log import Checkpoint, versions
 from spark_jobs.launch import session
 from spark_jobs.messages import job
 from spark_jobs.spec import State
+from spark_jobs.storage import failpoint
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.decode import decoder
 from spark_jobs.launch.submit import DAEMON
-from spark_jobs.warm.inside.jvm import Jvm
+from spark_jobs.launch.warm.inside.jvm import Jvm
 from tests.harness.long_form import long_form
 
 pytestmark = long_form  # it changes the session that the tests of a lane share

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from s3fs import S3FileSystem
 
-from spark_jobs.root.store import Store
+from spark_jobs.storage.root.store import Store
 from tests.harness.broker import kafka
 from tests.harness.object_store import NOT_TESTED, ObjectStore, binary, running
 from tests.harness.process import PIPELINES, none_left

@@ -14,10 +14,10 @@ from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import session
-from spark_jobs.root.path_forms import spark_url
-from spark_jobs.root.store import opened
 from spark_jobs.spec import State
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import commit, door
 from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.errors import RootUnreachable
-from spark_jobs.root import store as declared
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root import store as declared
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene

@@ -7,8 +7,8 @@ from spark_jobs.admin.maintain import maintain, maintain_ops
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door
 from tests.store.root import Root
 from tests.unit.specs import pipeline

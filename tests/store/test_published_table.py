@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint.notes.live import refuse_dead
-from spark_jobs.root.path_forms import spark_url
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import open_table, options
 from spark_jobs.table.published.table import behind, move

@@ -10,7 +10,6 @@ import psutil
 import pytest
 from s3fs import S3FileSystem
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
@@ -24,11 +23,12 @@ from spark_jobs.journal import runner
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.messages.report import Report
-from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.view import state_view
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.store_errors import translate_store_error
 from spark_jobs.table.delta.table import Delta
 from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running

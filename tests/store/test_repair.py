@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.repair.undo import undo
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.compare import assert_same

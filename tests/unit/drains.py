@@ -11,11 +11,11 @@ import deltalake
 import pyarrow as pa
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.fingerprint.environment import environment
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
+from spark_jobs.registry.fingerprint.environment import environment
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.table.delta.log_entries import GENERATION
 from tests.harness.roots import NOON, Root

@@ -18,23 +18,23 @@ import pytest
 from pyspark.sql.types import StructType
 from upath import UPath
 
-from spark_jobs import failpoint
 from spark_jobs.audit.keyed_account import by_key, keyed
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.path_forms import SparkPath
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.path_forms import SparkPath
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.care import compaction

@@ -14,17 +14,17 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.fingerprint.environment import environment
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.registry.fingerprint.environment import environment
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.manifest import Manifest, MergedRecord
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.root.paths import Paths
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
 from tests.harness import roots
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

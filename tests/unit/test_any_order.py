@@ -20,10 +20,10 @@ from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.journal.begun import under_way
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.spec import History, Latest
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import DELETED, OFFSET, PARTITION, is_own
 from tests.harness.aged import age
 from tests.harness.long_form import LONG

@@ -21,11 +21,11 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.at_work.read import at_work
 from spark_jobs.pages.at_work import words
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.source.port import SourceState
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import ROOT, report
 from tests.unit.checkpoints import Alone, begin, commit_batch, plan_batch
 
@@ -39,7 +39,7 @@ WORK = """
 import sys, time
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.registry import find
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.run_outcome import RunOutcome
 paths = Paths(sys.argv[1], find.load(sys.argv[2]))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.decode.avro.decoder import Compiled, compiled
-from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
+from spark_jobs.decode.schemas.avro import Node, SchemaInvalid, parse
 
 REFUSED = (ValueError, IndexError, OverflowError, RecursionError)
 SMALL = st.text(max_size=5)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.schemas.registry import Registered
 from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.errors import RegistryUnreachable, SpecInvalid
-from spark_jobs.schemas.registry import Registered
 from spark_jobs.spec import Avro, Field, Topic
 from tests.harness.refused import fails, has
 from tests.harness.schemas import avro, by_fastavro, framed, keep

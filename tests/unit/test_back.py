@@ -4,11 +4,11 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from spark_jobs.admin.rebuild.back import plan_back
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import TopicRemade
-from spark_jobs.rebuild.back import plan_back
 from spark_jobs.registry import find as registry
 from spark_jobs.source import topic_state
 from spark_jobs.source.port import SourceState

@@ -8,10 +8,10 @@ from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.errors import ReportMissing
 from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.begun import begun
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import because
 from tests.harness.roots import ROOT
 from tests.unit.specs import pipeline

@@ -7,7 +7,6 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app, question
 from spark_jobs.cli.carry_out import Asked, carry_out
@@ -20,6 +19,7 @@ from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import RUN_PREFIX, untried
 from spark_jobs.repair.swap import described
 from spark_jobs.source.port import SourceState
+from spark_jobs.storage import failpoint
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import log
 from spark_jobs.errors import ClusterUnreachable, NoExecutors
 from spark_jobs.launch import cluster
 from spark_jobs.launch.cluster import Cluster, ExecutorWatch
+from spark_jobs.messages import log
 from spark_jobs.settings.installation import Settings
 from tests.harness.refused import because, fails, has
 

@@ -5,15 +5,15 @@ import json
 import pytest
 
 from spark_jobs.errors import SettingInvalid, SpecInvalid
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.offsets.archived import archive_paths
-from spark_jobs.root.live_place import first_table
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Archive
 from spark_jobs.spec.several import Several
+from spark_jobs.storage.root.live_place import first_table
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.unit.specs import pipeline, topic
 

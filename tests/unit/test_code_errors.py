@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs import pipelines
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.fingerprint.environment import code_digest
+from spark_jobs.registry.fingerprint.environment import code_digest
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.steps.init_errors import InitErrors
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.rebuild.compare import Day, difference, lines
-from spark_jobs.spans.position import Position
+from spark_jobs.admin.rebuild.compare import Day, difference, lines
+from spark_jobs.values.spans.position import Position
 from tests.unit.specs import deduplicate, pipeline
 
 HOURLY, EVENTS = pipeline(), pipeline(steps=(deduplicate(),))

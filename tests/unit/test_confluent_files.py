@@ -8,7 +8,7 @@ from confluent_kafka.schema_registry.confluent.type import decimal_pb2, variant_
 from confluent_kafka.schema_registry.confluent.types import decimal_pb2 as older_pb2
 from google.protobuf import descriptor_pb2
 
-from spark_jobs.schemas.protoc import descriptor_set
+from spark_jobs.decode.schemas.protoc import descriptor_set
 from spark_jobs.spec import Field, Protobuf, Topic
 from tests.unit.decoding import Decoding
 

@@ -12,7 +12,7 @@ from spark_jobs.contracts.compare import compare
 from spark_jobs.contracts.contract import Side, contract
 from spark_jobs.contracts.finding import Finding, Whom
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.fingerprint.fields import Declared
+from spark_jobs.registry.fingerprint.fields import Declared
 from spark_jobs.spec import (
     Check,
     Field,

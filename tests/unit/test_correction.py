@@ -9,11 +9,11 @@ from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.fingerprint.correction import with_expressions
-from spark_jobs.fingerprint.fields import Declared, changes, fingerprint, idle_declarations
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.correction import with_expressions
+from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, idle_declarations
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, Session, Transform
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import aggregate, deduplicate, pipeline

@@ -21,8 +21,8 @@ from spark_jobs.repair.reject import reject
 from spark_jobs.repair.swap import described
 from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
+from spark_jobs.values.spans.span import Span
 from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, add_late, hour, hours, row, ten_hours

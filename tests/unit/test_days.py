@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.runs.publish import days
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import Ranged
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, hour, hours, row

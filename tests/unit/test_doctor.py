@@ -11,8 +11,8 @@ from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.storage.root.paths import Paths
 from tests.unit.checkpoints import begin, plan_batch
 
 NAME = "flight_events"

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.errors import LeaseHeld, RecordsGone
+from spark_jobs.launch.stopping import StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.runs import drain as draining
 from spark_jobs.settings.installation import Settings
-from spark_jobs.stopping import StopRequest
+from spark_jobs.storage import failpoint
 from tests.harness.lines import heard
 from tests.unit.specs import pipeline
 

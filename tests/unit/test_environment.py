@@ -10,15 +10,15 @@ from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.fingerprint.environment import Environment, code_digest
 from spark_jobs.launch import session
-from spark_jobs.pinned import language
-from spark_jobs.pinned.sql_settings import FAMILIES, PINNED
 from spark_jobs.registry import find as registry, logic
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.environment import Environment, code_digest
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.pinned import language
+from spark_jobs.values.pinned.sql_settings import FAMILIES, PINNED
 from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from spark_jobs import failpoint
+from spark_jobs.storage import failpoint
 
 HERE = "from spark_jobs import failpoint; failpoint.at('audit'); print('went on')"
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.fingerprint.fields import FROZEN, Declared, changes, fingerprint, in_force
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.fields import FROZEN, Declared, changes, fingerprint, in_force
 from spark_jobs.spec import Field, Pipeline, Schedule, State, Transform, Tumbling
 from tests.unit.specs import (
     FIELDS,

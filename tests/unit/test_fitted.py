@@ -12,8 +12,8 @@ from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import CheckpointBroken, TopicRemade
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, commit_batch, fitted, plan_batch

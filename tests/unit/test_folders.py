@@ -9,7 +9,6 @@ import pytest
 from deltalake import DeltaTable
 from upath import UPath
 
-from spark_jobs import failpoint
 from spark_jobs.admin.dead_places import remove_place
 from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
@@ -18,10 +17,11 @@ from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, LeaseLost
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import copy
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains

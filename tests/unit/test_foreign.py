@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from spark_jobs.admin.rebuild import plan as rebuild
 from spark_jobs.errors import CheckpointForeign, RangeOpen
 from spark_jobs.messages.request import Request
-from spark_jobs.rebuild import plan as rebuild
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
 from tests.harness.sources import says

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.decode.schemas import kept as schemas
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
+from spark_jobs.decode.schemas.schema import Schema
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.quarantine import waiting
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs import schema_look
-from spark_jobs.schemas import kept as schemas
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
-from spark_jobs.schemas.schema import Schema
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Avro
+from spark_jobs.storage.root.paths import Paths
 from tests.unit.specs import pipeline, topic
 from tests.unit.test_replaying import quarantined
 from tests.unit.test_schema_registry import AVRO, answering

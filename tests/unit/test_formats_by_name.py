@@ -18,8 +18,7 @@ topic = Topic(name="t", event_time="at", fields=fields, {more})
 prepare(topic, {root!r}, None).decoder().decode(records([b"x"]))
 slice_counter.SliceCounter(topic, SlicePolicy.of(1, None, 0))
 print(*sorted(
-    {{"schemas"}} & {{name.split(".")[1] for name in sys.modules if name.startswith("spark_jobs.")}}
-    | {{"avro", "protobuf", "schemed", "envelopes", "plain"}}
+    {{"avro", "protobuf", "schemas", "schemed", "envelopes", "plain"}}
     & {{name.split(".")[2] for name in sys.modules if name.startswith("spark_jobs.decode.")}}
 ))
 """

@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.journal.runner import leased
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.listener import Listener
 from tests.harness.roots import ROOT
 from tests.unit.drains import Drains

@@ -13,8 +13,8 @@ from spark_jobs.ops.growth.forecast import Forecast
 from spark_jobs.pages import growth_words
 from spark_jobs.pages.growth import Measured, growth
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.spec import State
+from spark_jobs.storage.root.paths import Paths
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 NAME = "departure_delays"

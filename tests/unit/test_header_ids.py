@@ -19,12 +19,12 @@ from hypothesis import given, strategies as st
 from upath import UPath
 
 from spark_jobs.decode.prepared import Prepared, prepare
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.decode.schemed.registered import NO_HEAD, NO_ID
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.schema_look import ask_again
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Avro, Field, Json, Protobuf, Topic, Transform

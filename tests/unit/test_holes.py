@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import ops_tables
@@ -22,11 +21,12 @@ from spark_jobs.repair.offsets.holes import Hole, holes
 from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.port import SourceState
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Ranges
+from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import Span
 from tests.harness.refused import fails, has
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch

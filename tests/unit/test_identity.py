@@ -22,10 +22,10 @@ from spark_jobs.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.fingerprint.classification import classification, with_classification
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.classification import classification, with_classification
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Field, Pipeline, State
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import FIELDS, pipeline, topic

@@ -20,15 +20,15 @@ from spark_jobs.cli import app
 from spark_jobs.errors import TableChanged
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange import commit, staging
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import _with_rows
 from spark_jobs.source.port import SourceState
-from spark_jobs.spans.position import Position
 from spark_jobs.spec import Layout
 from spark_jobs.storage import parquet_files
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.values.spans.position import Position
 from tests.harness.refused import fails
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 

@@ -6,8 +6,12 @@ import zlib
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.file_check import find_damage
-from spark_jobs.checkpoint.integrity import Integrity, refuse_damaged_logs, remove_orphan_checksums
+from spark_jobs.checkpoint.integrity import (
+    Integrity,
+    find_damage,
+    refuse_damaged_logs,
+    remove_orphan_checksums,
+)
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken
 from tests.harness.refused import fails, has

@@ -6,7 +6,6 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.analysis.ranged import BY_KEY
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import RepairOverlapped, StagingStale
 from spark_jobs.ops import repairs
@@ -14,9 +13,10 @@ from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink.keyed.here import merge_here
-from spark_jobs.spans.span import EVER
+from spark_jobs.spec.analysis.ranged import BY_KEY
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.values.spans.span import EVER
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.errors import ApprovalMissing, CheckpointBroken, StagingStale, SwapRefused
 from spark_jobs.journal import runner
 from spark_jobs.journal.begun import under_way
@@ -22,6 +20,8 @@ from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
+from spark_jobs.spec.analysis.ranged import unranged
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.table import history
 from tests.harness import roots

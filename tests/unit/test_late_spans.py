@@ -15,15 +15,15 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from upath import UPath
 
-from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.late import LateRecord, LateSpans, Tried
 from spark_jobs.repair.find.ranges_due import touched, untried
-from spark_jobs.root.paths import Paths
-from spark_jobs.spans.span import Span, floor, joined
 from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling
+from spark_jobs.spec.analysis.ranged import Ranged, ranged
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import Span, floor, joined
 from tests.unit.repaired import DAY, SPEC, Root
 from tests.unit.test_coverage import FINAL, HOURLY, add_late, root
 from tests.unit.test_ranged import counts, spec

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from spark_jobs import limits
 from spark_jobs.errors import Stopped
-from spark_jobs.limits import RunLimits
+from spark_jobs.launch import limits
+from spark_jobs.launch.limits import RunLimits
+from spark_jobs.launch.stopping import StopRequest
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.stopping import StopRequest
 from tests.unit.specs import group_state, pipeline
 
 DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs import log
+from spark_jobs.messages import log
 
 pytestmark = pytest.mark.usefixtures("log_as_before")
 

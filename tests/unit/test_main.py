@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import failpoint, main as entry
+from spark_jobs import main as entry
 from spark_jobs.errors import ExpressionFailed, PipelineUnknown, RunStalled
 from spark_jobs.launch import parent_watch
 from spark_jobs.messages.job import Drain, Repartition, Stage, read
 from spark_jobs.messages.report import Problem, Report, read_report
+from spark_jobs.storage import failpoint
 from tests.harness import roots
 from tests.unit.specs import pipeline
 

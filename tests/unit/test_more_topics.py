@@ -3,17 +3,17 @@
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint import new_topics
+from spark_jobs.checkpoint import added_topics
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.fingerprint.fields import Declared, changes, fingerprint
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
 from spark_jobs.spec import Archive, Latest, MoreTopics
 from spark_jobs.spec.inputs import COLUMN
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.unit.specs import FIELDS, topic
 from tests.unit.test_several_topics import EU, US, both
@@ -58,13 +58,13 @@ def test_new_ones_come_behind_those_that_are_known_by_their_names(tmp_path, monk
     settings = Settings(str(tmp_path), "localhost:1", tmp_path, "local[1]", "1g")
     there = ["orders_m", "us", "other", "orders_b", "orders_z", "eu", "orders_2"]
     monkeypatch.setattr(topic_state, "topic_names", lambda *_: there)
-    assert names(new_topics.with_new_topics(SPEC, settings)) == ["eu", "us", "orders_b", "orders_m", "orders_z"]  # fmt: skip
+    assert names(added_topics.with_new_topics(SPEC, settings)) == ["eu", "us", "orders_b", "orders_m", "orders_z"]  # fmt: skip
     stored(tmp_path, SPEC.with_topics(["eu", "us", "orders_z"]))
-    found = new_topics.with_new_topics(SPEC, settings)
+    found = added_topics.with_new_topics(SPEC, settings)
     assert names(found) == ["eu", "us", "orders_z", "orders_b", "orders_m"]
     there.remove("orders_z")  # it is gone, and is missed
-    assert names(new_topics.with_new_topics(SPEC, settings)) == names(found)
-    assert new_topics.with_new_topics(both(), settings) == both()
+    assert names(added_topics.with_new_topics(SPEC, settings)) == names(found)
+    assert added_topics.with_new_topics(both(), settings) == both()
 
 
 def test_the_first_run_of_a_rebuild_has_the_order_of_the_live_table(tmp_path):

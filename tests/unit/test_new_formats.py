@@ -9,13 +9,13 @@ from decimal import Decimal
 import pytest
 import zstandard
 
+from spark_jobs.decode.schemas.registry import Registered
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.golden import golden
 from spark_jobs.draft.registered_topic import keep_schemas
 from spark_jobs.draft.text import text
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.proof.cases import read
-from spark_jobs.schemas.registry import Registered
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Avro, Csv, Deduplicate, Latest, Protobuf
 from tests.harness.refused import fails

@@ -5,6 +5,9 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from spark_jobs.decode.schemas.protoc import descriptor_set
+from spark_jobs.decode.schemas.registry import Registered
+from spark_jobs.decode.schemas.schema import Schema
 from spark_jobs.draft import avro_schema, protobuf_schema
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.fields import LEFT_OUT
@@ -12,9 +15,6 @@ from spark_jobs.draft.golden import golden
 from spark_jobs.draft.leaf import MOST
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.errors import SluiceError
-from spark_jobs.schemas.protoc import descriptor_set
-from spark_jobs.schemas.registry import Registered
-from spark_jobs.schemas.schema import Schema
 from tests.harness.long_form import examples
 from tests.harness.schemas import framed, keep
 from tests.unit.test_new import order, sampled, written

@@ -12,9 +12,9 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.holes import holes
 from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.micro_batch import Parts
-from spark_jobs.spans.span import Span
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import Span
 from tests.harness.long_form import examples
 from tests.unit.specs import pipeline
 

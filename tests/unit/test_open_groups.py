@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.analysis.counting import counting_step
-from spark_jobs.analysis.state_checks import GROUPS, state_checks_of
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.groups import Counting, Grouped
 from spark_jobs.audit.progress import Progress
@@ -19,6 +17,8 @@ from spark_jobs.runs.judge import open_groups as module
 from spark_jobs.runs.judge.open_groups import OpenGroups, open_groups
 from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.spec import Session, Sliding, State, Transform
+from spark_jobs.spec.analysis.counting import counting_step
+from spark_jobs.spec.analysis.state_checks import GROUPS, state_checks_of
 from spark_jobs.state.grouped import MOST_STATE_ROWS
 from tests.unit.specs import aggregate, deduplicate, pipeline
 

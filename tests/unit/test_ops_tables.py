@@ -18,7 +18,7 @@ from upath import UPath
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.root.paths import OPS_TABLES
+from spark_jobs.storage.root.paths import OPS_TABLES
 from spark_jobs.table.delta import door
 from tests.harness.roots import ROOT
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.analysis.origins import origins_of
 from spark_jobs.spec import Transform, Tumbling
+from spark_jobs.spec.analysis.origins import origins_of
 from spark_jobs.spec.origin import Origin
 from spark_jobs.spec.sql.types import names_in
 from spark_jobs.spec.steps.step import Step

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_jobs.analysis.overflow import overflowing
 from spark_jobs.spec import Field, State
+from spark_jobs.spec.analysis.overflow import overflowing
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 
 FEW = Field(name="few", type="int")

@@ -28,13 +28,13 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
-    "classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"} | {"event_time", "event_date"},
+    "steps/classify/archived.py": {"topic_id", "kafka_timestamp", "kafka_millis"} | {"event_time", "event_date"},
     "audit/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
     "audit/visible.py": {"every"},
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
-    "classify/capture.py": {"late", "kept"},
-    "classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"},
+    "steps/classify/capture.py": {"late", "kept"},
+    "steps/classify/classifier.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"},
     "steps/aggregate.py": {"counted"},
     "steps/chain.py": {"rows", "newest_us"},
     "steps/canonical/deduplicate.py": {"reused_keys", "ambiguous_copies"},

@@ -15,7 +15,9 @@ from upath import UPath
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import submit
-from spark_jobs.root.path_forms import (
+from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.roots import given_root
+from spark_jobs.storage.root.path_forms import (
     delta_path,
     from_uri,
     refuse_for_cluster,
@@ -24,8 +26,6 @@ from spark_jobs.root.path_forms import (
     sql_table,
     state_url,
 )
-from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.settings.roots import given_root
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta

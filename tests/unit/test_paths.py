@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from spark_jobs.root.paths import local_report_path, report_path
+from spark_jobs.storage.root.paths import local_report_path, report_path
 
 NAME = "flight_events"
 

@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.branch import branch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.pins import inputs_of, pin
 from spark_jobs.errors import LeaseLost, SideGone, SpecInvalid
-from spark_jobs.fingerprint.fields import fingerprint
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.side.port import Pin, as_json
 from tests.harness.refused import fails

@@ -16,16 +16,16 @@ from spark_jobs.errors import (
     RootNotWritable,
     StateIncompatible,
 )
-from spark_jobs.fingerprint.fields import in_force
 from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.report import StateUse
-from spark_jobs.root.paths import Paths
+from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline, State, fresh
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.ran import python
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

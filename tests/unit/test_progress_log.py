@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, strategies as st
 from upath import UPath
 
-from spark_jobs import log
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.messages import log
 from spark_jobs.runs.watch.progress_log import ProgressLog, format_remaining
 from tests.harness.lines import heard
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

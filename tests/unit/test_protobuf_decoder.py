@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.record_decoder import RecordDecoder
+from spark_jobs.decode.schemas.registry import Registered
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.schemas.registry import Registered
 from spark_jobs.spec import Field, Protobuf, Topic
 from tests.harness.long_form import examples
 from tests.harness.refused import fails

@@ -16,10 +16,10 @@ from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.report import Account
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.spec import Archive
+from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

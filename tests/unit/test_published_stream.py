@@ -10,9 +10,9 @@ import deltalake
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from spark_jobs import failpoint
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.published.table import behind, versions_shown
 from tests.harness.log_stream import Stream

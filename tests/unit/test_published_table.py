@@ -13,9 +13,9 @@ import pytest
 
 from spark_jobs.checkpoint.notes.live import following, refuse_dead
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.root.live_place import Place
-from spark_jobs.root.path_forms import from_uri
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.live_place import Place
+from spark_jobs.storage.root.path_forms import from_uri
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.published import table
 from spark_jobs.table.published.table import behind, move

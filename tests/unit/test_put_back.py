@@ -22,11 +22,11 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.warm import still
-from spark_jobs.warm.inside import surroundings, tail
-from spark_jobs.warm.inside.output import own_streams
-from spark_jobs.warm.inside.process_wide import VALUES
-from spark_jobs.warm.inside.surroundings import put_back
+from spark_jobs.launch.warm import still
+from spark_jobs.launch.warm.inside import surroundings, tail
+from spark_jobs.launch.warm.inside.output import own_streams
+from spark_jobs.launch.warm.inside.process_wide import VALUES
+from spark_jobs.launch.warm.inside.surroundings import put_back
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def alarm() -> None:
 
 
 def quieten() -> None:
-    logging.getLogger("spark_jobs.warm").setLevel(logging.CRITICAL)
+    logging.getLogger("spark_jobs.launch.warm").setLevel(logging.CRITICAL)
     logging.getLogger("spark_jobs.new.one").addFilter(lambda _: False)
     logging.disable()
 
@@ -179,12 +179,12 @@ def test_what_a_run_sets_in_its_process_is_as_before_behind_it(does):
         """Without the loggers that are new."""
         return [
             {key: value for key, value in found.items() if key in known}
-            if isinstance(found := read(), dict) and "spark_jobs.warm" in found
+            if isinstance(found := read(), dict) and "spark_jobs.launch.warm" in found
             else repr(found)
             for read, _ in VALUES
         ]
 
-    logging.getLogger("spark_jobs.warm")
+    logging.getLogger("spark_jobs.launch.warm")
     known = {"", *logging.root.manager.loggerDict}
     before = all_values()
     with put_back():

@@ -10,8 +10,8 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.errors import DecisionRefused, LeaseHeld
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import Settings
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

@@ -6,11 +6,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.registry import find as registry
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import MICROSECOND, Span, joined
 from spark_jobs.spec import (
     Aggregate,
     Deduplicate,
@@ -23,7 +20,10 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
+from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.topics.flights import FLIGHTS
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import MICROSECOND, Span, joined
 from tests.harness.refused import fails
 
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)

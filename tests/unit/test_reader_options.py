@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import kafka_reader

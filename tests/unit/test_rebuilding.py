@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.admin.rebuild import run as rebuilding
+from spark_jobs.admin.rebuild.beside import begin
+from spark_jobs.admin.rebuild.run import Rebuilding
 from spark_jobs.errors import (
     CheckpointBroken,
     RangeInvalid,
@@ -15,9 +18,6 @@ from spark_jobs.errors import (
 )
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild import run as rebuilding
-from spark_jobs.rebuild.beside import begin
-from spark_jobs.rebuild.run import Rebuilding
 from spark_jobs.source.port import SourceState
 from tests.harness import roots
 from tests.harness.roots import ROOT

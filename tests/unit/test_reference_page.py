@@ -7,8 +7,8 @@ from local.reference import changes
 from local.reference.models import model_table
 from local.reference.page import PAGE, page
 from spark_jobs.errors import SluiceError, catalogue
-from spark_jobs.log import FIELDS
 from spark_jobs.messages import event
+from spark_jobs.messages.log import FIELDS
 from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.ops.schema import COLUMNS, OPERATOR
 from spark_jobs.spec.state_metrics import STATE_METRICS

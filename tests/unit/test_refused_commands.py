@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import REPO
+from spark_jobs.spec.analysis.ranged import unranged
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import SPEC, Root, hours
 from tests.unit.test_coverage import root

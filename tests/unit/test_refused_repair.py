@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.admin.rebuild.beside import begin as begin_beside
 from spark_jobs.errors import (
     AccountBehind,
     RangeInvalid,
@@ -19,7 +20,6 @@ from spark_jobs.errors import (
 )
 from spark_jobs.messages.kind import STAGED_KINDS, AskedKind
 from spark_jobs.messages.request import Request
-from spark_jobs.rebuild.beside import begin as begin_beside
 from spark_jobs.repair import planner
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair

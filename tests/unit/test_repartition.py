@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
+from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.repartition import Planned, plan_repartition
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.branch import branch
@@ -29,14 +29,14 @@ from spark_jobs.errors import (
     StateIncompatible,
     StateUnreadable,
 )
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal import runner
 from spark_jobs.journal.begun import Begun, under_way
 from spark_jobs.messages.report import StateUse
-from spark_jobs.rebuild.beside import begin
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.repartition import Repartition
 from spark_jobs.runs.resume.settling import settle
 from spark_jobs.spec import Aggregate, Pipeline, State, Transform
+from spark_jobs.storage import failpoint
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import plan_batch
 from tests.unit.drains import NOON, SPEC, Drains

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.analysis.ranged import ranged
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find import coverage as covering, replaying
@@ -14,8 +13,9 @@ from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.quarantine import Replayable, used_within, waiting
 from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.swap import described
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Field, Pipeline, Ranges, Transform
+from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.values.spans.span import Span
 from tests.harness.ran import python
 from tests.harness.refused import fails
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, hours, late, row, ten_hours

@@ -9,7 +9,6 @@ from pathlib import Path
 import deltalake
 import pytest
 
-from spark_jobs import failpoint
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.errors import CheckpointBroken, TableReplaced
@@ -18,6 +17,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.sink.restored import refuse_restored, restored
 from spark_jobs.sink.same_table import refuse_replaced
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

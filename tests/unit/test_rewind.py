@@ -10,7 +10,6 @@ from itertools import count
 import pytest
 from deltalake import DeltaTable
 
-from spark_jobs import failpoint
 from spark_jobs.admin import dead_places
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
@@ -32,10 +31,11 @@ from spark_jobs.errors import (
 from spark_jobs.journal.begun import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.live_place import STAMP
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.same_table import refuse_replaced
+from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.root.live_place import STAMP
 from spark_jobs.table.delta.door import fence
 from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta

@@ -134,7 +134,7 @@ def test_the_door_of_a_spec_loads_nothing_heavy_and_no_settings():
         "print(sorted({name.split('.')[1] for name in sys.modules if name.startswith('spark_jobs.')}))"
     )
     heavy, rooms = map(ast.literal_eval, python(code).stdout.splitlines())
-    assert (heavy, rooms) == ([], ["errors", "pinned", "spans", "spec", "times", "values"])
+    assert (heavy, rooms) == ([], ["errors", "spec", "values"])
 
 
 def test_the_door_of_a_spec_loads_no_step_that_the_spec_does_not_use():

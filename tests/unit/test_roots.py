@@ -11,19 +11,19 @@ from typer.testing import CliRunner
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.cli import app
 from spark_jobs.errors import CheckpointForeign, KafkaUnreachable, SettingInvalid, SpecInvalid
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.install.checkup import checkup
 from spark_jobs.proof import start
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.registry.elsewhere import refuse_elsewhere
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.registry.root_by_name import by_root, root_by_name
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row, recorded
 from spark_jobs.settings import roots as declaration
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.roots import every_root, root_names, root_of
 from spark_jobs.spec import Archive
+from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.unit.specs import deployed, pipeline, topic

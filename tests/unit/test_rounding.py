@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.analysis.rounding import rounded, rounding_line
 from spark_jobs.spec import Aggregate, Deduplicate, Field, Pipeline, Topic, Transform, Tumbling
+from spark_jobs.spec.analysis.rounding import rounded, rounding_line
 
 TOPIC = Topic(
     name="t",

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 import pytest
 from typer.testing import CliRunner
 
-from spark_jobs.analysis.misspelt import misspelt
 from spark_jobs.cli import app
 from spark_jobs.errors import KafkaUnreachable, PipelineUnknown, RootEmpty, SpecInvalid
 from spark_jobs.messages.new_keys import NewKey
@@ -16,6 +15,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
 from spark_jobs.spec import Field, Transform
+from spark_jobs.spec.analysis.misspelt import misspelt
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic

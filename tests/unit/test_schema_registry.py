@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.decode.schemas import registry as client
+from spark_jobs.decode.schemas.kept import Kept
+from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.errors import (
     CheckpointBroken,
     KafkaConfigInvalid,
     RegistryRefused,
     RegistryUnreachable,
 )
-from spark_jobs.schemas import registry as client
-from spark_jobs.schemas.kept import Kept
-from spark_jobs.schemas.registry import Registry
 from spark_jobs.settings.kafka.config import KafkaConfig
 from tests.harness.certificates import Authority
 from tests.harness.refused import fails, has

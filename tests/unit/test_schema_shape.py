@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from spark_jobs.decode.formats import refuse_disagreeing
+from spark_jobs.decode.schemas.protoc import descriptor_set
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.schemas.protoc import descriptor_set
 from spark_jobs.spec import Avro, Compressed, Field, Local, Protobuf, Topic
 from tests.harness.refused import because, fails
 from tests.unit.decoding import Decoding

@@ -32,7 +32,7 @@ WITHOUT_SPARK = {
     "install/needed",
     "proof/pipelines_changed",
 }
-WITHOUT_SPARK |= {"schemas/protoc"}
+WITHOUT_SPARK |= {"decode/schemas/protoc"}
 """Files that start git, pip, Maven, Java or protoc."""
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.audit.slice_store import stretched
 from spark_jobs.decode.schemed.counted import counted
 from spark_jobs.decode.slice_counter import SliceCounter
@@ -25,6 +24,7 @@ from spark_jobs.decode.slices import (
 )
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling
+from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.steps.step import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SettingInvalid, SpecInvalid
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.launch import session, submit
 from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, State, spark_options
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES

@@ -2,8 +2,8 @@
 
 import pytest
 
-from spark_jobs.analysis import state_checks
 from spark_jobs.spec import Check, Pipeline, Sliding, State, within
+from spark_jobs.spec.analysis import state_checks
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 

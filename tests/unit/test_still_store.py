@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.checkpoint.object_lease import TTL_SECONDS
-from spark_jobs.root.store import opened
 from spark_jobs.settings.installation import REPO
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.log_entries import entries
 

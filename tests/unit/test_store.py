@@ -11,12 +11,12 @@ from obstore.store import MemoryStore
 from spark_jobs.errors import JarsMissing, RootRefused, SettingInvalid
 from spark_jobs.launch import submit
 from spark_jobs.messages.job import Drain
-from spark_jobs.root.path_forms import spark_url
-from spark_jobs.root.store import Store, is_remote, is_s3, sluice_url
-from spark_jobs.root.store_errors import translate_store_error
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage import object_store
 from spark_jobs.storage.object_store import client, refuse_unusable
+from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.storage.root.store import Store, is_remote, is_s3, sluice_url
+from spark_jobs.storage.root.store_errors import translate_store_error
 from tests.harness.refused import fails
 from tests.harness.serving import Handler, serving
 

@@ -15,8 +15,8 @@ import pytest
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import LeaseLost
-from spark_jobs.root.store import opened
 from spark_jobs.storage import seen
+from spark_jobs.storage.root.store import opened
 from tests.simulation import bucket
 
 

@@ -14,8 +14,6 @@ import deltalake
 import pytest
 from typer.testing import CliRunner
 
-from spark_jobs import failpoint
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
@@ -34,10 +32,12 @@ from spark_jobs.repair.exchange.base import Base
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.spans.span import Span
+from spark_jobs.spec.analysis.ranged import unranged
+from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.delta.log_entries import entries
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.values.spans.span import Span
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts

@@ -13,12 +13,13 @@ import deltalake
 import pytest
 from upath import UPath
 
-from spark_jobs import failpoint
 from spark_jobs.admin import dead_places
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.expired import expired
 from spark_jobs.admin.maintain import maintain
+from spark_jobs.admin.rebuild.beside import begin, beside_paths, discard, refuse_other
+from spark_jobs.admin.rebuild.switch import switch, switch_back
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
@@ -40,17 +41,16 @@ from spark_jobs.errors import (
 from spark_jobs.journal.begun import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
-from spark_jobs.rebuild.beside import begin, beside_paths, discard, refuse_other
-from spark_jobs.rebuild.switch import switch, switch_back
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
-from spark_jobs.root.live_place import Place
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced
 from spark_jobs.spec import Pipeline, State
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.live_place import Place
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.published import table as published_table

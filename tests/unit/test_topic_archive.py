@@ -14,14 +14,11 @@ from pyspark.sql.types import StructType
 from typer.testing import CliRunner
 from upath import UPath
 
-from spark_jobs import failpoint
 from spark_jobs.admin import dead_places
 from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
-from spark_jobs.analysis.ranged import unranged
-from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.audit.overtaken import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
@@ -35,7 +32,6 @@ from spark_jobs.errors import (
     PipelineUnknown,
     SpecInvalid,
 )
-from spark_jobs.fingerprint.fields import fingerprint
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.registry import find as registry
@@ -45,15 +41,19 @@ from spark_jobs.registry.archive_spec import (
     PARTITIONED_BY,
     archive_spec,
 )
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.offsets.archived import archived, archived_or_why, located
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.archive_lag import lag_lines
 from spark_jobs.source.micro_batch import Batch, Parts
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Archive, Field
+from spark_jobs.spec.analysis.ranged import unranged
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.spec.archive import archive_name
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.port import RELEASED
 from tests.harness import roots

@@ -24,13 +24,13 @@ from spark_jobs.ops.json_of_tables import TopicLine
 from spark_jobs.pages.templates import environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import places
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.failures.failing_search import places as failing_places
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.refused import fails
 from tests.harness.sources import Said

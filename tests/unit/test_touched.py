@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.find.ranges_due import touched
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 from tests.unit.repaired import DAY, SPEC
 from tests.unit.test_coverage import HOURLY, add_late, root
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import repair
-from spark_jobs.analysis.ranged import ranged
 from spark_jobs.repair.find.late import LateRecord
 from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.repair.unit.range_rows import fates
-from spark_jobs.spans.span import EVER, MICROSECOND, Span
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
+from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.topics.flights import FLIGHTS
+from spark_jobs.values.spans.span import EVER, MICROSECOND, Span
 from tests.harness import roots
 from tests.unit.repaired import DAY, SPEC
 from tests.unit.test_latest import LATEST, spec

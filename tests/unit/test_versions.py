@@ -16,7 +16,6 @@ from hypothesis import given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.root.path_forms import SparkPath
 from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
@@ -24,6 +23,7 @@ from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import Merged, merged
 from spark_jobs.steps.keyed.places import misplaced
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from spark_jobs.errors import SettingInvalid, SparkFailed
+from spark_jobs.launch.warm import client as clients, fits, place
+from spark_jobs.launch.warm.client import Warm, begun
+from spark_jobs.launch.warm.link import Gone, Link, listening
+from spark_jobs.launch.warm.look import foretold
+from spark_jobs.launch.warm.message import Accepted, Busy, Drain, Ended, Ending, Go, Shown
+from spark_jobs.launch.warm.place import MOST_PATH_BYTES, socket_path, starting
+from spark_jobs.launch.warm.start import BORN
 from spark_jobs.settings.installation import REPO, Settings
-from spark_jobs.warm import client as clients, fits, place
-from spark_jobs.warm.client import Warm, begun
-from spark_jobs.warm.link import Gone, Link, listening
-from spark_jobs.warm.look import foretold
-from spark_jobs.warm.message import Accepted, Busy, Drain, Ended, Ending, Go, Shown
-from spark_jobs.warm.place import MOST_PATH_BYTES, socket_path, starting
-from spark_jobs.warm.start import BORN
 from tests.harness.refused import fails
 
 FILES = (1, 2)
@@ -282,7 +282,7 @@ def test_a_worker_that_is_dead_has_not_ended_its_run(settings):
 STILL = """
 import os, sys, time
 from pathlib import Path
-from spark_jobs.warm.link import listening
+from spark_jobs.launch.warm.link import listening
 above = os.getpid()
 while sys.argv[2:] == ["its JVM is busy"] and os.fork():
     while True: pass

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.launch.warm.fingerprint import changed, taken
+from spark_jobs.launch.warm.fits import unfit_because
+from spark_jobs.launch.warm.inside.recycling import Limits
+from spark_jobs.launch.warm.place import sweep
+from spark_jobs.launch.warm.variables import of_the_worker
 from spark_jobs.settings.installation import Settings
-from spark_jobs.warm.fingerprint import changed, taken
-from spark_jobs.warm.fits import unfit_because
-from spark_jobs.warm.inside.recycling import Limits
-from spark_jobs.warm.place import sweep
-from spark_jobs.warm.variables import of_the_worker
 
 PARTS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("12"))
 LIMITS = Limits(drains=3, idle_seconds=60, memory_mb=100)
@@ -164,7 +164,7 @@ def test_another_limit_is_another_process(settings, limit, monkeypatch):
     asked = resource.getrlimit
     number = getattr(resource, limit)
     monkeypatch.setattr(
-        "spark_jobs.warm.fingerprint.resource.getrlimit",
+        "spark_jobs.launch.warm.fingerprint.resource.getrlimit",
         lambda each: (7, 7) if each == number else asked(each),
     )
     assert changed(before, taken(settings, [], {})) == ["process limits"]

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from spark_jobs.launch.warm.fingerprint import changed, taken
 from spark_jobs.settings.installation import MADE, Settings
-from spark_jobs.warm.fingerprint import changed, taken
 from tests.unit.test_spark_side import environment
 
 SITE = "lib/python3.11/site-packages"

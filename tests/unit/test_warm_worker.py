@@ -13,15 +13,15 @@ import psutil
 import pytest
 
 from spark_jobs.errors import CheckFailed
+from spark_jobs.launch.warm.address import Address
+from spark_jobs.launch.warm.fingerprint import changed
+from spark_jobs.launch.warm.inside.turn import LOOK_SECONDS, Turn
+from spark_jobs.launch.warm.inside.worker import COLLECT_EVERY
+from spark_jobs.launch.warm.link import Gone, Link, connected, listening
+from spark_jobs.launch.warm.look import shown
+from spark_jobs.launch.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
+from spark_jobs.launch.warm.place import log_path, starting
 from spark_jobs.settings.installation import REPO
-from spark_jobs.warm.address import Address
-from spark_jobs.warm.fingerprint import changed
-from spark_jobs.warm.inside.turn import LOOK_SECONDS, Turn
-from spark_jobs.warm.inside.worker import COLLECT_EVERY
-from spark_jobs.warm.link import Gone, Link, connected, listening
-from spark_jobs.warm.look import shown
-from spark_jobs.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
-from spark_jobs.warm.place import log_path, starting
 from tests.harness.process import lives
 
 PATIENCE_SECONDS = 60
@@ -31,10 +31,10 @@ BORN = {"code": "1", "variable A": "1"}
 WORKER = """
 import logging, os, socket, sys, time
 from pathlib import Path
-from spark_jobs.stopping import stop_on_signals
-from spark_jobs.warm.inside.recycling import Limits
-from spark_jobs.warm.inside import job, worker
-from spark_jobs.warm.inside.worker import Worker
+from spark_jobs.launch.stopping import stop_on_signals
+from spark_jobs.launch.warm.inside.recycling import Limits
+from spark_jobs.launch.warm.inside import job, worker
+from spark_jobs.launch.warm.inside.worker import Worker
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
 job.PATIENCE_SECONDS = 1.0

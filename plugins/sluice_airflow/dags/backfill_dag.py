@@ -19,8 +19,8 @@ from sluice_airflow.tasks.publish import PublishOperator
 from sluice_airflow.tasks.repair import PlanRepairOperator, StageOperator, SwapOperator
 from sluice_airflow.tasks.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
 from sluice_airflow.telling.told import CALLBACKS
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import unranged
 
 TAG = "sluice backfill"
 EVERY = {"hour": "0 * * * *", "day": "0 0 * * *"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.messages.kind import ASKED_KINDS, KEYED_KINDS, KINDS
 from spark_jobs.messages.request import APPROVALS
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import unranged
 
 TASKS = """\
 `plan` says which ranges, from which records, and skips the rest when there is nothing to do.

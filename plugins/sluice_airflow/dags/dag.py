@@ -17,8 +17,8 @@ from sluice_airflow.tasks.operators import DrainOperator, PlanOperator
 from sluice_airflow.tasks.publish import PublishOperator
 from sluice_airflow.tasks.xcom import DRAIN, PLAN, PUBLISH, REPAIR
 from sluice_airflow.telling.told import CALLBACKS, on_skipped
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import unranged
 
 TAG = "sluice"
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sluice_airflow import ids
-from spark_jobs.analysis import state_checks
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.registry.archive_spec import ArchiveSpec
-from spark_jobs.root.live_place import first_table
 from spark_jobs.spec import Check, Pipeline
+from spark_jobs.spec.analysis import state_checks
+from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.spec.duration import interval
+from spark_jobs.storage.root.live_place import first_table
 
 
 def page(spec: Pipeline) -> str:

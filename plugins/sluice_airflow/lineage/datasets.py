@@ -18,12 +18,12 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
-from spark_jobs.analysis.origins import origins_of
 from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.registry import archive_spec, find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_of
+from spark_jobs.spec.analysis.origins import origins_of
 from spark_jobs.spec.origin import Origin, Origins
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.retries import attempt, one_line_errors
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_of
+from spark_jobs.storage.root.paths import Paths
 
 AT_WORK = ["queued", "running"]
 """States of a DAG run. One that waits for a person's approval is running."""

@@ -17,10 +17,10 @@ from sluice_airflow.tasks.xcom import SHOWN, STAGE, planned_repair, plans_rebuil
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.settings.roots import root_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage.root.paths import Paths
 
 PATIENCE = timedelta(days=7)
 """After it the run fails, and the table is as it was."""

@@ -15,8 +15,8 @@ from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_of
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from spark_jobs.runs.publish.due import Announced

@@ -1,7 +1,7 @@
 """The kind rebuild: what the tasks of a backfill DAG do for it, in their order.
 
-It is `sluice rebuild` (spark_jobs/rebuild/run.py), cut at the question. Each task looks at the root
-and at NEXT anew; the swap holds them against what was shown.
+It is `sluice rebuild` (spark_jobs/admin/rebuild/run.py), cut at the question. Each task looks at
+the root and at NEXT anew; the swap holds them against what was shown.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from spark_jobs.errors import LeaseHeld, RangeInvalid, RebuildRefused
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.report import Account, Report
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
+    from spark_jobs.admin.rebuild.run import Rebuilding, Submit
+    from spark_jobs.admin.rebuild.table_in_question import Shown
     from spark_jobs.messages.request import Request
-    from spark_jobs.rebuild.run import Rebuilding, Submit
-    from spark_jobs.rebuild.table_in_question import Shown
     from spark_jobs.settings.installation import Settings
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def plan(pipeline: str, settings: Settings, request: Request) -> dict[str, Any]:
 
     Raises what `sluice rebuild` refuses; RangeInvalid for too many records.
     """
-    from spark_jobs.rebuild.plan import plan_rebuild, refuse_lost, versions  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
+    from spark_jobs.admin.rebuild.plan import plan_rebuild, refuse_lost, versions  # noqa: PLC0415 - loads Delta and Kafka's client, which parsing a DAG does not need
 
     live, following = versions(registry.load(pipeline), settings.root)
     found = plan_rebuild(live, following, settings)
@@ -62,7 +62,7 @@ def stage(
 
     Raises the problem of a run, also a failed check.
     """
-    from spark_jobs.rebuild.run import compute  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.run import compute  # noqa: PLC0415 - as above
 
     began = datetime.now(UTC)
     reports, waits = compute(_rebuilding(pipeline, run, settings, request, submit))
@@ -87,10 +87,10 @@ def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, Shown]
     which the swap compares (rebuild/table_in_question.py). `waits`: what the stage said of late
     records.
     """
-    from spark_jobs.rebuild.compare import lines  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.plan import versions  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.run import differing  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.table_in_question import shown  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.compare import lines  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.plan import versions  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.run import differing  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.table_in_question import shown  # noqa: PLC0415 - as above
 
     live, following = versions(registry.load(pipeline), settings.root)
     paths = Paths(settings.root, live)
@@ -123,9 +123,9 @@ def swap(
     Raises RebuildRefused if nobody has approved in this DAG run, or what is there is not what was
     shown; LeaseHeld while a drain works.
     """
+    from spark_jobs.admin.rebuild.run import switched  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.table_in_question import COMPUTED, refuse_changed, shown  # noqa: PLC0415 - as above
     from spark_jobs.checkpoint.identity import read_identity  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.run import switched  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.table_in_question import COMPUTED, refuse_changed, shown  # noqa: PLC0415 - as above
 
     answered = _approved(context, pipeline)
     live = live_spec(registry.load(pipeline), settings.root)
@@ -155,8 +155,8 @@ def _approved(context: Context, pipeline: str) -> Shown:
 def _rebuilding(
     pipeline: str, run: str, settings: Settings, request: Request, submit: Submit
 ) -> Rebuilding:
-    from spark_jobs.rebuild.plan import versions  # noqa: PLC0415 - as above
-    from spark_jobs.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.plan import versions  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.run import Rebuilding  # noqa: PLC0415 - as above
 
     live, following = versions(registry.load(pipeline), settings.root)
     return Rebuilding(

@@ -24,8 +24,8 @@ from spark_jobs.errors import StagingStale
 from spark_jobs.messages.job import Run, Stage
 from spark_jobs.messages.kind import KINDS, Kind, Writes
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.settings.roots import root_of
+from spark_jobs.storage.root.paths import Paths
 
 RUN_OF = "repair-"
 

@@ -26,14 +26,14 @@ from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Run
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.withheld import for_tasks
-from spark_jobs.root.paths import local_report_path
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import spark_options
+from spark_jobs.storage.root.paths import local_report_path
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-    from spark_jobs.warm.client import Warm
+    from spark_jobs.launch.warm.client import Warm
 
 LOG = logging.getLogger(__name__)
 GRACE_SECONDS = 3.0
@@ -130,7 +130,7 @@ class Submission:
         """To its end. Logs what the worker writes, as the hook does."""
         if settings.warm == "off":
             return False
-        from spark_jobs.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
+        from spark_jobs.launch.warm.client import begun  # noqa: PLC0415 - parsing a DAG starts no run
 
         variables = {**os.environ, **_variables(settings)}
         read, write = os.pipe()

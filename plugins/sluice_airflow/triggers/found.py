@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.root.live_place import live_version, place_of, spark_folder
-from spark_jobs.root.paths import checkpoints
 from spark_jobs.source.topic_state import topic_names, topic_state
 from spark_jobs.spec.inputs import BETWEEN
+from spark_jobs.storage.root.live_place import live_version, place_of, spark_folder
+from spark_jobs.storage.root.paths import checkpoints
 from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:

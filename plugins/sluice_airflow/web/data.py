@@ -15,7 +15,7 @@ from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_fo
 from spark_jobs.ops import history, phases as ops_phases
 from spark_jobs.ops.at_work.json_of_run import WorksNow
 from spark_jobs.ops.json_of_tables import Batches, Phases, RecordPage, Rejected, RunPage, Runs
-from spark_jobs.overview.json_of_overview import Overview
+from spark_jobs.pages.overview.json_of_overview import Overview
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.state.answer import StateAnswer

@@ -30,25 +30,25 @@ from sluice_airflow.web.rights import (
     not_found,
 )
 from sluice_airflow.web.trigger import trigger
-from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
 from spark_jobs.ops.at_work.json_of_run import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
-from spark_jobs.overview.strip import strip
-from spark_jobs.overview.troubles import TROUBLES
 from spark_jobs.pages import growth_words
 from spark_jobs.pages.charts import of_state
 from spark_jobs.pages.charts.of_check import of_check
 from spark_jobs.pages.figures import figures
 from spark_jobs.pages.flow_of import flow_of, flow_of_rows, flow_so_far, says
 from spark_jobs.pages.flow_of_topics import flow_of_topic, topics_differ
+from spark_jobs.pages.overview.strip import strip
+from spark_jobs.pages.overview.troubles import TROUBLES
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import Touched
+from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.state.measures import expires
 
 router = APIRouter(route_class=Apart, include_in_schema=False)

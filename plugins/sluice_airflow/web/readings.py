@@ -28,18 +28,18 @@ from spark_jobs.ops.at_work.json_of_run import AtWork
 from spark_jobs.ops.json_of_tables import BatchLine, RecordPage, Rejected, RunPage, Withheld
 from spark_jobs.ops.record import Declared
 from spark_jobs.ops.rejected import Only, Table
-from spark_jobs.overview import lines as overviews
-from spark_jobs.overview.json_of_overview import Overview
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
+from spark_jobs.pages.overview import lines as overviews
+from spark_jobs.pages.overview.json_of_overview import Overview
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
 from spark_jobs.repair.find.ranges_due import Touched, touched
-from spark_jobs.root.paths import Paths
-from spark_jobs.spans.span import Span
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
 from spark_jobs.state.answer import StateAnswer, read_answer
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
     from upath import UPath

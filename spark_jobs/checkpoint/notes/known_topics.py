@@ -6,8 +6,8 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from spark_jobs.root.paths import Paths
 from spark_jobs.spec.inputs import BETWEEN
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -17,7 +17,9 @@ from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
-from spark_jobs.root.live_place import (
+from spark_jobs.settings.installation import about_next
+from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.live_place import (
     LIVE,
     Place,
     first_table,
@@ -27,15 +29,13 @@ from spark_jobs.root.live_place import (
     place_of,
     rebuilt,
 )
-from spark_jobs.root.paths import checkpoints
-from spark_jobs.settings.installation import about_next
-from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.paths import checkpoints
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 GRACE = timedelta(days=7)

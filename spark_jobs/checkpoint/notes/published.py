@@ -19,7 +19,7 @@ from spark_jobs.storage.object_store import put_new
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 FIXED = re.compile(r"(\d{12})\.json")
 KEPT = 1000

@@ -17,7 +17,7 @@ from spark_jobs.errors import CheckpointBroken
 from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 Offset = tuple[int, int]
 """Offsets from the first one up to the second one, which is not among them."""

@@ -10,7 +10,7 @@ from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Stored
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Superseded(Stored):

@@ -8,7 +8,7 @@ from typing import Any
 from spark_jobs.errors.visible import visible
 from spark_jobs.ops.views import WHEN
 from spark_jobs.spec.duration import approximate
-from spark_jobs.times import iso
+from spark_jobs.values.times import iso
 
 NUMBERED = frozenset({"batch", "partition", "offset", "step", "table_version"})
 """Numbers that are ids.

@@ -14,7 +14,7 @@ from typing import Any
 from spark_jobs.cli.tables.cell import cell
 from spark_jobs.cli.tables.layout import Column, Layout, lay_out
 from spark_jobs.ops.views import Rows
-from spark_jobs.times import in_utc
+from spark_jobs.values.times import in_utc
 
 LONGEST = 1000
 """Characters of one text that a terminal shows at most. A record may have a megabyte."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.decode.avro import wire
-from spark_jobs.schemas.avro import NO_DEFAULT, Node, NodeField
+from spark_jobs.decode.schemas.avro import NO_DEFAULT, Node, NodeField
 
 FILE: Final = "<avro>"
 PROMOTED: Final = {

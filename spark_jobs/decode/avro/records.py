@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.decode.avro.decoder import Compiled, compiled
 from spark_jobs.decode.avro.shape import shape_of, wire
 from spark_jobs.decode.avro.wire import SHORT
+from spark_jobs.decode.schemas.avro import Node, SchemaInvalid, parse
+from spark_jobs.decode.schemas.schema import Schema
 from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
 from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.schemas.avro import Node, SchemaInvalid, parse
-from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Avro, Topic

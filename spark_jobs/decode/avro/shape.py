@@ -8,7 +8,7 @@ from spark_jobs.decode.schemed.objects import Wire
 from spark_jobs.decode.schemed.shape import ANY, Shape, either, scalar
 
 if TYPE_CHECKING:
-    from spark_jobs.schemas.avro import Node
+    from spark_jobs.decode.schemas.avro import Node
 
 KINDS: Final = {
     **dict.fromkeys(("string", "enum"), "text"),

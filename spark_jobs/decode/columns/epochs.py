@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.columns.column import Column
-from spark_jobs.spans.span import EPOCH
+from spark_jobs.values.spans.span import EPOCH
 
 if TYPE_CHECKING:
     import pyarrow as pa

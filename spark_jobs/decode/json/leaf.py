@@ -25,9 +25,9 @@ from spark_jobs.decode.columns.text_column import (
 )
 from spark_jobs.decode.columns.times import LOCAL, OUTSIDE, ZONED, read_local, read_time
 from spark_jobs.spec import Local
-from spark_jobs.times import utc
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
+from spark_jobs.values.times import utc
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
 
 if TYPE_CHECKING:

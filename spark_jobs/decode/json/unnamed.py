@@ -18,8 +18,8 @@ import msgspec
 from spark_jobs.decode.json.case import Names
 from spark_jobs.decode.json.refused import REFUSED
 from spark_jobs.spec import Json
-from spark_jobs.times import utc
 from spark_jobs.values.path import Path
+from spark_jobs.values.times import utc
 
 if TYPE_CHECKING:
     from spark_jobs.decode.formats import Records

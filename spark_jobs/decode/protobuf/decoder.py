@@ -10,13 +10,13 @@ from google.protobuf.message import DecodeError
 from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.protobuf.messages import Get, Message, Messages, nothing, widened
 from spark_jobs.decode.protobuf.shape import shape_of
+from spark_jobs.decode.schemas.schema import Schema
 from spark_jobs.decode.schemed.decoder import SchemedDecoder
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
 from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.decode.schemed.varint import number
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Protobuf, Topic

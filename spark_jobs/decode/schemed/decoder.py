@@ -13,7 +13,7 @@ from spark_jobs.decode.schemed.registered import Given, Reader, Registered, head
 from spark_jobs.decode.schemed.shape import Shape, refuse
 
 if TYPE_CHECKING:
-    from spark_jobs.schemas.schema import Schema
+    from spark_jobs.decode.schemas.schema import Schema
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Protobuf, Topic
     from spark_jobs.spec.fields.place import Place
@@ -57,7 +57,7 @@ class SchemedDecoder(ABC):
         """
         if not format_.registry:
             return None
-        from spark_jobs.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
+        from spark_jobs.decode.schemas.kept import Kept  # noqa: PLC0415 - executors keep no schemas
 
         part = "key" if format_ is topic.key else "value"
         header = header_of(part) if format_.id_in == "header" else ""

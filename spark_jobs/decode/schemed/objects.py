@@ -21,9 +21,9 @@ from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
 from spark_jobs.decode.columns.judged import judged
 from spark_jobs.decode.columns.text_column import DAYS, checked, day, text_column
 from spark_jobs.spec import Local
-from spark_jobs.times import utc
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
+from spark_jobs.values.times import utc
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from spark_jobs.errors import RegistryUnreachable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from spark_jobs.schemas.schema import Schema, Schemas
+    from spark_jobs.decode.schemas.schema import Schema, Schemas
 
 HEAD: Final = 5
 """Bytes of an id in front of a value."""

@@ -18,8 +18,8 @@ from spark_jobs.ops.at_work.json_of_run import AtWork, Phase, Standing
 from spark_jobs.ops.at_work.pace import pace
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
-from spark_jobs.times import at_milliseconds
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

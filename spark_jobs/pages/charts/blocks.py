@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors.visible import visible
 from spark_jobs.pages.amounts import Unit, amount
-from spark_jobs.times import at_seconds
+from spark_jobs.values.times import at_seconds
 
 if TYPE_CHECKING:
     from spark_jobs.pages.charts.chart import Chart

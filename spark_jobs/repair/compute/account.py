@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
-from spark_jobs.analysis.ranged import Ranged
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account
 from spark_jobs.repair.compute.change import rounded
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec import Tumbling
+from spark_jobs.spec.analysis.ranged import Ranged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.compute.judging import Computed
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.manifest import MergedRecord
-    from spark_jobs.spans.span import Span
     from spark_jobs.spec import Pipeline
+    from spark_jobs.values.spans.span import Span
 
 
 class Source(NamedTuple):

@@ -26,8 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from spark_jobs.analysis.rounding import output_key
 from spark_jobs.repair.compute.pairs import OF_MOVED, comparable, identities, pairs, together
+from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.rounding import MOVED
 from spark_jobs.table.delta.added_columns import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own

@@ -17,7 +17,6 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as F
 
-from spark_jobs.classify.classifier import good_records
 from spark_jobs.decode.jvm.decoder import UNSURE
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.launch.few_records import release
@@ -27,13 +26,14 @@ from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import failing
 from spark_jobs.runs.failures.try_search import all_failing
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spans.position import Position
 from spark_jobs.steps import chain
+from spark_jobs.steps.classify.classifier import good_records
+from spark_jobs.values.spans.position import Position
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed
+    from spark_jobs.launch.stopping import StopRequest
     from spark_jobs.repair.find.plan import RepairPlan
-    from spark_jobs.stopping import StopRequest
 
 LOG = logging.getLogger(__name__)
 NAMED = 3

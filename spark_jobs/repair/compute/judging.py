@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.analysis.unheld import unheld
 from spark_jobs.audit.second_read import rejected_columns
 from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
-from spark_jobs.classify.classifier import has_outcome
-from spark_jobs.classify.outcome import QUARANTINED
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.jvm.choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.offsets.archived import archive_records
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec.analysis.unheld import unheld
+from spark_jobs.steps.classify.classifier import has_outcome
+from spark_jobs.steps.classify.outcome import QUARANTINED
+from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.few_rows import to_spark
 from spark_jobs.table.tables import table_of
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.repair.find.plan import RepairPlan
-    from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 LOG = logging.getLogger(__name__)

@@ -22,12 +22,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.errors import ProcessorFailed
-from spark_jobs.root.path_forms import spark_pattern, spark_url
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
@@ -37,6 +35,8 @@ from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.operators import operator
 from spark_jobs.steps.timers import Timers
 from spark_jobs.steps.unholdable import held
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.path_forms import spark_pattern, spark_url
 from spark_jobs.values.own_columns import KAFKA, own
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ from spark_jobs.table.tables import table_of
 if TYPE_CHECKING:
     from pyspark.sql import Observation
 
-    from spark_jobs.analysis.ranged import Ranged
     from spark_jobs.errors import SluiceError
     from spark_jobs.repair.find.plan import RepairPlan
-    from spark_jobs.root.paths import Paths
     from spark_jobs.runs.run_outcome import RunOutcome
-    from spark_jobs.spans.span import Span
+    from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.values.spans.span import Span
 
 VALUES: Final = {"sample", "observed"}
 """Fields of a check's result that may have values of rows."""

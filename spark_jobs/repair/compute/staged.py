@@ -24,12 +24,12 @@ from spark_jobs.errors import StagingStale
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.repair.compute.change import rows_after
 from spark_jobs.repair.exchange.bad_rows import BAD
-from spark_jobs.root.path_forms import delta_path, spark_url
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span, joined
 from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.root.path_forms import delta_path, spark_url
 from spark_jobs.table.delta import door
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -23,8 +23,8 @@ from spark_jobs.table.delta.door import open_table
 
 if TYPE_CHECKING:
     from spark_jobs.repair.manifest import Manifest
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 BAD = "bad"
 """The folder of a staging that has them, as rows of ops.quarantine."""

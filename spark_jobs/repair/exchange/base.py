@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
 
-    from spark_jobs.spans.position import Position
-    from spark_jobs.spans.span import Span
+    from spark_jobs.values.spans.position import Position
+    from spark_jobs.values.spans.span import Span
 
 Rows = Callable[["pa.Schema"], "pa.Table"]
 """Gives rows of the table with these columns."""

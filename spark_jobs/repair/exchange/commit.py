@@ -13,7 +13,7 @@ from spark_jobs.errors import SwapRefused, TableContended
 from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.root.path_forms import from_uri, sql_table
+from spark_jobs.storage.root.path_forms import from_uri, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.features import untried, unwritable
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.repair.exchange.base import Base
-    from spark_jobs.root.paths import Paths
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
 """Makes the commit."""

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs import failpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld, StagingStale
 from spark_jobs.journal.begun import under_way
@@ -24,12 +23,13 @@ from spark_jobs.repair.exchange.commit import Prepared, passed, replace
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.spans.span import EVER, Span
+from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans.span import EVER, Span
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 LOOKS = 3
 """How often the rows are compared, if they move between the comparison and the lease."""

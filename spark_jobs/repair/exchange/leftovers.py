@@ -15,7 +15,7 @@ from spark_jobs.storage.folders import newest_change, remove_folder
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 KEPT = timedelta(days=30)
 """How long a staged repair can be swapped in, or undone."""

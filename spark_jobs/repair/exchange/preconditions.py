@@ -16,13 +16,13 @@ from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.spans.span import Span
 from spark_jobs.table.delta import door
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 ENDED = frozenset({"rejected", "undone", "failed"})

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import deltalake
 
     from spark_jobs.repair.manifest import Manifest
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 def new_rows(

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import AccountBehind, CheckpointForeign, RangeOpen
-from spark_jobs.root.live_place import FOLDER
 from spark_jobs.runs.preflight import Preflight
 from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.storage.root.live_place import FOLDER
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.analysis.ranged import Ranged
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Closed(NamedTuple):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic import Field as Described
 
-from spark_jobs.analysis.ranged import Ranged, ranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -29,12 +28,13 @@ from spark_jobs.repair.find.quarantine import waiting
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
-from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span, floor
+from spark_jobs.spec.analysis.ranged import Ranged, ranged
+from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 MOST: Final = 20_000

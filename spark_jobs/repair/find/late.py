@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import EPOCH, MICROSECOND, MOST, Span
-from spark_jobs.spans.span_sql import SpanSql, floor_sql, microseconds
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import EPOCH, MICROSECOND, MOST, Span
+from spark_jobs.values.spans.span_sql import SpanSql, floor_sql, microseconds
 
 if TYPE_CHECKING:
-    from spark_jobs.analysis.ranged import Ranged
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.root.paths import Paths
 
 
 FATES: Final = ("merged", "duplicate", "filtered")

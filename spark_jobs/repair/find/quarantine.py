@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.analysis.unheld import unheld
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.prepared import prepare
@@ -20,17 +19,18 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.runs.failures.data_error import fails_still
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import FIRST, LAST, Span
+from spark_jobs.spec.analysis.unheld import unheld
 from spark_jobs.values.numbering import input_of
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import FIRST, LAST, Span
 
 if TYPE_CHECKING:
     from spark_jobs.decode.record_decoder import RecordDecoder
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.values.gap import Unheld
 
     Limits = Sequence[Unheld]

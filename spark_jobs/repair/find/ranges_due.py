@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field as Described
 
-from spark_jobs.analysis.ranged import ranged
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -26,12 +25,13 @@ from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Tried
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.spans.span import Span
+from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 RUN_PREFIX = "after_drain__"

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.repair.find.quarantine import Replayable
-from spark_jobs.spans.span import Span, joined
+from spark_jobs.values.spans.span import Span, joined
 
 if TYPE_CHECKING:
-    from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.spec.analysis.ranged import Ranged
 
 MOST: Final = 100_000
 """Records of one replay: the plan names each. The others wait for the next one."""

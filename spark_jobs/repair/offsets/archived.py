@@ -18,21 +18,21 @@ from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.slices import without
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Offsets, Parts
 from spark_jobs.source.union import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import Records
     from spark_jobs.spec import Topic
+    from spark_jobs.storage.root.paths import Paths
 
 
 NO_BATCH = -1

@@ -15,17 +15,17 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.analysis.lateness import late_for_certain
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.offsets.slices import clipped, gaps
-from spark_jobs.spans.span import EPOCH, MICROSECOND, Span
+from spark_jobs.spec.analysis.lateness import late_for_certain
+from spark_jobs.values.spans.span import EPOCH, MICROSECOND, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Offset, Parts
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 EVER = Span(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 _COLUMNS = (

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.micro_batch import Offset, Offsets, Parts
-from spark_jobs.spans.span import Span
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pyarrow as pa
 
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 NEAR: Final = 4_000

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from spark_jobs.analysis.ranged import BY_KEY, Ranged
 from spark_jobs.errors import RangeInvalid, RangeUnsupported, RecordsUnreachable
 from spark_jobs.messages.kind import Reads
 from spark_jobs.ops import ops_tables
@@ -28,16 +27,17 @@ from spark_jobs.repair.offsets.archived import (
     located,
 )
 from spark_jobs.repair.unit.sought import Found, Sought
-from spark_jobs.spans.span import EVER, Span
+from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged
 from spark_jobs.spec.sql.types import names_in
+from spark_jobs.values.spans.span import EVER, Span
 
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request
     from spark_jobs.repair.exchange.preconditions import Claim
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.micro_batch import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.following import Following
+    from spark_jobs.storage.root.paths import Paths
 
 NOWHERE: Final = Where({}, {}, {})
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.analysis.ranged import sessions
 from spark_jobs.repair.unit.key_unit import KeyUnit
 from spark_jobs.repair.unit.range_unit import RangeUnit
 from spark_jobs.repair.unit.session_unit import SessionUnit
+from spark_jobs.spec.analysis.ranged import sessions
 
 if TYPE_CHECKING:
     from spark_jobs.repair.unit.unit import Unit

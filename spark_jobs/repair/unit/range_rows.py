@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
-from spark_jobs.analysis.ranged import Ranged
-from spark_jobs.analysis.rounding import output_key
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
@@ -22,8 +20,8 @@ from spark_jobs.repair.find.late import LateRecord, LateSpans
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.union import id_of
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
+from spark_jobs.spec.analysis.ranged import Ranged
+from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.chain import (
     Counted,
     Given,
@@ -32,6 +30,8 @@ from spark_jobs.steps.canonical.chain import (
     of_step,
 )
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan

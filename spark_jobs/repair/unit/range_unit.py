@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from spark_jobs.analysis.ranged import Ranged, ranged, unranged
-from spark_jobs.analysis.rounding import rounding_line
 from spark_jobs.errors import RangeInvalid, RangeOpen, RecordsUnreachable, StagingStale
 from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.exchange.base import Base, Rows
@@ -22,8 +20,10 @@ from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
-from spark_jobs.spans.span import Span, joined
+from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
+from spark_jobs.spec.analysis.rounding import rounding_line
 from spark_jobs.table.delta import door
+from spark_jobs.values.spans.span import Span, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.replaying import Replaying
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.repair.offsets.reach import Reading
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 class RangeUnit:

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from spark_jobs.analysis.ranged import Ranged
     from spark_jobs.repair.compute.judging import Compared, Computed, Judging
     from spark_jobs.repair.manifest import MergedRecord
     from spark_jobs.repair.unit.unit import Unit
-    from spark_jobs.spans.span import Span
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.values.spans.span import Span
 
 
 class Rows(Protocol):

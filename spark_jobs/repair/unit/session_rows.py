@@ -22,14 +22,14 @@ from spark_jobs.errors import RangeUnsupported
 from spark_jobs.repair.compute.change import change
 from spark_jobs.repair.compute.judging import Compared, Computed
 from spark_jobs.repair.unit.range_rows import RangeRows
-from spark_jobs.spans.span import MICROSECOND, Span, joined
 from spark_jobs.spec.duration import interval
 from spark_jobs.values.own_columns import own
+from spark_jobs.values.spans.span import MICROSECOND, Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.analysis.ranged import Ranged
+    from spark_jobs.spec.analysis.ranged import Ranged
 
 BOUNDS = ["window_start", "window_end"]
 _ROW, _AT, _IN, _LAST, _TAKING, _GOES, _ENDS = (

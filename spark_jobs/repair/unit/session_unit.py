@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from spark_jobs.repair.unit.range_unit import RangeUnit
-from spark_jobs.spans.span import Span, joined
+from spark_jobs.values.spans.span import Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

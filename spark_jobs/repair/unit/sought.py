@@ -13,17 +13,17 @@ from spark_jobs.repair.find.replaying import Replaying
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from spark_jobs.analysis.ranged import Ranged
     from spark_jobs.messages.request import Request
     from spark_jobs.repair.find.closed import Closed
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.find.quarantine import Place
     from spark_jobs.repair.offsets.archived import Where
-    from spark_jobs.root.paths import Paths
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Parts
     from spark_jobs.source.port import Source
-    from spark_jobs.spans.span import Span
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.values.spans.span import Span
 
 
 class Brought(NamedTuple):

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.analysis.ranged import Ranged
     from spark_jobs.messages.request import Request
     from spark_jobs.repair.exchange.commit import Prepared
     from spark_jobs.repair.exchange.preconditions import Claim
     from spark_jobs.repair.unit.sought import Found, Sought
-    from spark_jobs.root.paths import Paths
-    from spark_jobs.spans.span import Span
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.values.spans.span import Span
 
 
 class Unit(Protocol):

@@ -15,10 +15,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
-from spark_jobs.classify.classifier import good_records
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.errors import ExpressionFailed
-from spark_jobs.run import Run
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
 from spark_jobs.runs.failures.record_search import Failing, failing
@@ -27,6 +26,7 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import chain
+from spark_jobs.steps.classify.classifier import good_records
 
 LOG = logging.getLogger(__name__)
 SLICE = 500_000

@@ -22,7 +22,7 @@ from spark_jobs.spec import Tumbling
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.failing import FailingRecords
-    from spark_jobs.run import Run
+    from spark_jobs.checkpoint.run import Run
     from spark_jobs.runs.failures.data_error import DataError
     from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline

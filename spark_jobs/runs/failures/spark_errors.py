@@ -27,10 +27,8 @@ from spark_jobs.errors import (
     StateMisused,
     unexpected,
 )
-from spark_jobs.fingerprint.environment import resume_remedy
 from spark_jobs.messages.carried import carried_in
-from spark_jobs.root.store import sluice_url
-from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.registry.fingerprint.environment import resume_remedy
 from spark_jobs.runs.failures.code_errors import (
     FRAME,
     called_place,
@@ -41,6 +39,8 @@ from spark_jobs.runs.failures.code_errors import (
 )
 from spark_jobs.runs.failures.constraint_error import constraint_error
 from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.storage.root.store import sluice_url
+from spark_jobs.storage.root.store_errors import translate_store_error
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import StreamingQueryException
 
 from spark_jobs.dataflow import dataflow
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps.timers import Timers
+from spark_jobs.storage.root.path_forms import spark_url
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from spark_jobs.checkpoint.notes.failing import FailingRecords
-    from spark_jobs.run import Run
+    from spark_jobs.checkpoint.run import Run
 
 PASSED: Final = "sluice: the trial has passed"
 

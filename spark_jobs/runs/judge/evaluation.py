@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from spark_jobs.audit.audit import Audit
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.checks import expectations
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import ops_tables
-from spark_jobs.run import Run
 from spark_jobs.runs.judge.open_groups import open_groups
 from spark_jobs.runs.judge.state_metrics import state_metrics
 from spark_jobs.runs.judge.timely import Metric, timely

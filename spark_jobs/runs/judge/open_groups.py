@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from spark_jobs.analysis.counting import counting_step
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.root.path_forms import state_url
-from spark_jobs.run import Run
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.runs.judge.unjudged import Unjudged
+from spark_jobs.spec.analysis.counting import counting_step
 from spark_jobs.state.grouped import MOST_STATE_ROWS, records_in_groups
+from spark_jobs.storage.root.path_forms import state_url
 
 
 class OpenGroups(NamedTuple):

@@ -7,15 +7,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from spark_jobs.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import accounts
-from spark_jobs.run import Run
 from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink.keyed.standing import size
+from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.table.delta.door import open_table
 

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.analysis.state_checks import state_checks_of
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.judge.volume import by_run, compared
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.spec.checks.timely import AGES, SPANS, TIMELY
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.notes.cursor import Cursor
-    from spark_jobs.root.paths import Paths
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Metric(NamedTuple):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.groups import Grouped
 from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import accounts
-from spark_jobs.run import Run
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 WEEK = timedelta(weeks=1)
 WEEKS = 4

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.analysis.ranged import ranged, unranged
 from spark_jobs.runs.publish.repaired import differing
-from spark_jobs.spans.span import FIRST, LAST, MICROSECOND, Span
+from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table.tables import table_of
-from spark_jobs.times import utc
+from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span
+from spark_jobs.values.times import utc
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.notes.published import Published
-    from spark_jobs.root.paths import Paths
-    from spark_jobs.spans.position import Position
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.values.spans.position import Position
 
 DAY = timedelta(days=1)
 LONGEST = timedelta(days=400)

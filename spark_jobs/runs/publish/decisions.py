@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.notes.published import Published
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 def decisions(paths: Paths, known: Identity, fact: Published) -> tuple[Decision, ...]:

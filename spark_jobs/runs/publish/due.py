@@ -15,9 +15,9 @@ from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.root.paths import Paths
     from spark_jobs.source.ends import End, Ends
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Announced(NamedTuple):

@@ -13,8 +13,6 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from spark_jobs import failpoint
-from spark_jobs.catalog.register import try_to_register
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
@@ -22,12 +20,14 @@ from spark_jobs.errors import RebuildRefused, VersionNotLive
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import OF_BATCHES, Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.publish.days import days
 from spark_jobs.runs.publish.decisions import decisions
 from spark_jobs.runs.publish.due import Announced, due, end_of, read_judged
 from spark_jobs.runs.publish.repaired import repaired
 from spark_jobs.source.ends import ends_of
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.catalog.register import try_to_register
 from spark_jobs.table.published import table as published_table
 from spark_jobs.table.tables import table_of
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from spark_jobs.messages.event import Repaired
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.spans.span import Span
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans.span import Span
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.checkpoint.notes.published import Published
     from spark_jobs.ops.schema import Row
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 def repaired(paths: Paths, known: Identity, fact: Published) -> tuple[Repaired, ...]:

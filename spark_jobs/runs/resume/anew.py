@@ -19,9 +19,9 @@ from spark_jobs.journal.change import Change, Scene
 from spark_jobs.journal.going_live import GoesLive, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
-from spark_jobs.root.paths import Paths
 from spark_jobs.source.union import same_topics
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 

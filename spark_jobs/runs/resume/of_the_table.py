@@ -4,7 +4,7 @@ again for its state alone.
 
 from __future__ import annotations
 
-from spark_jobs.run import Run
+from spark_jobs.checkpoint.run import Run
 from spark_jobs.source.micro_batch import Offsets
 
 

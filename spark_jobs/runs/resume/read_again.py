@@ -19,8 +19,8 @@ from spark_jobs.source.union import same_topics
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from spark_jobs.checkpoint.run import Run
     from spark_jobs.ops.schema import Row
-    from spark_jobs.run import Run
 
 KEPT: Final = ("quarantine", "late")
 MOST_PLACES: Final = 1_000

@@ -7,14 +7,14 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
+from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.made_by import Present
-from spark_jobs.checkpoint.new_topics import with_new_topics
 from spark_jobs.checkpoint.schema_notes import follow
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.resume.anew import begin_anew
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.root.paths import Paths
 
 LOG = logging.getLogger(__name__)
 

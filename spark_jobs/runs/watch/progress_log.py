@@ -7,10 +7,10 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from spark_jobs import log
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.run import Run
+from spark_jobs.checkpoint.run import Run
+from spark_jobs.messages import log
 from spark_jobs.source.micro_batch import Batch, Offsets
 from spark_jobs.spec.duration import approximate
 from spark_jobs.steps.timers import Timers

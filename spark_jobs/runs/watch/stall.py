@@ -17,16 +17,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RunStalled
-from spark_jobs.root.paths import report_path
 from spark_jobs.runs.watch.stillness import PULSE, Movement, Stillness
 from spark_jobs.spec.duration import interval
+from spark_jobs.storage.root.paths import report_path
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-    from spark_jobs.run import Run
+    from spark_jobs.checkpoint.run import Run
 
 THREADS = ".threads.txt"
 """The ending of the file with the thread dump; the rest of its name is the report's."""

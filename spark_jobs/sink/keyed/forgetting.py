@@ -8,14 +8,14 @@ import json
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.sink.keyed.standing import size
-from spark_jobs.spans.span_sql import microseconds
+from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.commit import within
 from spark_jobs.table.delta.door import is_table, open_table
 from spark_jobs.table.delta.features import untried
 from spark_jobs.table.history import FORGOT
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
+from spark_jobs.values.spans.span_sql import microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from spark_jobs import failpoint
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.commit import Commit, within
 from spark_jobs.values.own_columns import WHOLE, own
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.root.path_forms import sql_table
+from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Action, Log
 from spark_jobs.table.delta.features import untried

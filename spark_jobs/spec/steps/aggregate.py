@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
-from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import (
     ColumnName,
     Columns,
@@ -29,6 +26,9 @@ from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Step
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans.span_sql import Times
 
 
 class Aggregate(Step):

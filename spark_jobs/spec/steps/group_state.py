@@ -11,9 +11,6 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
-from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns, in_words, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
@@ -29,6 +26,9 @@ from spark_jobs.spec.steps.group_forms import (
 )
 from spark_jobs.spec.steps.step import Balance, Bucketed, EvictedBy, Known, Step
 from spark_jobs.values.gap import Gap
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans.span_sql import Times
 
 CLOCKS: Final = {
     "none": "without timers",

@@ -7,9 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from spark_jobs.spans.position import Position
-from spark_jobs.spans.span import Span
-from spark_jobs.spans.span_sql import Times
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import Model
@@ -21,6 +18,9 @@ from spark_jobs.spec.sql.types import Expression
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.windows import Window
 from spark_jobs.values.gap import Gap
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans.span_sql import Times
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
 

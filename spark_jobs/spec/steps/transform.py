@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spans.position import Position
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
@@ -16,6 +15,7 @@ from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.sql.types import Expression, Query
 from spark_jobs.spec.steps.step import Balance, Known, Step
+from spark_jobs.values.spans.position import Position
 
 
 class Transform(Step):

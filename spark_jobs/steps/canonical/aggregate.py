@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_jobs.analysis.rounding import deciding
+from spark_jobs.spec.analysis.rounding import deciding
 from spark_jobs.steps.aggregate import grouped
 from spark_jobs.steps.canonical.rounding import with_moved
 from spark_jobs.values.own_columns import KAFKA

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
-from spark_jobs.analysis.rounding import BOUNDED, MEANS, SPREADS, UNBOUNDED, counts_records
+from spark_jobs.spec.analysis.rounding import BOUNDED, MEANS, SPREADS, UNBOUNDED, counts_records
 from spark_jobs.steps.sql.catalyst import all_nodes, class_name, sequence
 from spark_jobs.values.own_columns import own
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from upath import UPath
 
-from spark_jobs.root.path_forms import SparkPath
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.table.delta.contention import again
 from spark_jobs.table.entry import Note
 from spark_jobs.values.own_columns import own

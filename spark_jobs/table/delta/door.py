@@ -18,8 +18,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.root.path_forms import delta_path
-from spark_jobs.root.store import Store, is_s3
+from spark_jobs.storage.root.path_forms import delta_path
+from spark_jobs.storage.root.store import Store, is_s3
 from spark_jobs.table.delta import rewrite
 from spark_jobs.table.delta.log_files import LogFiles
 

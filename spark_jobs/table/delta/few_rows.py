@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-    from spark_jobs.spans.position import Position
-    from spark_jobs.spans.span import Span
+    from spark_jobs.values.spans.position import Position
+    from spark_jobs.values.spans.span import Span
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES: Final = 4_000_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.table.delta.delta_log import COMMIT, Log
 from spark_jobs.table.delta.log_files import LogFiles
 from spark_jobs.table.entry import Entry
-from spark_jobs.times import at_milliseconds
+from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath

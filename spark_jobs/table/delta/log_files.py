@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import obstore
 
-from spark_jobs.root.path_forms import delta_path, disk_path
-from spark_jobs.root.store import is_remote
 from spark_jobs.storage.object_store import client
+from spark_jobs.storage.root.path_forms import delta_path, disk_path
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
     from pathlib import Path

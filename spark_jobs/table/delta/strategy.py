@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.root.path_forms import spark_url
+from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta import commit, contention
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table_layout import order, parts

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, get_args
 import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from spark_jobs import failpoint
 from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
-from spark_jobs.root.path_forms import delta_path, spark_url, sql_table
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.added_columns import add_columns
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-    from spark_jobs.spans.position import Position
-    from spark_jobs.spans.span import Span
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.values.spans.position import Position
+    from spark_jobs.values.spans.span import Span
 
 LOG = logging.getLogger(__name__)
 CHECKPOINT_INTERVAL = "100"

@@ -14,8 +14,8 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 
-from spark_jobs.root.path_forms import spark_url
 from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table import history
 from spark_jobs.table.delta.added_rows import KIND, VERSION, added_rows, changed_rows
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own

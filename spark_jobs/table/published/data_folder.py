@@ -11,11 +11,11 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.root.path_forms import disk_path
-from spark_jobs.root.store import is_remote
+from spark_jobs.storage.root.path_forms import disk_path
+from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.delta.delta_log import Action
 
 LINK = "_rows-"

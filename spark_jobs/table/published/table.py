@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
-from spark_jobs import failpoint
 from spark_jobs.errors import PublishedTableRefused
+from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.delta_log import Log, Replay, file_key, only_rearranges
 from spark_jobs.table.delta.door import is_table, open_table
 from spark_jobs.table.published import data_folder
@@ -39,7 +39,7 @@ from spark_jobs.table.tables import own_table, table_of
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.root.paths import Paths
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Target(NamedTuple):

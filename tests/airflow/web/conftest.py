@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.root.store import opened
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.storage.root.store import opened
 from tests.airflow.metadata import rest_api
 from tests.airflow.web.written import MINE, OTHER, PAGE, Client, checkpoint_of, report_of, tables_of
 

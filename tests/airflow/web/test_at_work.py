@@ -14,8 +14,8 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.storage.root.paths import Paths
 from tests.airflow.web.test_in_a_browser import browser, opened
 from tests.airflow.web.written import MINE
 from tests.browser import axe

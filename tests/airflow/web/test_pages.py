@@ -17,9 +17,9 @@ from spark_jobs.checkpoint.notes.begun import Begun
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, Interval
-from spark_jobs.root.paths import Paths
-from spark_jobs.root.store import opened
 from spark_jobs.settings.roots import root_of
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.root.store import opened
 from tests.airflow.web.written import HOSTILE, LATE, MINE, OTHER
 
 

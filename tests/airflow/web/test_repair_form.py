@@ -6,8 +6,8 @@ from datetime import timedelta
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.root.store import opened
 from spark_jobs.spec import Archive
+from spark_jobs.storage.root.store import opened
 from tests.airflow.web.written import MINE, NOON
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from spark_jobs.registry import find as registry
-from spark_jobs.root.paths import Paths
+from spark_jobs.storage.root.paths import Paths
 from tests.airflow.web.written import MINE, OTHER, addresses
 
 PATIENCE_SECONDS = 60

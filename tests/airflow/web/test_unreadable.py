@@ -19,8 +19,8 @@ import pytest
 
 from spark_jobs.errors import RootUnreachable
 from spark_jobs.ops import ops_tables
-from spark_jobs.root.store import opened
 from spark_jobs.source import topic_state
+from spark_jobs.storage.root.store import opened
 from tests.airflow.web.written import MINE, OTHER, addresses
 from tests.harness.object_store import NOT_TESTED, ObjectStore, binary, running
 from tests.harness.refused import fails

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.root.path_forms import state_url
 from spark_jobs.spec import Deduplicate, Sliding
+from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.compare import assert_same
 from tests.harness.moments import MICROSECOND
 from tests.spark.properties.aggregation import Aggregation

@@ -11,14 +11,14 @@ from typing import Any
 from confluent_kafka import KafkaError, Producer
 
 from local.broker import create_topic
-from spark_jobs.analysis.state_checks import REJECTIONS
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Report
-from spark_jobs.root.paths import Paths
 from spark_jobs.runs.drain import drain
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.listener import Listener
 from tests.harness.roots import rows_of, told
 from tests.spark.properties.case import Crash

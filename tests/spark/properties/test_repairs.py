@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
-from spark_jobs.analysis.ranged import unranged
 from spark_jobs.spec import State
+from spark_jobs.spec.analysis.ranged import unranged
 from tests.harness.long_form import long_form
 from tests.harness.moments import at
 from tests.harness.roots import ROOT

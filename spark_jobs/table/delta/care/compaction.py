@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import deltalake
 
-from spark_jobs.root.store import is_remote
+from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.delta import door
 from spark_jobs.table.port import RETENTION
-from spark_jobs.times import at_seconds
+from spark_jobs.values.times import at_seconds
 
 if TYPE_CHECKING:
     from upath import UPath

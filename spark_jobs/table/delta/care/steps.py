@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.errors import MaintenanceRefused, TableContended
-from spark_jobs.root.path_forms import sql_table
-from spark_jobs.root.store_errors import translate_store_error
+from spark_jobs.storage.root.path_forms import sql_table
+from spark_jobs.storage.root.store_errors import translate_store_error
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.care import compaction, z_order
 from spark_jobs.table.delta.features import untried

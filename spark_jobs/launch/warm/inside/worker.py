@@ -1,0 +1,202 @@
+"""The worker: takes one drain at a time from the clients of this user, and ends by itself.
+
+Its main thread does the drains, as the main thread of main.py does one. Other threads listen
+(reception.py).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from spark_jobs.launch import parent_watch
+from spark_jobs.launch.limited import within
+from spark_jobs.launch.scratch import remove_own
+from spark_jobs.launch.warm.address import Address
+from spark_jobs.launch.warm.inside.job import Job
+from spark_jobs.launch.warm.inside.jvm import Jvm
+from spark_jobs.launch.warm.inside.output import write_all
+from spark_jobs.launch.warm.inside.own_log import OwnLog
+from spark_jobs.launch.warm.inside.reception import Reception
+from spark_jobs.launch.warm.inside.recycling import ENDED, Limits
+from spark_jobs.launch.warm.inside.surroundings import as_a_process
+from spark_jobs.launch.warm.inside.tail import followed
+from spark_jobs.launch.warm.inside.turn import Turn
+from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.place import log_path
+from spark_jobs.storage import failpoint
+
+Run = Callable[[list[str]], int]
+CLEAN_SECONDS = 30.0
+"""How long the worker may clean up behind a drain: the client waits for that."""
+COLLECT_EVERY = 10
+"""Drains between two collections of all garbage, which nobody waits for but a drain that comes in
+the same second.
+"""
+STOP_SECONDS = 30.0
+"""How long Spark may take to stop."""
+
+
+class Spark(Protocol):
+    """What a worker keeps between drains: the JVM of jvm.py."""
+
+    def new_session(self) -> None:
+        """Make a session that the next drain finds."""
+
+    def clean(self) -> None:
+        """Leave nothing of the drain behind."""
+
+    def collect(self) -> None:
+        """Collect all garbage."""
+
+    def stop(self) -> None:
+        """Stop it; it ends behind this process."""
+
+    def kill(self) -> None:
+        """End it at once, with whatever it has at work."""
+
+    def memory_mb(self) -> int:
+        """Megabytes of this process and its JVM."""
+
+
+class Worker:
+    """A worker at one socket. `born` is the fingerprint of what it was started with; `run` does one
+    run, by the arguments of main.py, and returns its exit status. `start` starts the JVM.
+    """
+
+    def __init__(
+        self,
+        address: Path,
+        born: dict[str, str],
+        limits: Limits,
+        run: Run,
+        start: Callable[[], Spark] = Jvm,
+    ) -> None:
+        self._folder = address.parent
+        self._address = Address(address)
+        self._turn = Turn(self._address)
+        self._log = OwnLog(log_path(address))
+        self._reception = Reception(self._turn, born, self._log, self._shown)
+        self._limits = limits
+        self._run = run
+        self._start = start
+        self._started_at = datetime.now(UTC)
+        self._drains = 0
+
+    def work(self) -> NoReturn:
+        """Until it ends, and the process with it."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._turn.end("it was asked to"))
+        parent_watch.watch(generations=1)  # whoever started it is not its owner
+        self._jvm = self._start()
+        os.chdir(self._folder)  # the one of whoever has started it may go
+        self._reception.open(self._address.listen())
+        self._log.note("it waits for drains")
+        idle, short = self._limits.idle_seconds, self._limits.short_because
+        while (job := self._turn.next(idle, short)) is not None:
+            self._do(job)
+        self._leave()
+
+    def _do(self, job: Job) -> None:
+        try:
+            self._jvm.new_session()
+        except Exception as error:  # noqa: BLE001 - the JVM is gone, or in no state for a drain
+            why = f"it cannot make a session: {error}"
+            self._leave_at_once(why, lambda: job.refuse(why))
+        if not job.begins():
+            self._log.note(f"dropped, as its client does not say that it waits: {job.run}")
+            self._turn.rest()
+            return
+        self._log.note(f"drain {self._drains + 1}: {job.run}")
+        with followed(self._log.file, job.link.files[1]):
+            status, left = self._ran(job)
+            # Behind a failure a query may be at work yet, and the lease is free.
+            failed = status not in ENDED
+            problem = left or ("" if failed else within(CLEAN_SECONDS, self._jvm.clean))
+        self._drains += 1
+        self._log.note(f"the drain ended with exit status {status}")
+        if failed or problem:
+            self._leave_at_once(self._problem(job, status, problem), lambda: job.answer(status))
+        self._turn.rest(self._problem(job, status))
+        job.answer(status)
+        if self._drains % COLLECT_EVERY == 0 and (left := within(CLEAN_SECONDS, self._jvm.collect)):
+            self._leave_at_once(f"it cannot collect its garbage: {left}", lambda: None)
+
+    def _ran(self, job: Job) -> tuple[int, str]:
+        """The exit status of a process that does this, and what it has left in this one."""
+        wanted, status, left = job.wanted, 1, list[str]()
+        try:
+            with as_a_process(wanted.variables, wanted.folder, job.link.files[0]) as left:
+                failpoint.read_again()
+                status = _status(self._run, wanted.words)
+        except BaseException:  # noqa: BLE001 - a folder that is gone, or no thread for the output
+            write_all(traceback.format_exc().encode(errors="backslashreplace"), job.link.files[1])
+            status = 1
+        finally:
+            job.end()
+        return status, "; ".join(left)
+
+    def _problem(self, job: Job, status: int, left: str = "") -> str:
+        if job.abandoned:
+            return "the client of its drain is gone"
+        if left:
+            return f"it cannot clean up: {left}"
+        return self._limits.end_because(status, self._drains, self._memory_mb())
+
+    def _memory_mb(self) -> int:
+        with suppress(Exception):
+            return self._jvm.memory_mb()
+        return 0
+
+    def _leave(self) -> NoReturn:
+        """No thread of Spark or of a pipeline's code holds it up."""
+        self._log.note(f"it ends: {self._turn.ending}")
+        if why := within(STOP_SECONDS, self._jvm.stop):
+            self._log.note(f"Spark does not stop: {why}")
+            self._jvm.kill()
+        _exit()
+
+    def _leave_at_once(self, why: str, tell: Callable[[], None]) -> NoReturn:
+        """Before that `tell` the client: what the JVM has at work does not outlive the answer."""
+        self._turn.retire(why, at_once=True)
+        self._log.note(f"it ends at once: {self._turn.ending}")
+        if left := within(STOP_SECONDS, self._jvm.kill):
+            self._log.note(f"its JVM may live: {left}")
+        within(STOP_SECONDS, remove_own)
+        tell()
+        _exit()
+
+    def _shown(self) -> Shown:
+        job = self._turn.job
+        return Shown(
+            os.getppid(),
+            self._started_at.isoformat(timespec="seconds"),
+            self._drains,
+            self._memory_mb(),
+            job.run if job else "",
+            self._turn.ending,
+        )
+
+
+def _exit() -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(0)
+
+
+def _status(run: Run, words: list[str]) -> int:
+    try:
+        return run(words)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 - as Python ends a process
+        traceback.print_exc()
+        return 1

@@ -1,0 +1,145 @@
+"""Link: messages over a local socket, each with its length before it. It checks the peer's user."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from spark_jobs.launch.warm.message import Answer, Asked, decode, encode
+
+LENGTH = struct.Struct(">I")
+MOST_BYTES = 4 * 2**20
+"""Of a message: an environment has some kilobytes."""
+MOST_FILES = 2
+PATIENCE_SECONDS = 10.0
+"""How long the peer may take over a message that it has begun, or that it is due to send."""
+
+
+class BadMessage(Exception):
+    """The peer said something that no version of this program says, or not in time."""
+
+
+class Gone(Exception):
+    """The peer has closed the link, or died."""
+
+
+class Link:
+    """One end of a connection."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        """Raises BadMessage if the peer is another user's process."""
+        self._socket = connected
+        self.files: tuple[int, ...] = ()
+        """Descriptors that came with the first message."""
+        self.peer = _peer(connected)
+        """The process at the other end: of a client's link, the one that listens."""
+
+    def send(self, message: Asked | Answer, files: tuple[int, ...] = ()) -> None:
+        """Send the message, and open files with it. Raises Gone."""
+        content = encode(message)
+        self._socket.settimeout(PATIENCE_SECONDS)
+        try:
+            socket.send_fds(self._socket, [LENGTH.pack(len(content))], files)
+            self._socket.sendall(content)
+        except OSError as error:
+            raise Gone(str(error)) from None
+
+    def receive(self, seconds: float | None = None) -> Asked | Answer | None:
+        """The next message; None if none has begun within `seconds`. Raises Gone or BadMessage."""
+        if not select.select([self._socket], [], [], seconds)[0]:
+            return None
+        until = time.monotonic() + PATIENCE_SECONDS
+        (length,) = LENGTH.unpack(self._exactly(LENGTH.size, until))
+        if length > MOST_BYTES:
+            raise BadMessage(f"a message of {length} bytes, more than {MOST_BYTES}")
+        try:
+            return decode(self._exactly(length, until))
+        except ValueError as error:  # msgspec's errors are
+            raise BadMessage(str(error)) from None
+
+    def is_told(self) -> bool:
+        """Whether the peer has said something that is not received yet. Takes nothing of it."""
+        with suppress(OSError, ValueError):  # closed
+            if select.select([self._socket], [], [], 0)[0]:
+                return bool(self._socket.recv(1, socket.MSG_PEEK))
+        return False
+
+    def close_files(self) -> None:
+        """Close the files that came."""
+        for file in self.files:
+            with suppress(OSError):
+                os.close(file)
+        self.files = ()
+
+    def close(self) -> None:
+        """Close it, and the files that came."""
+        self.close_files()
+        self._socket.close()
+
+    def _exactly(self, count: int, until: float) -> bytes:
+        content = b""
+        while len(content) < count:
+            self._socket.settimeout(max(0.001, until - time.monotonic()))
+            try:
+                part, files, _, _ = socket.recv_fds(
+                    self._socket, count - len(content), 0 if self.files else MOST_FILES
+                )
+            except TimeoutError:
+                raise BadMessage("a message that was begun and not ended") from None
+            except OSError as error:
+                raise Gone(str(error)) from None
+            for file in files:  # a process that the run starts would keep the client waiting
+                os.set_inheritable(file, False)
+            self.files += tuple(files)
+            if not part:
+                raise Gone("closed")
+            content += part
+        return content
+
+
+def connected(path: Path) -> Link | None:
+    """A link to the listener at this path; None if nobody does. Raises BadMessage."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(PATIENCE_SECONDS)
+        made.connect(str(path))
+        return Link(made)
+    except OSError:
+        made.close()
+        return None
+    except BadMessage:
+        made.close()
+        raise
+
+
+def listening(path: Path) -> socket.socket:
+    """A socket that listens at this path, which only this user may connect to. Raises OSError."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        made.bind(str(path))
+    except OSError:
+        made.close()
+        raise
+    finally:
+        os.umask(mask)
+    made.listen()
+    return made
+
+
+def _peer(connected: socket.socket) -> int | None:
+    """Raises BadMessage if it is another user's. None where the kernel does not tell: there the
+    folder's mode alone keeps others away.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    process, user, _ = struct.unpack("3i", credentials)
+    if user != os.getuid():
+        raise BadMessage(f"the peer is user {user}, and this is user {os.getuid()}")
+    return int(process)

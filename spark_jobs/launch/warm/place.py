@@ -1,0 +1,81 @@
+"""Place: where a worker of a root has its socket, its log and the lock of its starter.
+
+A user's workers are in a folder of the temporary folder that only this user may enter. The root's
+own folder would not do: the path of a socket may have MOST_PATH_BYTES.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from spark_jobs.storage.root.own_folder import own_folder
+
+MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
+"""Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
+
+MOST_WORKERS = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+"""Of a root. More runs at once would only wait for each other's cores."""
+RISK = "a worker would run what is sent to it there"
+LOG_DAYS = 30
+"""How long the log of a worker stays whose root has had no other one."""
+
+
+def socket_path(root: str, number: int = 1) -> Path:
+    """The path of the socket of this root's worker of this number. Makes the folder. Raises
+    SettingInvalid.
+    """
+    digest = hashlib.sha256(os.path.abspath(root).encode()).hexdigest()[:12]  # noqa: PTH100 - no link is followed, as Spark follows none
+    return own_folder("warm", RISK) / f"{digest}{f'-{number}' if number > 1 else ''}.sock"
+
+
+def socket_paths(root: str) -> list[Path]:
+    """The paths of the sockets of all workers that this root may have; those that are there first.
+    Raises as socket_path.
+    """
+    every = [socket_path(root, number) for number in range(1, MOST_WORKERS + 1)]
+    return sorted(every, key=lambda path: not path.exists())
+
+
+def log_path(socket: Path) -> Path:
+    """Where the worker at this socket and its JVM write."""
+    return socket.with_suffix(".log")
+
+
+def sweep(socket: Path, now: float) -> None:
+    """Remove the logs beside this one to which no worker has written for LOG_DAYS. `now` is a time
+    of the clock, in seconds.
+    """
+    for log in socket.parent.glob("*.log*"):
+        with suppress(OSError):
+            if log.stat().st_mtime < now - LOG_DAYS * 86_400:
+                log.unlink()
+
+
+@contextmanager
+def starting(socket: Path, *, memory: bool) -> Iterator[bool]:
+    """Within the block, whether this process alone may start a worker at this socket; with `memory`
+    this user at any: two would be given the same free memory.
+    """
+    locks = [socket.with_suffix(".lock"), *([socket.with_name("starting.lock")] if memory else [])]
+    with ExitStack() as stack:
+        yield all(stack.enter_context(_locked(lock)) for lock in locks)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[bool]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)

@@ -1,6 +1,0 @@
-"""Root: the paths under the root, its object store, and files that are written whole or not at
-all.
-
-May import: errors, spec. Imported by: any room above.
-Never here: Delta's and Spark's files, which storage and checkpoint know.
-"""

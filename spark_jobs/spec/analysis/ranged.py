@@ -1,0 +1,175 @@
+"""Ranged: which ranges of a pipeline's output can be computed again, and from which records.
+
+docs/repairs.md has the table of what can be ranged, and why the rest cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+from spark_jobs.errors import RangeUnsupported
+from spark_jobs.spec import Pipeline, Session
+from spark_jobs.spec.analysis.lateness import keeps_time
+from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.spec.steps.step import Step
+from spark_jobs.values.own_columns import DELETED
+from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span
+from spark_jobs.values.spans.span_sql import SpanSql, Times, microseconds
+
+BY_KEY: Final = Position(DELETED)
+"""Of a table that follows a key: its rows have no place in time, so all of them are one range."""
+
+
+class Ranged(NamedTuple):
+    """A pipeline of whose output ranges can be computed. All spans are of positions."""
+
+    spec: Pipeline
+    position: Position
+
+    def needed(self, span: Span) -> Span:
+        """The event times of the records on which the rows within `span` depend."""
+        delay = self.spec.watermark_delay or timedelta()
+        for step in reversed(self.spec.steps):
+            span = step.needed(span, delay, self.spec.ranges)
+        return span
+
+    def touched(self, event_time: datetime, missed: datetime | None = None) -> Span:
+        """The positions of the rows that a record of this time may change.
+
+        `missed` is the watermark behind which it was late. In sliding windows it is in those that
+        were open then. Nothing for a time of which there is no range.
+        """
+        if not FIRST <= event_time < LAST:
+            return Span(event_time, event_time)
+        span = Span(event_time, event_time + MICROSECOND)
+        return self._touched(span, lambda found: found if missed is None else found.cut(missed))
+
+    def touched_sql(self, event_time: str, missed: str) -> SpanSql:
+        """What `touched` returns, as SQL expressions; both times are such, in microseconds."""
+        span = SpanSql.at(event_time)
+        return self._touched(span, lambda found: found.cut(missed)).where(
+            f"{event_time} >= {microseconds(FIRST)} AND {event_time} < {microseconds(LAST)}",
+            event_time,
+        )
+
+    def _touched(self, span: Times, cut: Callable[[Times], Times]) -> Times:
+        """`cut` leaves out the windows that were open at the watermark which the record missed."""
+        for step in self.spec.steps:
+            span = step.touched(span, self.spec.ranges)
+            if step is self.spec.entry and step.grouping_window:
+                span = cut(span)
+        return span
+
+    def rows_of(self, touched: Times) -> Times:
+        """`touched`, from its first row on: a window's row is at the window's last instant, and the
+        span begins with the window.
+        """
+        if sessions(self.spec):
+            return touched
+        for step in reversed(self.spec.steps):
+            if self.position.edge == "end" and step.grouping_window:
+                begins = step.grouping_window.first_end_after or timedelta()
+                return touched.later(begins - MICROSECOND)
+        return touched
+
+    def closed_until(self, watermark: datetime | None) -> datetime | None:
+        """No drain writes a row before this position any more, if this is the watermark of its
+        last committed batch; None if nothing says so yet.
+
+        Without a stateful step nothing is ever late: the answer is the end of time.
+        """
+        entry = self.spec.entry
+        if entry is None:
+            return datetime.max.replace(tzinfo=UTC)
+        if watermark is None:
+            return None
+        after = (step.settled_after(self.spec.ranges) for step in self.spec.steps)
+        if waits := [each for each in after if each is not None]:
+            return watermark - max(waits)
+        # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
+        return watermark if self.position.edge == "end" else watermark + MICROSECOND
+
+
+def ranged(spec: Pipeline) -> Ranged:
+    """The pipeline as one with ranges. Raises RangeUnsupported with the reason and the way out."""
+    why, position = unranged(spec), position_of(spec)
+    if why is None and position is not None:
+        return Ranged(spec, position)
+    if spec.is_archive:
+        raise RangeUnsupported.of_an_archive(pipeline=spec.name, why=why)
+    raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
+
+
+def unranged(spec: Pipeline) -> str | None:
+    """Why no range of its output can be computed by itself; None if one can."""
+    if spec.entry and mode_facts(spec.output_mode).replaces_table:
+        return "in complete mode the next drain writes the whole result from its state"
+    if not keeps_time(spec):
+        return (
+            "a Transform with sql or a function before the first stateful step may change the "
+            "event time, by which the index finds records"
+        )
+    for step in spec.steps:
+        if why := step.unranged(spec.ranges):
+            return why
+        if step.balance.several_per_key and mode_facts(spec.output_mode).writes_last_of_key:
+            return f"in update mode a {type(step).__name__} has one row a key, its last"
+    if why := _unranged_sessions(spec):
+        return why
+    return None if position_of(spec) and not spec.is_archive else _without_position(spec)
+
+
+def sessions(spec: Pipeline) -> Step | None:
+    """The last step, if it makes sessions. A range is then one of whole sessions, as one
+    computation over all good records makes them: those that end in it. The rows that they replace
+    are found by key, and may have ended before it.
+    """
+    last = spec.steps[-1] if spec.steps else None
+    return last if last and isinstance(last.grouping_window, Session) else None
+
+
+def _unranged_sessions(spec: Pipeline) -> str | None:
+    """Sessions are replaced by key, so the table must have them as they are."""
+    if not any(isinstance(each.grouping_window, Session) for each in spec.steps):
+        return None
+    if sessions(spec) is None:
+        return (
+            "a step behind its sessions changes or hides some of them, and sessions are replaced "
+            "by the keys and times that the table has of them"
+        )
+    if not all(each.grouping_keys is None for each in spec.steps[:-1]):
+        return "its sessions are of rows that an Aggregate or a GroupState made, not of records"
+    if spec.ranges.by not in {None, "window_end"}:
+        return f"a session is placed by its end, and ranges.by is {spec.ranges.by!r}"
+    return None
+
+
+def _without_position(spec: Pipeline) -> str:
+    if spec.is_archive:
+        return "an archive has the records themselves, and computes nothing"
+    return (
+        "only you know which column has the time of the rows behind its last step: declare "
+        "ranges=Ranges(by=...)"
+    )
+
+
+def position_of(spec: Pipeline) -> Position | None:
+    """Where an output row is on the axis of event time; None if nothing says so."""
+    if spec.ranges.by is not None:
+        return Position(spec.ranges.by, "end" if spec.ranges.by == "window_end" else "instant")
+    found: Position | None = Position(spec.inputs.event_time)
+    for step in spec.steps[: spec.first_stateful]:
+        found = step.position_after(found, spec.ranges) or found  # it keeps the event time
+    for step in spec.steps[spec.first_stateful :]:
+        found = step.position_after(found, spec.ranges)
+    return found
+
+
+def needed(spec: Pipeline) -> Callable[[Span], Span]:
+    """What a span needs of the records; the span itself where the spec has no ranges any more: a
+    repair from when it had may be taken back.
+    """
+    return (lambda span: span) if unranged(spec) else ranged(spec).needed
