@@ -14,7 +14,7 @@ from spark_jobs.settings.installation import VARIABLES
 from tests.harness import shared
 from tests.harness.costs import ASKED, Budget, Costs
 from tests.harness.lanes import Lanes, end_without_jvm, ordered
-from tests.harness.turns import TURNS, VARIABLE, by_turns
+from tests.harness.turns import HELD, TURNS, VARIABLE, by_turns
 
 for _name in VARIABLES:
     os.environ.pop(
@@ -39,6 +39,7 @@ HERE = Path(__file__).parent
 
 def pytest_configure(config: pytest.Config) -> None:
     shared.register(config)
+    config.addinivalue_line("markers", f"{HELD}: others hold it too (harness/turns.py)")
     config.pluginmanager.register(Budget())
     if ASKED in os.environ:
         config.pluginmanager.register(Costs())

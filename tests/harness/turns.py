@@ -1,7 +1,8 @@
 """Turns: of a dear test's many forms, a run has a third, by the day; `make test-long` has all.
 
 A form is one set of a test's parameters; those that are skipped are none. At least one form of each
-test is in every run, and a test of two forms keeps both.
+test is in every run, and a test of two forms keeps both. Of the tests of a file that others hold,
+too, each is a form: so one of them is in every run.
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ DEAR: Final = 0.5
 """Processor seconds of a test, on average over its file."""
 
 
+HELD: Final = "held"
+"""The mark of such tests."""
+
+
+def held_by(*files: str) -> pytest.MarkDecorator:
+    """The promises of dear tests are held by these files below tests/, too, in every run."""
+    if absent := [file for file in files if not (TESTS / file).exists()]:
+        raise FileNotFoundError(*absent)
+    return getattr(pytest.mark, HELD)
+
+
 def left(items: Sequence[pytest.Item], turn: int, costs: Mapping[str, float]) -> list[pytest.Item]:
     """The items that another turn has."""
     run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
@@ -30,7 +42,8 @@ def left(items: Sequence[pytest.Item], turn: int, costs: Mapping[str, float]) ->
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in run:
         if costs.get(file := _file(item), 0) > DEAR * files[file]:
-            forms[item.nodeid.partition("[")[0]].append(item)
+            of = file if item.get_closest_marker(HELD) else item.nodeid.partition("[")[0]
+            forms[of].append(item)
     return [each for of in forms.values() if len(of) >= TURNS for each in _others(of, turn)]
 
 

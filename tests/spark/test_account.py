@@ -21,7 +21,10 @@ from spark_jobs.table.delta.table import Delta
 from tests.harness.crash import copied
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark.test_slices import assert_nothing_is_lost, assert_tiled
+
+held = held_by("unit/test_balance.py", "unit/test_audited_batch.py")
 
 Event = dict[str, Any]
 
@@ -113,6 +116,7 @@ def assert_red_until_somebody_decides(drained: Scene, failed: Report):
     assert not plan(drained.spec, drained.settings).idle
 
 
+@held
 def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
     """Spark keeps the log entries of the last hundred batches, without which there is no account."""
     made = scene("flight_events", events=500, deliveries=1, max_offsets_per_batch=100)
@@ -147,6 +151,7 @@ def test_an_audit_that_falls_behind_holds_the_query_back(scene, monkeypatch):
     made.assert_exact()
 
 
+@held
 def test_a_batch_whose_progress_is_lost_amid_others_is_accounted_for_in_turn(scene, monkeypatch):
     made = scene("flight_events", events=500, deliveries=1, max_offsets_per_batch=100)
     made.deliver()
@@ -205,6 +210,7 @@ def delta_says_one_row_less(active: pytest.MonkeyPatch, batch: int) -> None:
     active.setattr(writer, "written", fewer)
 
 
+@held
 def test_a_batch_whose_progress_is_lost_is_held_against_the_state_before_it(
     drained, tmp_path, monkeypatch
 ):
@@ -224,6 +230,7 @@ def test_a_batch_whose_progress_is_lost_is_held_against_the_state_before_it(
     assert report.account.unaccounted == 1
 
 
+@held
 def test_where_progress_is_lost_an_aggregate_is_balanced_and_has_its_slices(
     delays, tmp_path, monkeypatch
 ):

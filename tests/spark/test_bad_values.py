@@ -22,7 +22,10 @@ from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.unit import specs
+
+pytestmark = held_by("unit/test_failing.py", "unit/test_group_search.py", "unit/test_bad_rows.py")
 
 BAD = 7
 RATIO = f"distance_miles div (delay_minutes - {BAD})"

@@ -14,6 +14,9 @@ from tests.harness.crash import copied
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_doctor.py")
 
 Damage = Callable[[Path], object]
 

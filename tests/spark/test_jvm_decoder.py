@@ -36,7 +36,10 @@ from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark.test_repair import Repairs
+
+pytestmark = held_by("unit/test_jvm_decoder.py")
 
 RECORDS = 900
 OF_A_RUN = {

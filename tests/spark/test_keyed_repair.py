@@ -32,7 +32,10 @@ from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark.test_retention import remove_before
+
+pytestmark = held_by("unit/test_keyed_swap.py", "unit/test_replaying.py")
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TOPIC = Topic(

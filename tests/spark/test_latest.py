@@ -29,6 +29,9 @@ from tests.harness.compare import assert_same
 from tests.harness.crash import Images, copied, over
 from tests.harness.roots import ROOT, rows_of
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+held = held_by("unit/test_latest.py")
 
 ORDERS: Final = Topic(
     name="shop.public.orders",
@@ -219,6 +222,7 @@ def test_behind_a_kill_the_table_is_duckdbs_over_disorder_copies_and_deletes(twi
     killed.assert_exact()
 
 
+@held
 def test_the_table_is_duckdbs_in_many_batches_published_rewound_and_kept_up(twice, tmp_path):
     shop = twice[0]._replace(made=copied(twice[0].made, tmp_path / ROOT))
     shop.made.change(max_offsets_per_batch=60)
@@ -311,6 +315,7 @@ def test_a_table_that_only_spark_reads_or_writes_is_merged_by_spark(once, tmp_pa
     shop.assert_exact(spark.read.format("delta").load(table).toArrow().to_pylist())
 
 
+@held
 @pytest.mark.parametrize(("placed_by", "count"), [("step", 1), ("decoder", 150)])
 def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by, count):
     fields = [
@@ -335,6 +340,7 @@ def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by
     assert [row["value"] for row in kept] == [json.dumps(without).encode()] * count
 
 
+@held
 def test_a_snapshot_that_is_made_again_changes_nothing_that_is_newer(shop):
     changes, at = shop.changes(1, 200), 120
     shop.send(changes)

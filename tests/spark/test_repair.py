@@ -42,7 +42,10 @@ from tests.harness.compare import assert_same
 from tests.harness.long_form import LONG, long_form
 from tests.harness.refused import because
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark import operators, truth
+
+held = held_by("unit/test_repaired.py", "simulation/test_simulation.py")
 
 HOUR = timedelta(hours=1)
 MakeScene = Callable[..., Scene]
@@ -181,16 +184,10 @@ DEMO = {
 }
 
 
-@pytest.mark.parametrize(
-    "pipeline",
-    [
-        pytest.param(name, marks=[] if name == "aircraft_rotations" else [long_form])
-        for name in DEMO
-    ],
-)
+@pytest.mark.parametrize("pipeline", DEMO)
 def test_a_table_of_the_demo_is_canonical_after_its_repair_by_verify(scene, monkeypatch, pipeline):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
-    made = scene(pipeline, checked=True, events=3000).thrice()
+    made = scene(pipeline, checked=True).thrice()
     watermark = watermark_of(made)
     wanted = DEMO[pipeline](oracle.events(made.ledger, set()), watermark)
     before = covered(made)
@@ -215,6 +212,7 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_by_verify(scene, monk
     assert proof.change.rows_after > 0
 
 
+@held
 @pytest.mark.parametrize("shown", [True, pytest.param(False, marks=long_form)])
 def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_changes_nothing(
     waiting, caplog, monkeypatch, shown
@@ -264,9 +262,11 @@ def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(wa
     assert swapped.state == "canonical"
 
 
+@held
 def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair(scene):
     operator = operators.named("daily_flights")
-    made = scene(operator.spec, events=4000, ran="first")
+    made = scene(operator.spec, deliveries=4, ran="first")
+    made.deliver()
     made.deliver()
     made.run("second")
     work = Repairs(made)
@@ -292,6 +292,7 @@ def _utc(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
+@held
 def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(waiting):
     made = waiting("update_window")
     work = Repairs(made)
@@ -356,6 +357,7 @@ def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(w
     assert_same(rows(made), whole, "yes")
 
 
+@held
 def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(waiting):
     made = waiting("update_window")
     work = Repairs(made)
@@ -371,6 +373,7 @@ def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(
     assert work.row(plan)["state"] == "swapped"
 
 
+@held
 def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_is_undone(waiting):
     made = waiting("update_window")
     work = Repairs(made)
@@ -399,6 +402,7 @@ def compacted(made: Scene) -> Iterator[None]:
     to("delete")
 
 
+@held
 def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_there(waiting):
     """Compaction takes its time: in its place the index has three records more than Kafka."""
     made = waiting("daily_flights")

@@ -27,7 +27,10 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark import operators, truth
+
+pytestmark = held_by("unit/test_repartition.py")
 
 SHORT = {"busy_days"}
 """Rows and timers of Python state, with an Aggregate behind it."""

@@ -15,9 +15,12 @@ from spark_jobs.table.delta.door import change_feed
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET
 from tests.harness.crash import over
 from tests.harness.refused import fails
+from tests.harness.turns import held_by
 from tests.spark.test_keyed_parts import replaced
 from tests.spark.test_latest import shop_of, twice_drained
 from tests.unit.test_latest import COLUMNS, Change, merge, rows, table_at
+
+pytestmark = held_by("spark/test_latest.py", "spark/test_keyed_parts.py")
 
 PLACES = ("planned", *failpoint.REPLACING_POINTS, "table.committed", "audit", "audited")
 

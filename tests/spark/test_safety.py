@@ -36,6 +36,9 @@ from tests.harness.cleaned import clean_log
 from tests.harness.crash import over
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+held = held_by("unit/test_restored.py")
 
 IMPOSSIBLE = Check(
     type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
@@ -136,6 +139,7 @@ def test_a_person_who_mends_rows_may_say_why_in_the_commit(drained, spark):
     assert "restore" in " ".join(rewind(drained.spec, drained.settings, 0).lines)
 
 
+@held
 def test_a_restore_behind_a_batch_without_account_is_refused_and_taken_back(drained, monkeypatch):
     table = deltalake.DeltaTable(str(drained.paths.table))
     with monkeypatch.context() as active:
@@ -152,6 +156,7 @@ def test_a_restore_behind_a_batch_without_account_is_refused_and_taken_back(drai
     drained.assert_exact()
 
 
+@held
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_restore_in_sql_is_taken_back_or_kept_and_nothing_lost_or_doubled(drained, spark, kept):
     path = str(drained.paths.table)
@@ -168,6 +173,7 @@ def test_a_restore_in_sql_is_taken_back_or_kept_and_nothing_lost_or_doubled(drai
     drained.assert_exact()
 
 
+@held
 def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_one_goes_back(drained, monkeypatch):
     """It comes when the batches are in the table."""
     drained.deliver_all()

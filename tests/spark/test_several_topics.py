@@ -31,8 +31,11 @@ from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.compare import assert_same
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT, rows_of, told
+from tests.harness.turns import held_by
 from tests.spark.test_repair import Repairs
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline
+
+pytestmark = held_by("unit/test_several_topics.py", "unit/test_more_topics.py")
 
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -26,6 +26,9 @@ from spark_jobs.storage import failpoint
 from spark_jobs.values.spans.span import Span
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_slices.py", "unit/test_late_spans.py")
 
 DELAYS = registry.load("departure_delays")
 FIRST, DEDUPLICATE, BY_HOUR = DELAYS.steps

@@ -30,8 +30,13 @@ from tests.harness.long_form import LONG
 from tests.harness.ran import ran
 from tests.harness.refused import fails, has
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.harness.verifier import ENTERS
 from tests.spark import operators as forms, processors
+
+pytestmark = held_by(
+    "unit/test_state_query.py", "unit/test_state_measures.py", "unit/test_state_text.py"
+)
 
 DELAY = timedelta(hours=2)
 UNSEEN_AFTER = timedelta(hours=48)

@@ -30,7 +30,10 @@ from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.roots import rows_of
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.unit.specs import pipeline
+
+pytestmark = held_by("unit/test_swap.py", "unit/test_killed_swap.py")
 
 Row = dict[str, Any]
 Rows = list[tuple[Any, ...]]
@@ -47,7 +50,7 @@ class Repairing:
         self.spark, self.scene, self.paths = spark, scene, scene.paths
         self.before = Delta(self.paths.table).version()
         ends = sorted({row["window_end"] for row in scene.table()})
-        self.hours = tuple(Span(end - timedelta(hours=1), end) for end in (ends[0], ends[3]))
+        self.hours = tuple(Span(end - timedelta(hours=1), end) for end in (ends[0], ends[-1]))
         staging = self.paths.staging("r1")
         live = spark.read.format("delta").load(str(self.paths.table))
         here = live.where(END.sql(self.hours)).cache()
