@@ -12,7 +12,6 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StateMisused
 from spark_jobs.spec import Session, State
 from spark_jobs.steps import aggregate
-from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.long_form import long_form
 from tests.harness.refused import because
 from tests.spark import edges, operators, truth
@@ -162,25 +161,3 @@ def test_a_run_that_is_asked_to_stop_ends_with_the_batch_and_the_next_run_goes_o
     assert stopped.account.unaccounted == 0
     assert stopped.account.read + made.run("next").account.read == made.ledger.num_rows
     made.assert_exact()
-
-
-def test_every_accepted_event_is_in_a_written_group_or_in_one_that_spark_still_holds(scene, spark):
-    made = scene("departure_delays", events=2000, deliveries=1, max_offsets_per_batch=700)
-    made.deliver_all()
-    report = made.run()
-    checkpoint = state_url(made.paths.checkpoint)
-    kept = {
-        row.operatorName: row.operatorId
-        for row in spark.read.format("state-metadata").load(checkpoint).collect()
-    }
-    groups = (
-        spark.read.format("statestore")
-        .option("operatorId", kept["stateStoreSave"])
-        .load(checkpoint)
-    )
-    still_open = sum(
-        row.value[0] for row in groups.select("value").collect()
-    )  # the first buffer is count(*)'s
-    written = sum(row["flights"] for row in made.table())
-    assert still_open > 0
-    assert written + still_open == report.account.accepted - report.account.duplicates

@@ -23,7 +23,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.stages import account_line
 from spark_jobs.messages.summary import summary
-from spark_jobs.ops import history, ops_tables, repairs
+from spark_jobs.ops import history, repairs
 from spark_jobs.pages.flow_of import flow_of
 from spark_jobs.repair.exchange.sample import ROWS, sample, sample_lines
 from spark_jobs.repair.find.coverage import Coverage, coverage
@@ -107,19 +107,6 @@ def covered(made: Scene) -> Coverage:
 
 def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
-
-
-def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(waiting, monkeypatch):
-    made, handed, query = waiting("update_window"), list[int](), ops_tables.query
-
-    def counted(root: Any, table: str, *asked: str) -> Any:
-        found = query(root, table, *asked)
-        handed.extend([found.num_rows] if table == "late" else ())
-        return found
-
-    monkeypatch.setattr(ops_tables, "query", counted)
-    plan = Repairs(made).plan()
-    assert 0 < max(handed) == len(plan.spans) < len(made.ops("late"))
 
 
 @pytest.mark.parametrize("operator", RANGED)

@@ -262,18 +262,6 @@ def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
 
 
 @long_form
-def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
-    base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
-    assert command(made, SLUICE_FAILPOINTS="repartition.written=exit").wait() != 0
-    assert number(made) == 2
-    assert command(made).wait() == 0
-    assert number(made) == 4
-    made.run("behind it")
-    made.assert_exact()
-
-
-@long_form
 def test_a_kill_at_any_moment_leaves_the_old_number_or_the_new_one(images, tmp_path):
     """The driver and its JVM at once."""
     base, taken = images

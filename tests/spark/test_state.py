@@ -233,23 +233,9 @@ def test_a_key_is_found_by_some_of_its_columns_in_every_step_that_has_them(spark
         window_start=group["window_start"].isoformat(),
     )
     assert found["flights"] == group["flights"]
-    context, total, names, *rows = asked(
-        scene, keys=(f"carrier={group['carrier']}", f"origin={group['origin']}")
-    )
-    assert context.startswith("departure_delays, generation ")
-    assert (
-        f"batch {batch}, watermark {watermark(scene, batch):%Y-%m-%d %H:%M:%S}, step 3 aggregate "
-        "(stateStoreSave)" in context
-    )
-    assert total == f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
-    assert names.split()[:4] == ["window_start", "window_end", "carrier", "origin"]
-    assert all(row.split()[4:6] == [group["carrier"], group["origin"]] for row in rows)
-    steps = [line for line in asked(scene, limit=1) if line.startswith("departure_delays")]
-    assert ["step 2 deduplicate" in steps[0], "step 3 aggregate" in steps[1], len(steps)] == [
-        True,
-        True,
-        2,
-    ]
+    first, second = (line for line in asked(scene, limit=1) if line.startswith(scene.spec.name))
+    assert "step 2 deduplicate" in first
+    assert "step 3 aggregate" in second
 
 
 def change(was_there: bool, is_there: bool) -> str:
