@@ -32,12 +32,9 @@ Event = dict[str, Any]
 def delta_says_one_row_more(active: pytest.MonkeyPatch, batch: int) -> None:
     commits = history.commits
 
-    def more(path: Any, owners: Any) -> Any:
-        for found, entry in commits(path, owners):
-            if found == batch:
-                rows = int(entry["operationMetrics"]["numOutputRows"])
-                entry["operationMetrics"]["numOutputRows"] = str(rows + 1)
-            yield found, entry
+    def more(table: Any, owners: Any) -> Any:
+        for found, entry in commits(table, owners):
+            yield found, entry._replace(rows=entry.rows + 1) if found == batch else entry
 
     active.setattr(history, "commits", more)
 

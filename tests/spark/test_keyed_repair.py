@@ -231,11 +231,6 @@ def test_rows_of_several_changes_are_replayed_undone_and_computed_again(kafka, t
     orders.scene.run("first")
     orders.assert_exact(bad=False)
     orders.optional()
-    replay, _ = orders.repair(kind="replay")
-    orders.send(range(160, 200))
-    orders.scene.run("beside")
-    with fails(StagingStale, "places_changed"):
-        orders.swap(replay)
     replay, report = orders.repair(kind="replay")
     told = report.change
     assert report.status == "succeeded", report.problem
@@ -244,9 +239,13 @@ def test_rows_of_several_changes_are_replayed_undone_and_computed_again(kafka, t
     orders.assert_exact(bad=True)
     undo(orders.scene.spec, orders.scene.settings.root, replay, "undo")
     orders.assert_exact(bad=False)
+    replay, _ = orders.repair(kind="replay")
+    orders.send(range(160, 200))
+    orders.scene.run("beside")
+    with fails(StagingStale, "places_changed"):
+        orders.swap(replay)
     orders.swap(orders.repair(kind="replay")[0])
     orders.assert_exact(bad=True)
-    assert orders.verify().change.differs == 0
     lives = min(row["order_id"] for row in orders.scene.table() if not row["_sluice_deleted"])
     mended(orders, lambda t: t.update({"status": "'X'"}, predicate=f"order_id = '{lives}'"))
     orders.assert_exact(bad=True)
