@@ -14,6 +14,7 @@ from spark_jobs.runs.publish.publication import to_publish
 from spark_jobs.state.reader import operators, read
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import state_url
+from tests.harness.long_form import long_form
 from tests.harness.refused import because
 
 pytestmark = pytest.mark.usefixtures(
@@ -45,7 +46,14 @@ def stored_rows(spark, made, batch):
     ]
 
 
-@pytest.mark.parametrize("pipeline", ["flight_events", "departure_delays", "aircraft_rotations"])
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        pytest.param("flight_events", marks=long_form),
+        "departure_delays",
+        pytest.param("aircraft_rotations", marks=long_form),
+    ],
+)
 def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what_was_late(
     scene, spark, pipeline, read_again
 ):

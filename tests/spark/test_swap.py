@@ -50,7 +50,7 @@ class Repairing:
         self.spark, self.scene, self.paths = spark, scene, scene.paths
         self.before = Delta(self.paths.table).version()
         ends = sorted({row["window_end"] for row in scene.table()})
-        self.hours = tuple(Span(end - timedelta(hours=1), end) for end in (ends[0], ends[-1]))
+        self.hours = tuple(Span(end - timedelta(hours=1), end) for end in (ends[0], ends[:4][-1]))
         staging = self.paths.staging("r1")
         live = spark.read.format("delta").load(str(self.paths.table))
         here = live.where(END.sql(self.hours)).cache()
