@@ -58,11 +58,9 @@ def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def _others(forms: Sequence[pytest.Item], turn: int) -> list[pytest.Item]:
-    """Its id says whose turn a form is; where no id says the turn, the first of the ids is there."""
-    by_turn = {form: crc32(form.nodeid.encode()) % TURNS for form in forms}
-    ours = {form for form, its in by_turn.items() if its == turn % TURNS}
-    kept = ours or {min(forms, key=lambda form: form.nodeid)}
-    return [form for form in forms if form not in kept]
+    """They are dealt to the turns in an order that has nothing to do with theirs."""
+    dealt = sorted(forms, key=lambda form: crc32(form.nodeid.encode()))
+    return [form for number, form in enumerate(dealt) if number % TURNS != turn % TURNS]
 
 
 def _file(item: pytest.Item) -> str:

@@ -15,7 +15,10 @@ from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta import few_rows
 from spark_jobs.values.spans.position import Position
 from spark_jobs.values.spans.span import EVER, FIRST, LAST, Span
+from tests.harness.turns import held_by
 from tests.spark.test_unjudged_rows import EVERY_TYPE
+
+pytestmark = held_by("unit/test_added_rows.py")
 
 AT = Position("at")
 TYPES = EVERY_TYPE | {"at": ("TIMESTAMP", "TIMESTAMP'2013-01-01'", "TIMESTAMP'2013-01-02'")}

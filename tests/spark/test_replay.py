@@ -142,7 +142,7 @@ def test_rotations_of_a_range_are_the_slice_of_the_whole_from_records_of_48_hour
     whole = oracle.aircraft_rotations(events, FOR_EVER)
     times = sorted(row["closed_at"] for row in whole)
     chance = random.Random(7)
-    ranges = [(times[0], FOR_EVER)]
+    ranges = []
     for _ in range(CASES):
         a = chance.choice(times) - chance.choice((timedelta(), timedelta(minutes=17)))
         ranges.append((a, a + timedelta(minutes=chance.choice((1, 90, 1440, 3000)))))
