@@ -28,28 +28,16 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink.keyed import driver
-from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
+from spark_jobs.spec import History, Latest, Pipeline
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails
 from tests.harness.scene import Scene
 from tests.harness.turns import held_by
+from tests.spark.test_history_step import FOLLOWS, START, TOPIC
 from tests.spark.test_retention import remove_before
 
 pytestmark = held_by("unit/test_keyed_swap.py", "unit/test_replaying.py")
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-TOPIC = Topic(
-    name="orders",
-    event_time="at",
-    fields=(
-        Field(name="order_id", type="string"),
-        Field(name="lsn", type="bigint"),
-        Field(name="at", type="timestamp"),
-        Field(name="op", type="string"),
-        Field(name="status", type="string"),
-    ),
-)
-FOLLOWS: dict[str, Any] = {"keys": ("order_id",), "order_by": ("lsn",), "deletes": "op = 'd'"}
 SHOWN = ("order_id", "lsn", "at", "status")
 NEWEST = """
     SELECT order_id, lsn, "at", status FROM sent WHERE op != 'd'
@@ -95,7 +83,8 @@ class Orders:
     """A topic of changes, and what was sent."""
 
     def __init__(self, kafka, folder, step, sql) -> None:
-        spec = Pipeline(name="orders_by_key", about="Orders.", topic=TOPIC, steps=(step,))
+        topic = TOPIC.requiring(("status",))
+        spec = Pipeline(name="orders_by_key", about="Orders.", topic=topic, steps=(step,))
         self.scene, self.sql = Scene(kafka, folder, spec, partitions=1), sql
         broker.create_topic(kafka, self.scene.topic, 1)
         self.sent: list[Row] = []
@@ -152,11 +141,7 @@ class Orders:
 
     def optional(self) -> None:
         """A status may be missing from now on."""
-        topic = self.scene.spec.topic
-        fields = [
-            field.model_copy(update={"required": field.name != "status"}) for field in topic.fields
-        ]
-        self.scene.change(topic=topic.model_copy(update={"fields": tuple(fields)}))
+        self.scene.change(topic=self.scene.spec.topic.model_copy(update={"fields": TOPIC.fields}))
 
 
 @pytest.mark.parametrize("name", STEPS)

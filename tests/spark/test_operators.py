@@ -1,6 +1,5 @@
 """Every form of a stateful operator over real Kafka: two deliveries, the second in many batches."""
 
-import json
 import os
 import signal
 from datetime import timedelta
@@ -10,12 +9,11 @@ import pytest
 from local.deliveries import MALFORMATIONS
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StateMisused
-from spark_jobs.spec import Session, State
+from spark_jobs.spec import Session
 from spark_jobs.steps import aggregate
 from tests.harness.long_form import long_form
 from tests.harness.refused import because
 from tests.spark import edges, operators, truth
-from tests.spark.operators import Operator
 
 NO_GAP = "gap_sql gave a row no gap"
 DELAY = timedelta(hours=2)
@@ -41,27 +39,8 @@ TRIED = [
 
 @pytest.mark.parametrize("operator", TRIED)
 def test_the_table_is_what_duckdb_makes_of_all_good_records_but_the_late(scene, examples, operator):
-    drained_exactly(scene, operator)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=long_form) for name in ("daily_flights", "carrier_days")]
-)
-def test_the_hdfs_backed_store_gives_the_same(scene, examples, name):
-    made = drained_exactly(scene, operators.named(name), state=State(provider="hdfs"))
-    identity = json.loads(made.paths.identity.read_text())
-    assert (identity["fingerprint"]["state.provider"], identity["fingerprint"]["state.format"]) == (
-        "hdfs",
-        1,
-    )
-    assert {
-        step["rocksdbGetCount"] for row in made.ops("batches") for step in row["operators"] or []
-    } == {None}
-
-
-def drained_exactly(scene, operator: Operator, **changes):
     """What is late and written is the replay's, also where the first records are edges."""
-    made = scene(operator.spec, events=3000, deliveries=2, **changes)
+    made = scene(operator.spec, events=3000, deliveries=2)
     made.deliver()
     watermark = edges.settle(made, DELAY)
     first = made.run("one batch")
@@ -81,7 +60,6 @@ def drained_exactly(scene, operator: Operator, **changes):
         for row in made.ops("batches")
         for step in row["operators"] or []
     )
-    return made
 
 
 @pytest.mark.parametrize("gap", ["'0 minutes'", "CAST(NULL AS STRING)", "'-5 minutes'"])
