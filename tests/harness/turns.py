@@ -1,8 +1,9 @@
-"""Turns: of a dear test's many forms, a run has a third, by the day; `make test-long` has all.
+"""Turns: a dear test has many forms, and a run has some of them, by the day; `make test-long` has
+all.
 
-A form is one set of a test's parameters; those that are skipped are none. At least one form of each
-test is in every run, and a test of two forms keeps both. Of the tests of a file that others hold,
-too, each is a form: so one of them is in every run.
+A form is one set of a test's parameters; those that are skipped are none. Of the tests of a file
+whose promises others hold, too, each is a form. What all forms cost says in how many turns they
+come: ALLOWED seconds a turn. One form at least is in every run, and two forms are both.
 """
 
 from __future__ import annotations
@@ -18,33 +19,50 @@ import pytest
 from tests.harness.costs import TESTS, known
 
 VARIABLE: Final = "SLUICE_TURN"
-"""The number of the turn, as the Makefile derives it from the day; without it all forms run."""
-TURNS: Final = 3
-DEAR: Final = 0.5
-"""Processor seconds of a test, on average over its file."""
+"""The number of the day, as the Makefile derives it; without it all forms run."""
+MOST: Final = 7
+"""Turns of a test: each of its forms comes within a week."""
+ALLOWED: Final = 1.5
+"""Processor seconds of a test's forms in one run; what one form costs is its file's average."""
+LEAST: Final = 3
+"""Forms from which on they come by turns."""
 
 
 HELD: Final = "held"
-"""The mark of such tests."""
+"""The mark of tests whose promises others hold."""
 
 
 def held_by(*files: str) -> pytest.MarkDecorator:
-    """The promises of dear tests are held by these files below tests/, too, in every run."""
+    """These files below tests/ hold what the marked tests of a file hold, and cost less."""
     if absent := [file for file in files if not (TESTS / file).exists()]:
         raise FileNotFoundError(*absent)
     return getattr(pytest.mark, HELD)
 
 
-def left(items: Sequence[pytest.Item], turn: int, costs: Mapping[str, float]) -> list[pytest.Item]:
-    """The items that another turn has."""
+def turns(forms: int, seconds: float) -> int:
+    """In how many turns so many forms come, of so many seconds each."""
+    return max(1, min(MOST, forms, round(forms * seconds / ALLOWED))) if forms >= LEAST else 1
+
+
+def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> list[pytest.Item]:
+    """The items that another day has."""
     run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
     files = Counter(map(_file, run))
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in run:
-        if costs.get(file := _file(item), 0) > DEAR * files[file]:
-            of = file if item.get_closest_marker(HELD) else item.nodeid.partition("[")[0]
-            forms[of].append(item)
-    return [each for of in forms.values() if len(of) >= TURNS for each in _others(of, turn)]
+        held = item.get_closest_marker(HELD)
+        forms[_file(item) if held else item.nodeid.partition("[")[0]].append(item)
+    found = []
+    for of in forms.values():
+        file = _file(of[0])
+        by = turns(len(of), costs.get(file, 0) / files[file])
+        found += [each for n, each in enumerate(sorted(of, key=_mixed)) if (n - day) % by]
+    return found
+
+
+def _mixed(form: pytest.Item) -> int:
+    """Neighbours in a table are often alike: a day has some of each part."""
+    return crc32(form.nodeid.encode())
 
 
 def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -55,12 +73,6 @@ def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=others)
     out = {*others}
     items[:] = [item for item in items if item not in out]
-
-
-def _others(forms: Sequence[pytest.Item], turn: int) -> list[pytest.Item]:
-    """They are dealt to the turns in an order that has nothing to do with theirs."""
-    dealt = sorted(forms, key=lambda form: crc32(form.nodeid.encode()))
-    return [form for number, form in enumerate(dealt) if number % TURNS != turn % TURNS]
 
 
 def _file(item: pytest.Item) -> str:
