@@ -161,12 +161,6 @@ def test_other_damage_to_the_same_files_is_refused_with_its_mending(scene, where
     assert re.search(f"fix: .*{mending}", "\n".join(lines)), lines
 
 
-def test_a_lost_commit_is_what_a_crash_leaves_and_needs_no_doctor(scene):
-    log("commits")(Path(str(scene.paths.checkpoint))).unlink()
-    scene.run("again")
-    scene.assert_exact()
-
-
 def test_two_lost_entries_are_found_by_what_the_table_has(scene):
     checkpoint = Path(str(scene.paths.checkpoint))
     for path in [log("offsets")(checkpoint), log("commits")(checkpoint)]:

@@ -14,13 +14,10 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.audit import audit
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import (
-    CheckBroken,
     CheckpointBroken,
-    LeaseHeld,
     StateIncompatible,
     TableChanged,
     TableReplaced,
@@ -190,25 +187,6 @@ def test_a_restore_beside_a_run_fails_it_before_a_verdict_and_one_goes_back(drai
     doctor(drained.spec, drained.settings).execute()
     drained.run("mended")
     drained.assert_exact()
-
-
-def test_a_check_that_cannot_be_evaluated_is_an_error_and_not_a_verdict(drained):
-    broken = Check(type="expect_column_values_to_not_be_null", kwargs={"column": "no_such_column"})
-    drained.change(output_checks=(broken,))
-    problem = drained.drain("broken").problem
-    because(problem, CheckBroken, "not_evaluated", name=has("no_such_column"))
-
-
-def test_a_second_drain_is_refused_and_names_the_holder(drained):
-    with lease(drained.paths.lease, "the holder"):
-        problem = drained.drain("the second").problem
-    because(problem, LeaseHeld, "held_by_drain", holder=has("the holder"))
-
-
-def test_a_spec_that_its_state_could_not_obey_is_refused_field_by_field(drained):
-    drained.change(steps=(drained.spec.steps[0].model_copy(update={"keys": ("carrier",)}),))
-    changed = {"differences": has("steps[0].keys"), "reset": has("sluice reset")}
-    because(drained.drain("changed").problem, StateIncompatible, "spec_changed", **changed)
 
 
 def test_what_the_checkpoint_froze_stays_in_force_and_the_run_says_so(drained):
