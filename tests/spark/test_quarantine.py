@@ -20,7 +20,7 @@ from tests.harness.compare import assert_same
 from tests.harness.scene import Scene, records
 from tests.spark.test_repair import HOUR, Repairs, covered, rows, watermark_of
 
-MENDED = 50
+MENDED = 100
 AHEAD = timedelta(days=4)
 START = datetime(2013, 1, 1, tzinfo=UTC)
 
@@ -135,10 +135,10 @@ def quarantined(made: Scene) -> Counter[tuple[int, int]]:
 
 
 def test_after_a_replay_the_table_has_what_the_corrected_spec_decodes_until_it_is_undone(scene):
-    made = scene("departure_delays", events=3000)
+    made = scene("departure_delays")
     work = Repairs(made)
     made.deliver()
-    publish(made.kafka, made.topic, some_broken(3000), 9, made.ledger_folder, made.partitions)
+    publish(made.kafka, made.topic, some_broken(6000), 9, made.ledger_folder, made.partitions)
     for number in range(3):
         made.run(f"drain-{number}")
         if number < 2:
