@@ -1,6 +1,6 @@
 """Repairs: late records are merged, ranges computed again, and the table is DuckDB's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,7 +48,6 @@ from tests.spark import operators, truth
 held = held_by("unit/test_repaired.py", "simulation/test_simulation.py")
 
 HOUR = timedelta(hours=1)
-MakeScene = Callable[..., Scene]
 RANGED = [
     pytest.param(
         operator,

@@ -35,7 +35,7 @@ from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 from tests.harness.turns import held_by
 
-held = held_by("unit/test_restored.py")
+held = held_by("unit/test_restored.py", "spark/test_unjudged_rows.py")
 
 IMPOSSIBLE = Check(
     type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
@@ -110,6 +110,7 @@ def test_a_failed_critical_check_fails_the_run_and_its_rows_are_judged_again_unt
     drained.assert_exact()
 
 
+@held
 def test_a_red_verdict_is_judged_over_all_rows_once_the_tables_log_is_cleaned_up(drained):
     drained.change(output_checks=(IMPOSSIBLE,))
     assert drained.drain("failed").problem.code == "CHECK_FAILED"
@@ -119,6 +120,7 @@ def test_a_red_verdict_is_judged_over_all_rows_once_the_tables_log_is_cleaned_up
     assert again.failing("critical")[0].unexpected == len(drained.table())
 
 
+@held
 def test_a_person_who_mends_rows_may_say_why_in_the_commit(drained, spark):
     path = str(drained.paths.table)
     drained.change(output_checks=(IMPOSSIBLE,))
