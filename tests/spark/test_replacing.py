@@ -20,7 +20,7 @@ from tests.spark.test_keyed_parts import replaced
 from tests.spark.test_latest import shop_of, twice_drained
 from tests.unit.test_latest import COLUMNS, Change, merge, rows, table_at
 
-pytestmark = held_by("spark/test_latest.py", "spark/test_keyed_parts.py")
+pytestmark = held_by("spark/test_latest.py")
 
 PLACES = ("planned", *failpoint.REPLACING_POINTS, "table.committed", "audit", "audited")
 

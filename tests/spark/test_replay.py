@@ -200,7 +200,7 @@ def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(
 
 @pytest.mark.usefixtures("examples")
 def test_a_kill_in_the_middle_is_thrown_away_and_done_anew(spark, ledger, tmp_path, monkeypatch):
-    operator = FORMS["row"]
+    operator = FORMS["apply"]
     rows = stateful_input(spark, operator.spec, ledger)
     with monkeypatch.context() as killed:
         killed.setitem(failpoint.ACTIVE, "replaying", "raise")

@@ -38,7 +38,7 @@ and deletes alone.
 """
 pytestmark = [
     pytest.mark.usefixtures("settings_of_a_run"),
-    held_by("unit/test_versions.py", "unit/test_partial_versions.py", "spark/test_keyed_parts.py"),
+    held_by("unit/test_versions.py", "unit/test_partial_versions.py", "spark/test_latest.py"),
 ]
 PARTIAL = [
     [partial.Change(key, 5, {"status": "paid"}, at) for at, key in enumerate("abc")],
