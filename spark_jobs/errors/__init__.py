@@ -17,7 +17,12 @@ from spark_jobs.errors.checks import (
     CheckFailed,
     DecisionRefused,
 )
-from spark_jobs.errors.code import ExpressionFailed, ProcessorFailed, StateMisused
+from spark_jobs.errors.code import (
+    ExpressionFailed,
+    ProcessorFailed,
+    RecordsRefused,
+    StateMisused,
+)
 from spark_jobs.errors.kafka import (
     KafkaConfigInvalid,
     KafkaRefused,
@@ -138,6 +143,7 @@ __all__ = [
     "RangeUnsupported",
     "RebuildRefused",
     "RecordsGone",
+    "RecordsRefused",
     "RecordsUnreachable",
     "RegistryRefused",
     "RegistryUnreachable",

@@ -22,6 +22,7 @@ from spark_jobs.errors import CheckBroken
 from spark_jobs.launch.session import CHECKPOINTS
 from spark_jobs.side.sides import newest
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.root.path_forms import spark_url
@@ -74,7 +75,8 @@ def _start(rows: DataFrame, spec: Pipeline, checkpoint: UPath) -> None:
 
 
 def _refuse_broken(spark: SparkSession, spec: Pipeline, columns: StructType) -> None:
-    zeros = StateMetrics(**dict.fromkeys(StateMetrics.model_fields, 0))
+    names = (*StateMetrics.model_fields, *rule_metrics(spec.topic))
+    zeros = StateMetrics(**dict.fromkeys(names, 0))
     broken = [
         *_broken(expectations.check_metrics(spec, zeros)),
         *_broken_over(spark, spec, columns),

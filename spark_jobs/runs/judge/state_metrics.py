@@ -4,8 +4,9 @@ meaning.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.run import Run
@@ -15,7 +16,9 @@ from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink.keyed.standing import size
+from spark_jobs.spec import Topic
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
+from spark_jobs.spec.checks.rule_share import PREFIX, rule_metrics
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.table.delta.door import open_table
 
@@ -58,7 +61,16 @@ def state_metrics(
         timers_per_row=cursor.timers_waiting / state.rows
         if cursor.timers_waiting and state.rows
         else None,
+        **_rule_shares(run.spec.topic, waiting),
     )
+
+
+def _rule_shares(topic: Topic, waiting: Unjudged) -> dict[str, Any]:
+    """Of several topics, the rules of one name together."""
+    failing = Counter[str]()
+    for name, count in waiting.rules.items():
+        failing[f"{PREFIX}{name.rpartition('/')[2]}"] += count
+    return {name: _share(failing[name], waiting.account.read) for name in rule_metrics(topic)}
 
 
 class Rejected(NamedTuple):

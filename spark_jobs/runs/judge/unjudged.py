@@ -7,6 +7,9 @@ would pass what failed before.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.audit.groups import Grouped
@@ -18,7 +21,7 @@ from spark_jobs.ops import accounts
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
-COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", *OF_BATCHES)
+COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", "rules", *OF_BATCHES)
 
 
 class Unjudged(NamedTuple):
@@ -32,6 +35,8 @@ class Unjudged(NamedTuple):
     """Rows in all state stores after the last batch that passed; 0 if none has."""
     grouped: Grouped | None = None
     """The sum over them; None if one is not known."""
+    rules: Mapping[str, int] = MappingProxyType({})
+    """Rule -> the records that fail it; the sum over them."""
 
 
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:
@@ -48,7 +53,16 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
         account=sum(map(Account.of_row, waiting), Account()),
         state_rows_before=(passed[0]["state_rows"] or 0) if passed else 0,
         grouped=_grouped(waiting),
+        rules=rules_of(waiting),
     )
+
+
+def rules_of(rows: Iterable[Row]) -> Counter[str]:
+    """Rule -> the records that fail it, summed over rows of ops.batches."""
+    found = Counter[str]()
+    for row in rows:
+        found.update(dict(row["rules"] or ()))
+    return found
 
 
 def _grouped(rows: list[Row]) -> Grouped | None:

@@ -9,15 +9,22 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.chain import is_late
+from spark_jobs.steps.classify import by_rules
 from spark_jobs.steps.classify.outcome import CLASSIFIED, RESOLVED, Outcome
 from spark_jobs.steps.classify.premature import is_premature
 from spark_jobs.values.numbering import BITS
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME
+from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME, RULES
 
 
-def classify(decoded: DataFrame, inputs: Topics, clock: Column) -> DataFrame:
-    """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it."""
+def classify(
+    decoded: DataFrame, inputs: Topics, clock: Column, *, refusing: bool = True
+) -> DataFrame:
+    """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it. One
+    that a rule refuses fails the query; it is good if not `refusing`.
+    """
     outcome = F.when(F.col(MALFORMED).isNotNull(), _text(Outcome.MALFORMED))
+    if refusing and any(rule.on_failure == "refuse" for each in inputs for rule in each.rules):
+        outcome = outcome.when(by_rules.fails_one(inputs, "refuse"), by_rules.ended())
     outcome = outcome.when(is_premature(inputs, clock), _text(Outcome.PREMATURE)).otherwise(
         _text(Outcome.GOOD)
     )
@@ -29,14 +36,15 @@ def good_records(classified: DataFrame, inputs: Topics) -> DataFrame:
     kafka.
     """
     good = _is(Outcome.GOOD) & _kept(inputs)
-    return classified.where(good).drop(MALFORMED, OUTCOME)
+    return classified.where(good).drop(MALFORMED, OUTCOME, RULES)
 
 
 def _kept(inputs: Topics) -> Column:
-    """False for a tombstone that the topic drops: the one record that is good and has no event
-    time. As any that enters no step it counts as filtered.
+    """False for what a rule drops, and for a tombstone that the topic drops: the one record that is
+    good and has no event time. As any that enters no step it counts as filtered.
     """
-    return F.col(inputs.event_time).isNotNull() if inputs.drops_tombstones else F.lit(True)
+    kept = ~by_rules.fails_one(inputs, "drop")
+    return kept & F.col(inputs.event_time).isNotNull() if inputs.drops_tombstones else kept
 
 
 def has_outcome(outcomes: Iterable[Outcome]) -> Column:

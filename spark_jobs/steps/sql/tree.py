@@ -22,6 +22,7 @@ from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql.refused import REFUSED
 from spark_jobs.spec.sql.texts import SqlText, sql_texts
 from spark_jobs.steps.sql.catalyst import Node, below, class_name, is_kind, sequence
+from spark_jobs.steps.sql.conditions import refuse_unusable_rules
 from spark_jobs.steps.sql.functions import ALLOWED, ALLOWED_TABLES, MOST_ARGUMENTS
 
 if TYPE_CHECKING:
@@ -48,9 +49,11 @@ Names = frozenset[str]
 
 def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """Raise SpecInvalid, which names step, field and reason, for SQL that reaches the JVM, files
-    or tables other than `rows`, calls a function that is not allowed, or does not parse.
+    or tables other than `rows`, calls a function that is not allowed, or does not parse; and for a
+    rule that is no condition over its topic's columns.
     """
     _refuse_unsafe(spark, spec, sql_texts(spec))
+    refuse_unusable_rules(spark, spec)
 
 
 def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]) -> None:
@@ -66,7 +69,8 @@ def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]
 
 def refuse_unsafe_checks(spark: SparkSession, spec: Pipeline) -> None:
     """The same, of the checks alone: no identity has what they were when a run judged them."""
-    _refuse_unsafe(spark, spec, sql_texts(spec.model_copy(update={"steps": ()})))
+    every = sql_texts(spec.model_copy(update={"steps": ()}))
+    _refuse_unsafe(spark, spec, (each for each in every if "rules[" not in each.field))
 
 
 def _columns(spec: Pipeline) -> set[str]:
