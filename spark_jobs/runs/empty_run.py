@@ -75,7 +75,7 @@ def _start(rows: DataFrame, spec: Pipeline, checkpoint: UPath) -> None:
 
 
 def _refuse_broken(spark: SparkSession, spec: Pipeline, columns: StructType) -> None:
-    names = (*StateMetrics.model_fields, *rule_metrics(spec.topic))
+    names = (*StateMetrics.model_fields, *rule_metrics(spec.inputs.rules))
     zeros = StateMetrics(**dict.fromkeys(names, 0))
     broken = [
         *_broken(expectations.check_metrics(spec, zeros)),

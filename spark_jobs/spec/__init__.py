@@ -36,7 +36,7 @@ _MODULES: Final = {
     "Pipeline": "pipeline",
     "Protobuf": "formats.protobuf",
     "Ranges": "ranges",
-    "Rule": "rule",
+    "Rule": "checks.rule",
     "Schedule": "pipeline",
     "Session": "windows",
     "Sliding": "windows",
@@ -59,6 +59,7 @@ __all__ = list(_MODULES)
 if TYPE_CHECKING:
     from spark_jobs.spec.archive import Archive as Archive
     from spark_jobs.spec.checks.check import Check as Check, within as within
+    from spark_jobs.spec.checks.rule import Rule as Rule
     from spark_jobs.spec.checks.rule_share import rule_share as rule_share
     from spark_jobs.spec.checks.timely import fresh as fresh, volume as volume
     from spark_jobs.spec.fields.field import Field as Field
@@ -77,7 +78,6 @@ if TYPE_CHECKING:
         WhenData as WhenData,
     )
     from spark_jobs.spec.ranges import Ranges as Ranges
-    from spark_jobs.spec.rule import Rule as Rule
     from spark_jobs.spec.several import MoreTopics as MoreTopics
     from spark_jobs.spec.steps.aggregate import Aggregate as Aggregate
     from spark_jobs.spec.steps.deduplicate import Deduplicate as Deduplicate

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, Self
 
+from spark_jobs.spec.checks.rule import Rule
 from spark_jobs.spec.fields.field import Field
-from spark_jobs.spec.rule import Rule
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.numbering import PARTITIONS, input_of, numbered_in, own_of
 

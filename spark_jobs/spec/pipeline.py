@@ -282,7 +282,7 @@ class Pipeline(Model):
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
-        metrics = (*STATE_METRICS, *rule_metrics(self.topic))
+        metrics = (*STATE_METRICS, *rule_metrics(self.inputs.rules))
         self._refuse_unknown_columns("state_checks", self.state_checks, metrics)
         self._refuse_conditions()
         self._refuse_raw_bytes()

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.spec.archive import Archive
+from spark_jobs.spec.checks.rule import Rule, refuse_twice
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.field import Field, Name
@@ -28,7 +29,6 @@ from spark_jobs.spec.fields.place import (
 )
 from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
-from spark_jobs.spec.rule import Rule, refuse_twice
 
 __all__ = ["Field", "Name", "Topic"]
 

@@ -16,9 +16,9 @@ from spark_jobs.runs.judge.open_groups import OpenGroups
 from spark_jobs.runs.judge.unjudged import Unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.sink.keyed.standing import size
-from spark_jobs.spec import Topic
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.spec.checks.rule_share import PREFIX, rule_metrics
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.state_metrics import StateMetrics
 from spark_jobs.table.delta.door import open_table
 
@@ -61,16 +61,18 @@ def state_metrics(
         timers_per_row=cursor.timers_waiting / state.rows
         if cursor.timers_waiting and state.rows
         else None,
-        **_rule_shares(run.spec.topic, waiting),
+        **_rule_shares(run.spec.inputs, waiting),
     )
 
 
-def _rule_shares(topic: Topic, waiting: Unjudged) -> dict[str, Any]:
+def _rule_shares(inputs: Topics, waiting: Unjudged) -> dict[str, Any]:
     """Of several topics, the rules of one name together."""
     failing = Counter[str]()
     for name, count in waiting.rules.items():
         failing[f"{PREFIX}{name.rpartition('/')[2]}"] += count
-    return {name: _share(failing[name], waiting.account.read) for name in rule_metrics(topic)}
+    return {
+        name: _share(failing[name], waiting.account.read) for name in rule_metrics(inputs.rules)
+    }
 
 
 class Rejected(NamedTuple):

@@ -1,4 +1,4 @@
-"""Rule share: a state check over the records that fail a rule (spec/rule.py)."""
+"""Rule share: a state check over the records that fail a rule (spec/checks/rule.py)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from spark_jobs.spec.fields.field import Name
 from spark_jobs.spec.model import Model
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.topic import Topic
+    from collections.abc import Iterable, Mapping
+
+    from spark_jobs.spec.checks.rule import Rule
 
 PREFIX: Final = "rule_share_"
 """How the state metric of a rule begins; its name follows."""
 
 
-def rule_metrics(topic: Topic) -> tuple[str, ...]:
-    """The state metrics of a topic's rules, or of those of the topics that it stands for."""
-    names = (rule.name for each in topic.each for rule in each.rules)
+def rule_metrics(rules: Iterable[Mapping[str, Rule]]) -> tuple[str, ...]:
+    """The state metrics of the rules of all inputs, as inputs.py has them: each name once."""
+    names = (rule.name for each in rules for rule in each.values())
     return tuple(f"{PREFIX}{name}" for name in dict.fromkeys(names))
 
 

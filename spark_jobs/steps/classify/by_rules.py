@@ -1,4 +1,5 @@
-"""By rules: which rules of its topic (spec/rule.py) a decoded record fulfils, and what follows.
+"""By rules: which rules of its topic a decoded record fulfils (spec/checks/rule.py), and what
+follows.
 
 The SQL of a rule is within TryEval, so no record makes a query fail by it.
 """
@@ -16,8 +17,8 @@ from spark_jobs.values.own_columns import MALFORMED, RULES
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Rule, Topic
+    from spark_jobs.spec.checks.rule import OnFailure
     from spark_jobs.spec.inputs import Topics
-    from spark_jobs.spec.rule import OnFailure
 
 REFUSED: Final = "SLUICE_REFUSED: a rule refuses the record at"
 """How Spark's error begins for a record that ends its batch; its place follows."""

@@ -16,7 +16,8 @@ class Outcome(StrEnum):
     """
 
     MALFORMED = "malformed"
-    """It cannot be decoded, or an expression of the spec fails on it (checkpoint/notes/failing.py).
+    """It cannot be decoded, an expression of the spec fails on it (checkpoint/notes/failing.py), or
+    a rule refuses it (by_rules.py).
 
     It goes to ops.quarantine, with the reason.
     """
@@ -32,7 +33,9 @@ class Outcome(StrEnum):
     Not a last outcome: in the steps it becomes filtered, late or accepted.
     """
     FILTERED = "filtered"
-    """A Transform before the first stateful step removed it. It is counted, but not stored."""
+    """A Transform before the first stateful step removed it, or a rule. It is counted, but not
+    stored.
+    """
     LATE = "late"
     """The first stateful step drops it because of the watermark. It goes to ops.late."""
     ACCEPTED = "accepted"
