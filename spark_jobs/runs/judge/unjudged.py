@@ -7,8 +7,7 @@ would pass what failed before.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,16 +52,8 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
         account=sum(map(Account.of_row, waiting), Account()),
         state_rows_before=(passed[0]["state_rows"] or 0) if passed else 0,
         grouped=_grouped(waiting),
-        rules=rules_of(waiting),
+        rules=accounts.failing_rules(row["rules"] for row in waiting),
     )
-
-
-def rules_of(rows: Iterable[Row]) -> Counter[str]:
-    """Rule -> the records that fail it, summed over rows of ops.batches."""
-    found = Counter[str]()
-    for row in rows:
-        found.update(dict(row["rules"] or ()))
-    return found
 
 
 def _grouped(rows: list[Row]) -> Grouped | None:
