@@ -13,16 +13,21 @@ import pytest
 
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
+from spark_jobs.audit import second_read
 from spark_jobs.errors import CheckFailed, RecordsRefused, SpecInvalid, StateIncompatible
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.explain import deep, explain
 from spark_jobs.spec import Pipeline, Rule, rule_share
+from spark_jobs.steps.classify import capture
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
+from tests.harness.long_form import long_form
 from tests.harness.refused import because, fails, has
+from tests.harness.roots import told
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
+from tests.spark.test_several_topics import EU, HOUR, US, Sales
 from tests.unit.specs import deduplicate, pipeline, topic
 
 START, DAY = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
@@ -156,6 +161,47 @@ def test_what_rules_say_is_duckdbs_and_a_killed_drain_says_the_same(scene, tmp_p
     assert any(row["reason"] == "it fails the rules even" for row in made.ops("quarantine"))
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
     assert ids(made) == allowed
+
+
+@pytest.mark.parametrize(
+    "bytes_of_the_driver",
+    [pytest.param(second_read.COLLECTED_BYTES, marks=[long_form]), 2_000],
+    ids=["by the driver", "by executors"],
+)
+def test_more_records_than_a_task_keeps_are_read_again_and_kept(
+    scene, monkeypatch, bytes_of_the_driver
+):
+    monkeypatch.setattr(capture, "MOST_KEPT", 3)
+    monkeypatch.setattr(second_read, "COLLECTED_BYTES", bytes_of_the_driver)
+    rows = sales(400, 4)
+    made = sent(scene(ruled(*RULES), state_checks_off=MANY_ARE_BAD), rows)
+    made.run()
+    held_against_duckdb(made, rows, "progress")
+
+
+def test_each_of_several_topics_has_rules_of_its_own(kafka, tmp_path):
+    made = Sales(kafka, tmp_path)
+    positive = POSITIVE.model_copy(update={"sql": "amount > 5"})
+    eu, us = made.topics
+    made.topics = [
+        eu.model_copy(update={"rules": (positive, SMALL)}),
+        us.model_copy(update={"rules": (OPEN, POSITIVE)}),
+    ]
+    shares = (rule_share("positive", 0.5),)
+    made.declare(steps=(deduplicate(),), state_checks=shares, state_checks_off=MANY_ARE_BAD)
+    for topic_of, amount in ((EU, 5), (EU, 99), (US, 5), (US, None)):
+        made.send(topic_of, START, START + HOUR, amount=amount)
+    report = made.run()
+    [batch] = [row for row in told(made.paths.root, "batches") if row["read"]]
+    assert dict(batch["rules"]) == {
+        f"{eu.name}/positive": 2, f"{eu.name}/small": 2,
+        f"{us.name}/open": 0, f"{us.name}/positive": 2,
+    }  # fmt: skip
+    assert (report.account.malformed, report.account.accepted) == (4, 4)
+    [check] = [each for each in report.checks if each.column == "rule_share_positive"]
+    assert json.loads(check.observed) == 4 / 8
+    kept = {(row["topic"], row["reason"]) for row in told(made.paths.root, "quarantine")}
+    assert kept == {(each.name, "it fails the rules positive") for each in (eu, us)}
 
 
 def test_a_rule_that_refuses_ends_the_batch_and_proposes_all_its_records(scene):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.dataflow import dataflow
@@ -18,6 +18,7 @@ from spark_jobs.steps.classify.classifier import resolve_outcomes
 from spark_jobs.steps.classify.outcome import Outcome
 from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
+from tests.harness.session import COMPILED, INTERPRETED
 from tests.spark.test_dataflow import CLOCK_MS, LATE_BEFORE_MS, SCHEMA, SENT, SETTINGS
 from tests.unit.specs import deduplicate, pipeline, topic
 
@@ -169,8 +170,21 @@ def by_spark(spark: SparkSession, spec: Pipeline, rows: DataFrame) -> tuple[Any,
     return {offset: (Outcome(outcome), reason) for offset, outcome, reason in found}, counts
 
 
+@pytest.fixture(params=[INTERPRETED, COMPILED], ids=["interpreted", "compiled"])
+def expressions(spark, request):
+    """As tests have them, and as a drain does: what Spark computes first of several differs."""
+    for name, value in request.param.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.usefixtures("expressions")
 @pytest.mark.parametrize("step", ["amount IS NULL OR amount >= 0", None], ids=["where", "sql"])
-@settings(max_examples=CASES, deadline=None)
+@settings(
+    max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     made=st.lists(rules(), min_size=1, max_size=2),
     records=st.lists(record, min_size=20, max_size=40),
