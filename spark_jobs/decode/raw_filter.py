@@ -55,7 +55,7 @@ class CapturePolicy(NamedTuple):
 
     def of_all(self, *, bounded: bool) -> Self:
         """Captures every record's: any may be one that a rule puts into quarantine. Not `bounded`:
-        of any size, since who gets them keeps few of them (classify/capture.py).
+        of any size, since who gets them keeps few of them (steps/capture.py).
         """
         most = self.task_bytes if bounded else _ANY_SIZE
         return self._replace(late_before_ms=_NEVER_MS, task_bytes=most)

@@ -12,7 +12,7 @@ import pytest
 
 from local import airflow
 from local.airflow_api import POLL_SECONDS, Api
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import read_begun
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import SPEC
 from tests.harness.long_form import long_form

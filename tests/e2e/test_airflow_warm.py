@@ -6,7 +6,7 @@ import pytest
 from local import airflow
 from local.airflow_api import Api
 from spark_jobs.launch.processes import kill_tree
-from spark_jobs.launch.warm.look import shown
+from spark_jobs.launch.warm.fits import shown
 from spark_jobs.launch.warm.place import log_path, socket_path
 from tests.e2e import pipelines
 from tests.e2e.test_airflow_run import EVENTS, PATIENCE_SECONDS, PIPELINE

@@ -23,8 +23,8 @@ from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.submit import DAEMON
 from spark_jobs.launch.warm import start
 from spark_jobs.launch.warm.client import begun
-from spark_jobs.launch.warm.look import shown
-from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.fits import shown
+from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import log_path, socket_path, socket_paths
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from local import files_jar, jvm
-from spark_jobs.decode.jvm.decoder import PENDING
-from spark_jobs.decode.jvm.description import described
-from spark_jobs.decode.prepared import Prepared
+from spark_jobs.decode.jvm import PENDING, described
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.settings.installation import REPO
 
 PROGRAM = Path(__file__).parent / "java" / "Decoded.java"

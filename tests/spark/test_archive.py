@@ -31,7 +31,7 @@ from spark_jobs.source.topic_state import topic_state
 from spark_jobs.spec import Archive
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import floor
+from spark_jobs.values.spans import floor
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails, has as part

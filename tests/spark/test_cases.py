@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.errors import CasesFailed
 from spark_jobs.messages.job import Prove
-from spark_jobs.proof.prove import prove
+from spark_jobs.proof.run import prove
 from spark_jobs.settings.installation import REPO, Settings
 from tests.harness.long_form import LONG, long_form
 from tests.harness.refused import fails

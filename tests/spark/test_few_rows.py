@@ -11,8 +11,7 @@ from pyarrow import parquet as pq
 
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta import few_rows
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import EVER, FIRST, LAST, Span
+from spark_jobs.values.spans import EVER, FIRST, LAST, Position, Span
 from tests.spark.test_unjudged_rows import EVERY_TYPE
 
 AT = Position("at")

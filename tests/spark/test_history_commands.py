@@ -11,8 +11,7 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rebuild.beside import begin, beside_paths
 from spark_jobs.admin.rebuild.compare import difference
-from spark_jobs.admin.rebuild.ready import behind
-from spark_jobs.admin.rebuild.switch import switch, switch_back
+from spark_jobs.admin.rebuild.switch import behind, switch, switch_back
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint

@@ -19,8 +19,7 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.spec import Field, Latest, Pipeline, Topic
-from spark_jobs.table.delta import rewrite
-from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta import compaction, rewrite
 from spark_jobs.table.delta.delta_log import Log
 from tests.harness.listener import Listener
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from local import broker
-from spark_jobs.decode import decoder
-from spark_jobs.decode.jvm import decoder as jvm_decoder
-from spark_jobs.decode.jvm.choice import NO_JAR
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode import decoder, jvm as jvm_decoder
+from spark_jobs.decode.jvm_choice import NO_JAR
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.repair.compute import judging

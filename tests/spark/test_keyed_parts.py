@@ -16,13 +16,13 @@ from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
-from spark_jobs.steps.contents import contents
 from spark_jobs.steps.group_state import initial_state
+from spark_jobs.steps.latest import contents
 from spark_jobs.table.delta import few_rows
-from spark_jobs.table.delta.added_rows import changed_rows
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.delta.written_rows import changed_rows
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 

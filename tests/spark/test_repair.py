@@ -22,11 +22,10 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
-from spark_jobs.messages.stages import account_line
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import account_line, summary
 from spark_jobs.ops import history, ops_tables, repairs
 from spark_jobs.pages.flow_of import flow_of
-from spark_jobs.repair.exchange.sample import ROWS, sample, sample_lines
+from spark_jobs.repair.exchange.staging import ROWS, sample, sample_lines
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.manifest import approve

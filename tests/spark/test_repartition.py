@@ -13,13 +13,12 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, RepartitionRefused
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.launch import submit
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.messages.job import Repartition, StateQuery
-from spark_jobs.runs.repartition import repartition
-from spark_jobs.state.contents import contents
+from spark_jobs.runs.repartition import contents, repartition
 from spark_jobs.state.view import state_view
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, copied, over
@@ -228,7 +227,7 @@ def test_state_that_is_not_the_same_does_not_count(images, tmp_path, monkeypatch
             step: each._replace(**{wrong: getattr(each, wrong) + 1}) for step, each in found.items()
         }
 
-    monkeypatch.setattr("spark_jobs.state.contents.contents", one_less)
+    monkeypatch.setattr("spark_jobs.runs.repartition.contents", one_less)
     with fails(RepartitionRefused, "state_differs"):
         moved(made, 4)
     assert number(made) == 2

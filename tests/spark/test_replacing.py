@@ -13,7 +13,7 @@ from spark_jobs.errors import TableContended
 from spark_jobs.sink.keyed import driver
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.storage import failpoint
-from spark_jobs.table.delta import contention
+from spark_jobs.table.delta.commit import ATTEMPTS, in_words
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET
 from tests.harness.crash import Images, over
@@ -174,8 +174,8 @@ def test_a_row_that_another_adds_meanwhile_is_replaced_and_not_doubled(spark, or
 def test_writers_that_never_leave_it_alone_are_named_and_nothing_is_written(
     spark, orders, monkeypatch
 ):
-    once_at(monkeypatch, "replacing.written", lambda: swap(orders), times=contention.ATTEMPTS)
-    with fails(TableContended, "written_meanwhile"), contention.in_words(str(orders)):
+    once_at(monkeypatch, "replacing.written", lambda: swap(orders), times=ATTEMPTS)
+    with fails(TableContended, "written_meanwhile"), in_words(str(orders)):
         replaced(spark, orders, [Change("a", 6, "x", "paid", 10)], 3)
     assert {row["status"] for row in rows(orders).values()} == {"repaired"}
 

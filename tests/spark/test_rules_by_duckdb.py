@@ -13,9 +13,8 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.dataflow import dataflow
 from spark_jobs.spec import Pipeline, Rule, Transform
-from spark_jobs.steps.classify.by_rules import rule_counts
-from spark_jobs.steps.classify.classifier import resolve_outcomes
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.steps.by_rules import rule_counts
+from spark_jobs.steps.classify import Outcome, resolve_outcomes
 from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 from tests.harness.session import COMPILED, INTERPRETED

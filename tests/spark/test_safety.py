@@ -26,7 +26,7 @@ from spark_jobs.errors import (
     TableReplaced,
 )
 from spark_jobs.ops import ops_tables
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Check, Field, Topic

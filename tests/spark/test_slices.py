@@ -19,11 +19,11 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.slices import Index
+from spark_jobs.source.consumer import count_records
 from spark_jobs.source.micro_batch import Offsets
-from spark_jobs.source.record_count import count_records
 from spark_jobs.spec import Sliding
 from spark_jobs.storage import failpoint
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 

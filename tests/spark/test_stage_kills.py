@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_jobs.errors import RecordsUnreachable
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.repair.unit.range_rows import RangeRows
 from spark_jobs.storage import failpoint
 from tests.harness import oracle

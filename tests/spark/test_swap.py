@@ -13,8 +13,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld, StagingStale
-from spark_jobs.repair.exchange.base import Base
-from spark_jobs.repair.exchange.commit import overwriting, refuse_features, replace
+from spark_jobs.repair.exchange.commit import Base, overwriting, refuse_features, replace
 from spark_jobs.repair.exchange.preconditions import Claim
 from spark_jobs.repair.exchange.staging import arrow_schema, select
 from spark_jobs.repair.swap import Swapped, swap
@@ -23,8 +22,7 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Aggregate, Check, Transform, Tumbling
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form

@@ -13,10 +13,10 @@ from local.publish import create_topic
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.errors import TopicRemade
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
-from spark_jobs.source.record_count import count_records
+from spark_jobs.source.consumer import count_records
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.refused import fails
 

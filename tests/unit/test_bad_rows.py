@@ -16,12 +16,12 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.admin.taken_back import take_back, taken_back
+from spark_jobs.admin.restoring import take_back, taken_back
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.ops import ops_tables, repairs, taken_out
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair import swap as swapping
-from spark_jobs.repair.exchange.bad_rows import BAD, put_bad
+from spark_jobs.repair.exchange.exchange import BAD, put_bad
 from spark_jobs.repair.manifest import MergedRecord, read_manifest
 from spark_jobs.spec.analysis.ranged import needed
 from spark_jobs.storage import failpoint

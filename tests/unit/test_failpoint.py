@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.storage import failpoint
 
-HERE = "from spark_jobs import failpoint; failpoint.at('audit'); print('went on')"
+HERE = "from spark_jobs.storage import failpoint; failpoint.at('audit'); print('went on')"
 
 
 @pytest.mark.parametrize(("action", "status"), [("exit", -9), ("raise", 1)])

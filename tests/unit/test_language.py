@@ -13,7 +13,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from local.jvm import SMALL
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import Settings
-from spark_jobs.values.pinned.language import VARIABLES
+from spark_jobs.values.pinned import VARIABLES
 
 TURKISH = (
     "-Duser.language=tr -Duser.country=TR -Dfile.encoding=ISO-8859-9 -Duser.timezone=Asia/Istanbul"

@@ -23,7 +23,7 @@ from spark_jobs.repair.find.ranges_due import touched, untried
 from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span, floor, joined
+from spark_jobs.values.spans import Span, floor, joined
 from tests.unit.repaired import DAY, SPEC, Root
 from tests.unit.test_coverage import FINAL, HOURLY, add_late, root
 from tests.unit.test_ranged import counts, spec

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-BEFORE = "from spark_jobs.decode.pandas_later import without_pandas; without_pandas(); "
+BEFORE = "from spark_jobs.decode.decoder import without_pandas; without_pandas(); "
 
 
 def said(script):

@@ -8,8 +8,8 @@ from spark_jobs.settings.installation import REPO
 NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
 STARTING = """
 import os, sys
-from spark_jobs.launch import relay
-sys.exit(relay.run([sys.executable, "-c", sys.argv[1]], os.environ))
+from spark_jobs.launch import foreground
+sys.exit(foreground.run([sys.executable, "-c", sys.argv[1]], os.environ))
 """
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.registry.fingerprint.classification import classification, with_classification
 from spark_jobs.registry.fingerprint.fields import fingerprint
+from spark_jobs.registry.fingerprint.topic import classification, with_classification
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.spec import Rule, rule_share
 from tests.harness.refused import fails, has

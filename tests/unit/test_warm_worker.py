@@ -13,14 +13,25 @@ import psutil
 import pytest
 
 from spark_jobs.errors import CheckFailed
-from spark_jobs.launch.warm.address import Address
 from spark_jobs.launch.warm.fingerprint import changed
-from spark_jobs.launch.warm.inside.turn import LOOK_SECONDS, Turn
+from spark_jobs.launch.warm.fits import shown
+from spark_jobs.launch.warm.inside.reception import LOOK_SECONDS, Turn
 from spark_jobs.launch.warm.inside.worker import COLLECT_EVERY
-from spark_jobs.launch.warm.link import Gone, Link, connected, listening
-from spark_jobs.launch.warm.look import shown
-from spark_jobs.launch.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
-from spark_jobs.launch.warm.place import log_path, starting
+from spark_jobs.launch.warm.link import (
+    Accepted,
+    Busy,
+    Changed,
+    Drain,
+    Ended,
+    Ending,
+    Go,
+    Gone,
+    Link,
+    Stop,
+    connected,
+    listening,
+)
+from spark_jobs.launch.warm.place import Address, log_path, starting
 from spark_jobs.settings.installation import REPO
 from tests.harness.process import lives
 
@@ -31,13 +42,12 @@ BORN = {"code": "1", "variable A": "1"}
 WORKER = """
 import logging, os, socket, sys, time
 from pathlib import Path
-from spark_jobs.launch.stopping import stop_on_signals
-from spark_jobs.launch.warm.inside.recycling import Limits
-from spark_jobs.launch.warm.inside import job, worker
-from spark_jobs.launch.warm.inside.worker import Worker
+from spark_jobs.launch.limits import stop_on_signals
+from spark_jobs.launch.warm.inside import reception, worker
+from spark_jobs.launch.warm.inside.worker import Limits, Worker
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
-job.PATIENCE_SECONDS = 1.0
+reception.PATIENCE_SECONDS = 1.0
 
 def mark(word): Path(sys.argv[1]).with_suffix("." + word).touch()
 def words_of(word): return Path(sys.argv[1]).with_suffix("." + word).exists()

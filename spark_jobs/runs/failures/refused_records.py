@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F
 
-from spark_jobs.steps.classify.by_rules import REFUSED, fails_one, told
+from spark_jobs.steps.by_rules import REFUSED, fails_one, told
 
 if TYPE_CHECKING:
     from spark_jobs.dataflow import Dataflow

@@ -9,7 +9,7 @@ from pydantic import Field as Described
 
 from spark_jobs.spec.fields.field import Name
 from spark_jobs.spec.model import Model, refuse
-from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.sql import Expression
 
 OnFailure = Literal["warn", "drop", "quarantine", "refuse"]
 
