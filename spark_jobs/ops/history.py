@@ -23,6 +23,7 @@ from spark_jobs.messages.report import (
     parse_report,
 )
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.accounts import failing_rules
 from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.json_of_tables import (
     Batches,
@@ -160,6 +161,7 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         held_back=report.held_back if report else {},
         batches=of_run,
         topics=_topics([each.topics for each in of_run]),
+        rules=failing_rules(each.rules for each in of_run),
         checks=tuple(check_lines(root, line, results)),
         next_command=next_steps(line, results)[0].command,
         next_steps=next_steps(line, results),
@@ -214,7 +216,15 @@ def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
     rows = found.set_column(place, "steps", _steps(found["operators"])).to_pylist()
     # All at once: one after the other, 5,000 batches take three times as long.
     return _LINES.validate_python(
-        [row | {"account": row, "steps": row["steps"] or ()} for row in rows]
+        [
+            row
+            | {
+                "account": row,
+                "steps": row["steps"] or (),
+                "rules": dict(row["rules"] or ()) or None,
+            }
+            for row in rows
+        ]
     )
 
 

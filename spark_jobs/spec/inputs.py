@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, Self
 
+from spark_jobs.spec.checks.rule import Rule
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.numbering import PARTITIONS, input_of, numbered_in, own_of
@@ -97,6 +98,16 @@ class Topics(tuple[Topic, ...]):
     def drops_tombstones(self) -> bool:
         """Whether a good record may have no event time: a tombstone that its topic drops."""
         return any(each.tombstones == "dropped" for each in self)
+
+    @property
+    def rules(self) -> tuple[dict[str, Rule], ...]:
+        """Of each input its rules, by the names under which they are counted: of named inputs
+        `orders_us/positive`.
+        """
+        return tuple(
+            {f"{each.name}/{rule.name}" if self.named else rule.name: rule for rule in each.rules}
+            for each in self
+        )
 
     def of_partition(self, partition: int) -> Topic:
         """The input that a partition is of."""
