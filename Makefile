@@ -8,7 +8,7 @@ CASES ?= 200
 KILLS ?= 200
 SECONDS ?= 3600
 SEED := $(shell date +%s)
-TURN ?= $(shell echo $$(( $(SEED) / 86400 % 3 )))
+TURN ?= $(shell echo $$(( $(SEED) / 86400 )))
 BIN := .venv/bin
 PARALLEL := -n $(LANES) --no-loadscope-reorder
 SUM := $(shell cat requirements/lock.txt requirements/uv.txt requirements/package-lock.json requirements/*.sha256 pom.xml pyproject.toml local/pyspark_zip.py local/files_jar.py $$(find spark_jobs/java -name '*.java' | sort) 2>/dev/null | cksum | cut -d' ' -f1)
@@ -36,7 +36,7 @@ test: ## run the tests: unit, Spark, Airflow, end to end; lint and types beside 
 	@$(MAKE) --no-print-directory -j 3 lint object-store tests
 
 tests: $(READY)
-	@SLUICE_TURN=$(TURN) $(BIN)/python -u -m pytest $(PARALLEL) --durations=20
+	@SLUICE_TURN=$(TURN) $(BIN)/python -u -m pytest $(PARALLEL) --ignore=tests/text --durations=20
 
 test-fast: ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit
@@ -48,7 +48,7 @@ costs: $(READY) ## run every test, and hold each file's processor seconds agains
 	@SLUICE_COSTS=$(if $(KEEP),keep,hold) $(BIN)/python -u -m pytest $(PARALLEL) --durations=20
 
 unit: $(READY)
-	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit tests/examples
+	@$(BIN)/python -m pytest -q $(PARALLEL) tests/unit
 
 test-long: $(READY) ## every test in its long form where it has one: more cases, more triggers, a broker that stands still for a minute
 	@echo 'the same cases again: make test-long CASES=$(CASES) SEED=$(SEED)'
@@ -69,12 +69,13 @@ simulate: $(READY) ## kill and interleave every change of a root without Spark, 
 	@echo 'the same schedules again: make simulate SECONDS=$(SECONDS) SEED=$(SEED)'
 	@$(BIN)/python -m tests.simulation $(SECONDS) $(SEED)
 
-lint: $(PACKAGES) ## ruff, mypy, the import boundary and the measures; beside set-up's second half where both are due
+lint: $(PACKAGES) ## ruff, mypy, the import boundary, the measures and tests/text; beside set-up's second half where both are due
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m local.measures
+	@$(BIN)/python -m pytest -q tests/text
 
 object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
 	@$(if $(wildcard $(READY)),,nice) $(BIN)/python -m tests.harness.object_store

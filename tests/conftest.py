@@ -14,7 +14,7 @@ from spark_jobs.settings.installation import VARIABLES
 from tests.harness import shared
 from tests.harness.costs import ASKED, Budget, Costs
 from tests.harness.lanes import Lanes, end_without_jvm, ordered
-from tests.harness.turns import TURNS, VARIABLE, by_turns
+from tests.harness.turns import VARIABLE, by_turns
 
 for _name in VARIABLES:
     os.environ.pop(
@@ -69,8 +69,10 @@ def pytest_make_collect_report(
 def pytest_report_header() -> str | None:
     if VARIABLE not in os.environ:
         return None
-    turn = int(os.environ[VARIABLE]) % TURNS
-    return f"turn {turn} of {TURNS}: TURN={turn} runs the same forms again; make test-long has all"
+    day = os.environ[VARIABLE]
+    return (
+        f"dear tests have the forms of day {day}: TURN={day} runs the same; make test-long has all"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

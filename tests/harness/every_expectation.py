@@ -158,10 +158,24 @@ def judged(batch, name):
     return found
 
 
-if __name__ == "__main__":
-    how, engine = sys.argv[1:]
+HEAVY = ("sqlalchemy", "botocore", "grpc", "scipy.optimize", "altair.vegalite")
+"""Clients and parts that judge no frame."""
+
+
+def main(how, engine):
+    """Also what the import has loaded of HEAVY, and what two of it give whoever imports them then."""
     if how == "light":
-        from spark_jobs.checks.light_import import great_expectations
+        from spark_jobs.checks.light_import import great_expectations  # noqa: PLC0415 - as above
 
         great_expectations()
-    sys.stdout.write(json.dumps(results(engine), default=str))
+    loaded = [name for name in HEAVY if name in sys.modules]
+    found = results(engine)
+    import scipy.stats  # noqa: PLC0415 - as above
+    import sqlalchemy  # noqa: PLC0415 - as above
+
+    behind = [round(scipy.stats.norm.cdf(0), 1), sqlalchemy.__name__]
+    sys.stdout.write(json.dumps(found | {"loaded": loaded, "behind": behind}, default=str))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -4,7 +4,7 @@ each, and one has none: sessions beyond the cores cost their start and warm code
 The dearest come first, by tests/costs.json. A test goes to whichever lane is free. Those of a file
 stay together where a fixture of its module serves several of them. So do those of a folder that
 start, kill and time processes: they have no other of their kind beside them. Those of Airflow share
-its imports, its database and its server; the examples of a page go on from each other.
+its imports, its database and its server.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ A_LANE_EACH: Final = {
     "faults",
     "store",
     "airflow",
-    "examples",
 }
 WITH_SESSION: Final = {"spark", "seams", "e2e", "store", "faults"}
 """Folders whose tests use the session of their lane."""

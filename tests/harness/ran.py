@@ -2,11 +2,16 @@
 
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Final
 
 from spark_jobs.settings.installation import REPO
 
 PATIENCE_SECONDS = 120
+HEAVY: Final = (
+    "pyspark", "delta", "deltalake", "pandas", "pyarrow", "great_expectations", "airflow",
+    "confluent_kafka",
+)  # fmt: skip
+"""What a process that only reads specs loads none of."""
 
 
 def ran(*words: object, check: bool = False, **how: Any) -> subprocess.CompletedProcess[str]:

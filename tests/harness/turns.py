@@ -1,7 +1,9 @@
-"""Turns: of a dear test's many forms, a run has a third, by the day; `make test-long` has all.
+"""Turns: a dear test has many forms, and a run has some of them, by the day; `make test-long` has
+all.
 
-A form is one set of a test's parameters. At least one form of each test is in every run, and a test
-of two forms keeps both.
+A form is one set of a test's parameters. What all forms of a test cost says in how many turns they
+come: ALLOWED seconds a turn. At least one form of each test is in every run, and a test of two forms
+keeps both.
 """
 
 from __future__ import annotations
@@ -17,20 +19,37 @@ import pytest
 from tests.harness.costs import TESTS, known
 
 VARIABLE: Final = "SLUICE_TURN"
-"""The number of the turn, as the Makefile derives it from the day; without it all forms run."""
-TURNS: Final = 3
-DEAR: Final = 0.5
-"""Processor seconds of a test, on average over its file."""
+"""The number of the day, as the Makefile derives it; without it all forms run."""
+MOST: Final = 7
+"""Turns of a test: each of its forms comes within a week."""
+ALLOWED: Final = 1.5
+"""Processor seconds of a test's forms in one run; what one form costs is its file's average."""
+LEAST: Final = 3
+"""Forms from which on they come by turns."""
 
 
-def left(items: Sequence[pytest.Item], turn: int, costs: Mapping[str, float]) -> list[pytest.Item]:
-    """The items that another turn has."""
+def turns(forms: int, seconds: float) -> int:
+    """In how many turns so many forms come, of so many seconds each."""
+    return max(1, min(MOST, forms, round(forms * seconds / ALLOWED))) if forms >= LEAST else 1
+
+
+def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> list[pytest.Item]:
+    """The items that another day has."""
     files = Counter(_file(item) for item in items)
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if costs.get(file := _file(item), 0) > DEAR * files[file]:
-            forms[item.nodeid.partition("[")[0]].append(item)
-    return [each for of in forms.values() if len(of) >= TURNS for each in _others(of, turn)]
+        forms[item.nodeid.partition("[")[0]].append(item)
+    found = []
+    for of in forms.values():
+        file = _file(of[0])
+        by = turns(len(of), costs.get(file, 0) / files[file])
+        found += [each for n, each in enumerate(sorted(of, key=_mixed)) if (n - day) % by]
+    return found
+
+
+def _mixed(form: pytest.Item) -> int:
+    """Neighbours in a table are often alike: a day has some of each part."""
+    return crc32(form.nodeid.encode())
 
 
 def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -41,14 +60,6 @@ def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=others)
     out = {*others}
     items[:] = [item for item in items if item not in out]
-
-
-def _others(forms: Sequence[pytest.Item], turn: int) -> list[pytest.Item]:
-    """Its id says whose turn a form is; where no id says the turn, the first of the ids is there."""
-    by_turn = {form: crc32(form.nodeid.encode()) % TURNS for form in forms}
-    ours = {form for form, its in by_turn.items() if its == turn % TURNS}
-    kept = ours or {min(forms, key=lambda form: form.nodeid)}
-    return [form for form in forms if form not in kept]
 
 
 def _file(item: pytest.Item) -> str:

@@ -191,7 +191,7 @@ class Given:
 
 
 @settings(
-    max_examples=150 if LONG else 4,
+    max_examples=150 if LONG else 2,
     # Fewer commands are looked for in the long form alone: that takes minutes.
     phases=[Phase.generate, *([Phase.shrink] if LONG else [])],
 )

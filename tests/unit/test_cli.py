@@ -34,9 +34,8 @@ from spark_jobs.settings.installation import REPO
 from spark_jobs.spec import from_json_schema
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import roots
-from tests.harness.ran import ran
+from tests.harness.ran import HEAVY, ran
 from tests.unit.specs import deployed
-from tests.unit.test_rooms import HEAVY
 
 RANGE = ("--from", "--to", "--note", "--most-records", "--without-lost")
 OPTIONS = {

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -221,6 +222,10 @@ DOORS = {
 
 def _uses(source):
     """Names of DOORS that are called or renamed, and tables that are opened, made or overwritten."""
+    if not re.search(
+        r"deltalake|parquet|DeltaTable|QueryBuilder|load_cdf|to_pandas|to_pyarrow", source
+    ):
+        return
     spark = "from delta.tables" in source
     for call in ast.walk(ast.parse(source)):
         if isinstance(call, ast.ImportFrom) and call.module in {"deltalake", "pyarrow.parquet"}:

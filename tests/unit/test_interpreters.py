@@ -13,8 +13,10 @@ COMMANDS = "spark_jobs/values/pinned/python.py"
 EXECUTABLES = {"executable", "_base_executable", "base_exec_prefix"}
 
 
-def sources() -> list[Path]:
-    return [*REPO.glob("spark_jobs/**/*.py"), *REPO.glob("plugins/**/*.py")]
+def sources(*words: str) -> list[Path]:
+    """Those that have one of these words."""
+    files = (*REPO.glob("spark_jobs/**/*.py"), *REPO.glob("plugins/**/*.py"))
+    return [path for path in files if any(word in path.read_text() for word in words)]
 
 
 def named(node: ast.AST) -> str:
@@ -32,7 +34,7 @@ def starts_python(node: ast.AST) -> bool:
 def test_one_file_names_the_interpreter():
     found = {
         str(path.relative_to(REPO))
-        for path in sources()
+        for path in sources(*EXECUTABLES)
         for node in ast.walk(ast.parse(path.read_text()))
         if (isinstance(node, ast.Attribute) and node.attr in EXECUTABLES)
         or (isinstance(node, ast.Constant) and node.value in EXECUTABLES)
@@ -43,7 +45,7 @@ def test_one_file_names_the_interpreter():
 def test_one_file_makes_the_command_line_of_a_program_or_a_module():
     found = [
         f"{path.relative_to(REPO)}:{node.lineno}"
-        for path in sources()
+        for path in sources('"-m"', '"-c"')
         for node in ast.walk(ast.parse(path.read_text()))
         if starts_python(node)
     ]

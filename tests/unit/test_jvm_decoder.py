@@ -18,7 +18,7 @@ from tests.harness.long_form import LONG
 from tests.harness.odd_records import FLAT, FORMATTED, TOPICS, OddRecords
 from tests.unit.decoding import of_headers
 
-CASES = 400 if LONG else 40
+CASES = 400 if LONG else 12
 RECORDS = 100
 """Of one case."""
 

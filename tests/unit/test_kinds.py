@@ -24,6 +24,8 @@ NOT_A_KIND = {"run.run_type == 'backfill'"}
 
 def compared(source: str) -> Iterator[str]:
     """The comparisons, patterns and conditions of SQL in which the name of a kind stands."""
+    if not any(kind in source for kind in KINDS):
+        return
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Compare() | ast.MatchValue():

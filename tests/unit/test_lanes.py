@@ -8,7 +8,7 @@ import pytest
 
 from tests.harness.costs import TESTS
 from tests.harness.lanes import ORDER, needs_session, ordered, scope
-from tests.harness.turns import left
+from tests.harness.turns import left, turns
 
 CONFTEST = """
 import subprocess, sys
@@ -112,7 +112,7 @@ def test_a_session_is_for_the_folders_that_use_it(unit, needed):
 
 def test_a_file_with_a_fixture_for_several_of_its_tests_stays_in_one_lane():
     assert scope("spark/test_buckets.py") == "spark/test_buckets.py"
-    assert scope("unit/test_words.py") == ""
+    assert scope("unit/test_lanes.py") == ""
     assert scope("airflow/test_told.py") == "airflow"
 
 
@@ -137,21 +137,30 @@ def items():
     return [Form(TESTS / file, name) for file, name in NAMES]
 
 
-COSTS = {"test_dear.py": 36 * 2.0, "test_cheap.py": 3.0}
+COSTS = {"test_dear.py": 36 * 0.5, "test_cheap.py": 3.0}
 
 
-def test_three_turns_have_every_form_between_them(items):
-    runs = [{*items} - {*left(items, turn, COSTS)} for turn in range(3)]
+@pytest.mark.parametrize(
+    ("forms", "seconds", "found"), [(30, 0.5, 7), (30, 0.1, 2), (5, 3, 5), (3, 0.1, 1), (2, 9, 1)]
+)
+def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
+    assert turns(forms, seconds) == found
+
+
+def test_a_week_has_every_form(items):
+    runs = [{*items} - {*left(items, day, COSTS)} for day in range(7)]
     assert set.union(*runs) == {*items}
-    assert left(items, 4, COSTS) == left(items, 1, COSTS)
+    assert left(items, 9, {}) == []
 
 
-@pytest.mark.parametrize("turn", range(3))
-def test_each_turn_has_one_form_of_each_test_and_all_that_are_cheap(items, turn):
-    run = [item for item in items if item not in left(items, turn, COSTS)]
+@pytest.mark.parametrize("day", range(7))
+def test_each_day_has_one_form_of_each_test_and_all_that_are_cheap(items, day):
+    run = [item for item in items if item not in left(items, day, COSTS)]
     assert {item.nodeid.partition("[")[0] for item in run} == {
         item.nodeid.partition("[")[0] for item in items
     }
-    cheap = [item for item in items if "cheap" in item.nodeid or "two" in item.nodeid]
-    assert [item for item in run if item in cheap] == cheap
-    assert len(run) < len(items) - 15
+    few = ("two", "three", "alone")
+    whole = [item for item in items if any(each in item.nodeid for each in few)]
+    assert [item for item in run if item in whole] == whole
+    dear, cheap = (sum(name in item.nodeid for item in run) for name in ("dear.py::test_m", "p.py"))
+    assert (dear in {4, 5}, cheap) == (True, 15)

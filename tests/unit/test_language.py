@@ -27,14 +27,14 @@ def settings(tmp_path) -> Settings:
     return Settings("/root", "a:1", tmp_path, "local[2]", "3g")
 
 
-@pytest.mark.parametrize(
-    ("master", "process"), [("local[2]", "driver"), ("spark://m:7077", "executor")]
-)
-def test_a_jvm_on_a_turkish_machine_computes_as_any_other(settings, monkeypatch, master, process):
+def test_a_jvm_on_a_turkish_machine_computes_as_any_other(settings, monkeypatch):
     """By the function with which Spark computes upper(), in a JVM with the options of a run."""
-    options = submit.configuration(settings._replace(master=master))
-    given = options[f"spark.{process}.extraJavaOptions"].split()
-    ours = [word for word in given if word.startswith("-D") and "log4j2" not in word]
+    options = submit.configuration(settings._replace(master="spark://m:7077"))
+    ours, of_driver = (
+        [word for word in options[f"spark.{process}.extraJavaOptions"].split() if "-D" in word]
+        for process in ("executor", "driver")
+    )
+    assert {*ours} <= {*of_driver}
     monkeypatch.setenv("JDK_JAVA_OPTIONS", TURKISH)
     port = launch_gateway(
         classpath=f"{SPARK}/*", javaopts=[*SMALL, *ours], die_on_exit=True, redirect_stderr=None

@@ -70,6 +70,8 @@ def named() -> Iterator[tuple[str, str]]:
         for path in sorted((SOURCES / "spark_jobs" / package).rglob("*.py")):
             place = path.relative_to(SOURCES)
             module = ".".join(place.with_suffix("").parts)
+            if not any(f"{each}(" in path.read_text() for each in NAMING):
+                continue
             for call in _calls(ast.parse(path.read_text())):
                 if (
                     _called(call) in NAMING

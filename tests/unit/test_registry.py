@@ -6,9 +6,8 @@ import pytest
 
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
-from tests.harness.ran import python
+from tests.harness.ran import HEAVY, python
 from tests.harness.refused import fails, has
-from tests.unit.test_rooms import HEAVY
 
 SHIPPED = ["aircraft_now", "aircraft_rotations", "departure_delays", "flight_events"]
 REPO = Path(__file__).parents[2]

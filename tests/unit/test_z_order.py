@@ -43,10 +43,10 @@ def appended(path: UPath, count: int, seed: int, days: int = 1):
 def path(request, tmp_path) -> UPath:
     """A table of several large files a partition, as ten batches left it."""
     made = UPath(tmp_path / "t")
-    small = {"delta.targetFileSize": "200kb"}
+    small = {"delta.targetFileSize": "100kb"}
     Delta(made).ensure(COLUMNS, each_once(partition_by=request.param, properties=small), "g1")
     for seed in range(10):
-        appended(made, 4000, seed, days=2)
+        appended(made, 2000, seed, days=2)
     return made
 
 
@@ -68,9 +68,9 @@ def test_what_a_z_order_wrote_is_left_until_much_is_new(path):
     assert len(ordered - files(path)) <= 1
     assert (due(path, BY), put_in_order(path, BY)) == ([], 0)
     for seed in range(30, 40):
-        appended(path, 4000, seed)
+        appended(path, 2000, seed)
     assert put_in_order(path, BY) > 10, "most of a partition is new"
-    assert (put_in_order(path, BY), len(rows(path))) == (0, len(held) + 20 + 40_000)
+    assert (put_in_order(path, BY), len(rows(path))) == (0, len(held) + 20 + 20_000)
 
 
 def test_another_order_is_made_once(path):

@@ -5,23 +5,21 @@ import re
 import pytest
 
 from spark_jobs.settings.installation import REPO, VARIABLES
-from tests.examples.documents import LANGUAGES, fences, in_docstrings, in_documents
-from tests.examples.shell import DOCUMENTS, check, commands, documented
+from tests.text.documents import LANGUAGES, evaluate, fences, in_docstrings, in_documents
+from tests.text.shell import DOCUMENTS, check, commands, documented
 
 BLOCKS = dict(in_documents())
 DOCSTRINGS = dict(in_docstrings())
 
 
-@pytest.mark.parametrize("examples", BLOCKS.values(), ids=BLOCKS)
-def test_a_block_of_a_document_is_right(examples):
-    for example in examples:
-        example.evaluate()
+@pytest.mark.parametrize("page", BLOCKS)
+def test_the_blocks_of_a_document_are_right(page):
+    evaluate(BLOCKS[page])
 
 
-@pytest.mark.parametrize("examples", DOCSTRINGS.values(), ids=DOCSTRINGS)
-def test_an_example_of_a_docstring_gives_what_it_shows(examples):
-    for example in examples:
-        example.evaluate()
+@pytest.mark.parametrize("module", DOCSTRINGS)
+def test_the_examples_of_docstrings_give_what_they_show(module):
+    evaluate(DOCSTRINGS[module])
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)

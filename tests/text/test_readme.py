@@ -1,5 +1,5 @@
 """The documents are what a newcomer trusts: their paths, links and make targets exist.
-tests/examples runs their code.
+test_examples.py runs their code.
 """
 
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.settings.installation import REPO
-from tests.examples.shell import TARGETS
+from tests.text.shell import TARGETS
 
 CONTRIBUTING = (REPO / "CONTRIBUTING.md").read_text()
 DOCUMENTS = [*REPO.glob("*.md"), *(REPO / "docs").glob("*.md")]

@@ -10,18 +10,18 @@ from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest import SkipTest
 
 import yaml
 from sybil import Example, Sybil
 from sybil.document import Document
-from sybil.evaluators.skip import Skipper
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
 from spark_jobs.settings.installation import REPO
 from spark_jobs.settings.kafka.config import KafkaConfig
-from tests.examples import shell
 from tests.harness.certificates import Authority
+from tests.text import shell
 
 PLACE = "/etc/sluice/"
 """Where the documents' certificates lie."""
@@ -106,35 +106,34 @@ DOCUMENTS = Sybil(
 DOCSTRINGS = Sybil(parsers=[DocTestParser()])
 
 
-def in_documents() -> Iterator[tuple[str, list[Example]]]:
-    """Each block with the skip comments before it, by its place, and its examples in order."""
+def in_documents() -> Iterator[tuple[str, Document]]:
+    """Each page, whose blocks go on from each other, by its place."""
     for path in shell.DOCUMENTS:
-        yield from _grouped(path, DOCUMENTS.parse(path))
+        yield str(path.relative_to(REPO)), DOCUMENTS.parse(path)
 
 
-def in_docstrings() -> Iterator[tuple[str, list[Example]]]:
-    """Each line that begins with `>>>`, of the modules that have one, with the module's names."""
+def in_docstrings() -> Iterator[tuple[str, Document]]:
+    """Each module that has a line which begins with `>>>`, with its own names."""
     for folder, package in (("spark_jobs", ""), ("plugins", "plugins/")):
         for path in sorted((REPO / folder).rglob("*.py")):
             if ">>> " in path.read_text():
                 document = DOCSTRINGS.parse(path)
-                module = (
-                    str(path.relative_to(REPO).with_suffix(""))
-                    .removeprefix(package)
-                    .replace("/", ".")
-                )
+                place = str(path.relative_to(REPO))
+                module = place.removesuffix(".py").removeprefix(package).replace("/", ".")
                 document.namespace.update(vars(importlib.import_module(module)))
-                yield from _grouped(path, document)
+                yield place, document
 
 
-def _grouped(path: Path, document: Document) -> Iterator[tuple[str, list[Example]]]:
-    group: list[Example] = []
+def evaluate(document: Document) -> None:
+    """All its examples in order, less those that a comment skips; an error says whose it is."""
     for example in document.examples():
-        group.append(example)
-        if not isinstance(example.region.evaluator, Skipper):
-            yield f"{path.relative_to(REPO)}:{example.line}", group
-            group = []
-    assert not group, f"{path}: a skip comment has no block after it"
+        try:
+            example.evaluate()
+        except SkipTest:
+            continue
+        except Exception as error:
+            error.add_note(f"{example.path}:{example.line}")
+            raise
 
 
 def fences(path: Path) -> Iterator[tuple[str, str]]:
