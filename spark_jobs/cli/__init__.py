@@ -25,7 +25,6 @@ from spark_jobs.cli import (
     run,
     sample,
     specs,
-    where,
     worker,
 )
 from spark_jobs.cli.terminal import examples
@@ -52,7 +51,6 @@ for group in (
     run,
     publish,
     look,
-    where,
     coverage,
     report,
     repair,

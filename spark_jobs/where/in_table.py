@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 from spark_jobs.spec.analysis.ranged import ranged, unranged
-from spark_jobs.storage.parquet_files import parquet_file
-from spark_jobs.table.delta.delta_log import Log, changes_data
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans.span import FIRST, LAST
@@ -67,30 +64,15 @@ class InTable:
         )
 
     def _added(self, version: int, keys: tuple[str, ...]) -> dict[str, list[dict[str, Any]]] | None:
-        """Key -> the rows that a version added, by the files of its commit; None if they are gone,
-        or it has done something else.
-        """
+        """Key -> the rows that a version added; None if nobody can tell."""
         if version not in self._wrote:
-            try:
-                rows = self._files(version)
-            except FileNotFoundError:
-                rows = None
+            rows = table_of(self.paths).added(version)
             found = None if rows is None else defaultdict[str, list[dict[str, Any]]](list)
-            for row in rows or ():
-                if found is not None:
+            if rows is not None and found is not None:
+                for row in values(rows):
                     found[key_of(row, keys)].append(row)
             self._wrote[version] = found
         return self._wrote[version]
-
-    def _files(self, version: int) -> list[dict[str, Any]] | None:
-        found: list[dict[str, Any]] = []
-        for action in Log.of(self.paths.table).commit(version):
-            if "remove" in action and changes_data(action["remove"]):
-                return None
-            if "add" in action:
-                with parquet_file(self.paths.table / unquote(action["add"]["path"])) as file:
-                    found += values(file.read())
-        return found
 
     def rows(self, place: Place, seen: Seen) -> tuple[tuple[dict[str, Any], ...], str]:
         """Those that the record is in now, and why that cannot be told."""

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.repair.offsets.slices import Index, clipped
-from spark_jobs.spec import Deduplicate
 from spark_jobs.values.spans.span import MICROSECOND, Span
 from spark_jobs.values.times import EPOCH
 from spark_jobs.where.copies import Copy, Keeping, Told, told
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.source.micro_batch import Parts
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.fate import Place
     from spark_jobs.where.in_table import InTable
     from spark_jobs.where.known import Accounted, Known
@@ -40,29 +40,22 @@ class Among(NamedTuple):
     """The largest event time, in microseconds, of a copy that is not in these parts."""
 
 
-def deduplicates(spec: Pipeline) -> Deduplicate | None:
+def deduplicates(spec: Pipeline) -> Step | None:
     """The step by which accepted records are copies of others; None if none is."""
-    return spec.entry if isinstance(spec.entry, Deduplicate) else None
-
-
-def delay_of(spec: Pipeline, step: Deduplicate) -> timedelta | None:
-    """How long behind its event time a key stays in the state; None for ever."""
-    if step.scope == "for_ever":
-        return None
-    return spec.watermark_delay if step.scope == "watermark" else timedelta()
+    return spec.entry if spec.entry and spec.entry.balance.drops_duplicates else None
 
 
 def among(
     known: Known,
     spec: Pipeline,
-    step: Deduplicate,
+    step: Step,
     batches: Collection[Accounted],
     reach: int | None,
 ) -> Among:
     """Where copies of records of these batches are."""
     last = max(each.id for each in batches)
     index = Index.read(known.paths, known.generations, known.begins, known.end(last))
-    since = None if reach is None else _since(batches, delay_of(spec, step), reach)
+    since = None if reach is None else _since(batches, step.copies_for(spec.watermark_delay), reach)
     if since is None:
         return Among({p: (within,) for p, within in index.within.items()}, None)
     found: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -89,7 +82,7 @@ def _since(batches: Iterable[Accounted], delay: timedelta | None, reach: int) ->
 def judged(
     known: Known,
     table: InTable,
-    step: Deduplicate,
+    step: Step,
     entered: Mapping[Place, Seen],
     asked: Collection[Place],
     unsure: Collection[Place],
@@ -105,7 +98,7 @@ def judged(
     for place, seen in entered.items():
         if place in batch_of:
             by_key[key_of(seen.row, keys)][place] = seen
-    delay = delay_of(spec, step)
+    delay = step.copies_for(spec.watermark_delay)
     late_before = {
         each.id: (each.late_before - EPOCH) // MICROSECOND
         for each in known.batches
