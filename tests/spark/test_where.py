@@ -19,10 +19,13 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.spec import Latest, Pipeline, Transform
 from spark_jobs.where.tell import Telling
+from tests.harness.command import answer, sluice, sluice_here
+from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 from tests.spark.told import asking, fates
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 
+HERE = "tests.harness.pipelines"
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SALES = topic(max_ahead="2 days")
 PLAIN = pipeline(name="sales", topic=SALES, steps=(deduplicate(),))
@@ -227,3 +230,33 @@ def test_the_same_offsets_of_a_topic_that_was_made_anew_are_not_its_records(scen
     made.change(topic=made.spec.topic.model_copy(update={"name": other.topic}))
     [a] = told(made, 0)
     assert (a.became, a.rows) == ("accepted", ())
+
+
+def test_the_command_tells_it_without_a_jvm_and_by_spark_where_only_that_knows(scene):
+    """In processes of their own, which find no JVM unless they ask Spark."""
+    made = scene("flight_events", "night", events=60, deliveries=1)
+    variables = variables_of(made.spec)
+
+    def where(*words: str, **more: str) -> str:
+        return answer(sluice(made, HERE, "where", "flight_events", *words, **variables, **more))
+
+    alone = {"JAVA_HOME": "/nowhere", "PATH": "/nowhere"}
+    text = where("0:0", **alone)
+    assert text.startswith("0:0  ")
+    assert ", batch 0 of run night" in text
+    lines = where("0:0-9,1:0-4", "--format", "json", **alone).splitlines()
+    rows = [json.loads(line) for line in lines]
+    wanted = [*(f"0:{n}" for n in range(10)), *(f"1:{n}" for n in range(5))]
+    assert [row["record"] for row in rows] == wanted
+    assert {row["run_id"] for row in rows} == {"night"}
+    one = next(row for row in rows if row["rows"])
+    key = f"event_id = '{one['rows'][0]['event_id']}'"
+    found = where("--key", key, "--format", "json").splitlines()
+    assert one["record"] in [json.loads(line)["record"] for line in found]
+
+
+@pytest.mark.parametrize("words", [["x:1"], ["0:5-1"], [], ["0:1", "--key", "true"]], ids=" ".join)
+def test_what_is_no_place_is_typed_wrongly(scene, words):
+    made = scene("flight_events", events=60, deliveries=1)
+    variables = made.settings.environment() | variables_of(made.spec) | {"SLUICE_PIPELINES": HERE}
+    assert sluice_here(variables, "where", "flight_events", *words).returncode == 2
