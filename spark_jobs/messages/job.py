@@ -135,6 +135,8 @@ class Where(_OfPipeline):
     """Partition -> ranges of offsets."""
     beside: dict[int, tuple[tuple[int, int], ...]] = {}
     """Likewise those among which copies of them are looked for."""
+    earliest: dict[int, int] = {}
+    """Partition -> from which offset on Kafka has them. What is before comes from an archive."""
     batch: int = -1
     """The batch whose versions of the tables beside the stream they read."""
     key: str = ""

@@ -46,7 +46,7 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     spark = session(spec.name, spec.state, settings.root)
     paths = Paths(settings.root, spec)
     folder = Path(job.folder)
-    read = _Read(spark, spec, settings, paths, job.batch)
+    read = _Read(spark, spec, settings, paths, job)
     beside = read.flow(job.beside)
     if job.key:
         found = beside.classified.where(F.expr(job.key))
@@ -62,19 +62,20 @@ class _Read:
     """The dataflow over records, wherever they are now."""
 
     def __init__(
-        self, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, batch: int
+        self, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, job: Where
     ) -> None:
         self._spark, self._spec, self._settings, self._paths = spark, spec, settings, paths
-        self._sides = inputs_of(batch, Checkpoint(paths.checkpoint), spec, settings)
+        self._sides = inputs_of(job.batch, Checkpoint(paths.checkpoint), spec, settings)
         known = read_identity(paths)
         assert known is not None
         self._id = known.topic_id
         self._source = source_of(spec, settings)
+        self._earliest = job.earliest
         self._has, _ = archived_or_why(paths.root, spec.inputs, self._id)
 
     def flow(self, parts: Parts) -> Dataflow:
         near = {p: tuple(merged(ranges)) for p, ranges in parts.items()}
-        where = located(near, self._has, self._source.earliest(near) if near else {})
+        where = located(near, self._has, self._earliest)
         frames = []
         if where.source or not where.archive:
             frames.append(self._source.read(self._spark, where.source or {0: ((0, 0),)}))

@@ -22,7 +22,8 @@ class Events(NamedTuple):
     def read(cls, paths: Paths) -> Self:
         """Raises CheckpointBroken, FormatNewer."""
         every = [*told_newest_first(paths)]
-        own = (each for each in every if each.table == str(paths.table))
+        # By its name: a moved root has its path from before.
+        own = (each for each in every if each.table.rpartition("/")[2] == paths.table.name)
         return cls(
             tuple((each.number, each.table_version) for each in own),
             every[-1].number if every else 0,

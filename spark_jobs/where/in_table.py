@@ -129,6 +129,8 @@ def written_with(known: Known, spec: Pipeline, batch: int, seen: Seen) -> tuple[
     that cannot be told.
     """
     own = next(each for each in known.batches if each.id == batch)
+    if any(not step.remembers for step in spec.steps[spec.first_stateful :]):
+        return None, "the version that first had its rows: a later step may leave it out"
     waits = [step for step in spec.steps if step.grouping_keys is not None]
     if spec.output_mode != "append" or not waits:
         return own.table_version, ""

@@ -48,10 +48,11 @@ class Kept(NamedTuple):
         )
         return next(own, None)
 
-    def found_bad(self, place: Place, batch: Accounted | None) -> list[Row]:
+    def bad_in_words(self, place: Place, batch: Accounted | None) -> tuple[str, ...]:
         """What repairs have found of it."""
         own = self.rejected(place, batch)
-        return [row for row in self.quarantine.get(place, ()) if row is not own]
+        rows = (row for row in self.quarantine.get(place, ()) if row is not own)
+        return tuple(f"run {row['run_id']} found it {row['kind']}: {row['reason']}" for row in rows)
 
 
 def _rows(known: Known, table: str, places: Collection[Place]) -> dict[Place, list[Row]]:

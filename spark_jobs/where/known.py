@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.source.micro_batch import Batch, Offsets
+    from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.where.fate import Place
@@ -146,6 +147,12 @@ class Known(NamedTuple):
             f"AND first_offset <= {offset} AND last_offset >= {offset} LIMIT 1",
         ).to_pylist()
         return rows[0]["batch_id"] if rows else None
+
+    def earliest(self, topic: SourceState | None) -> Offsets:
+        """Partition -> from which offset on Kafka has the records; of no topic behind all."""
+        if topic is not None:
+            return topic.earliest
+        return dict.fromkeys(self.end(self.audited), 2**63 - 1)
 
     def end(self, batch: int) -> Offsets:
         """Partition -> the offset behind the last one of the batches up to this one."""

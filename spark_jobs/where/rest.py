@@ -4,9 +4,12 @@ and of offsets without a record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.pins import inputs_of
+from spark_jobs.errors import SideGone
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
@@ -63,12 +66,20 @@ class Rest(NamedTuple):
         )
         places = located(parts_of(self.asked), has, self._earliest)
         gone = {place for place in self.asked if _within(place, places.nowhere)}
-        there = {place: batch for place, batch in self.asked.items() if place not in gone}
         found = {place: self._gone(place, self.asked[place]) for place in gone}
+        if self.spec.sides:
+            found |= self._unpinned(self.asked.keys() - gone)
+        there = {place: batch for place, batch in self.asked.items() if place not in found}
         seen, told = self._seen(there, has)
         gaps = {place: batch for place, batch in there.items() if place not in seen}
+        in_kafka = {p: b for p, b in gaps.items() if p[1] >= self._earliest.get(p[0], 0)}
         if self.topic is not None:
-            found |= without_record(self.settings, self.spec, self.topic, gaps)
+            found |= without_record(self.settings, self.spec, self.topic, in_kafka)
+        for place in gaps.keys() - found.keys():
+            fate = Fate(place, Became.REMOVED, batch=gaps[place].id, run_id=gaps[place].run_id)
+            found[place] = fate.but(
+                "what was there: the archive has no record, and Kafka is past it"
+            )
         complete = whole(self.known, self.asked.values())
         table = InTable(self.spec, self.known.paths)
         looked_up = len(seen.keys() & there.keys()) <= MOST_LOOKED_UP
@@ -83,9 +94,26 @@ class Rest(NamedTuple):
 
     @property
     def _earliest(self) -> Offsets:
-        if self.topic is not None:
-            return self.topic.earliest
-        return {partition: 2**63 - 1 for partition, _ in self.asked}
+        return self.known.earliest(self.topic)
+
+    def _pins(self, batch: Accounted) -> str | None:
+        """The versions of the tables beside the stream that the batch read; None if one is gone."""
+        checkpoint = Checkpoint(self.known.paths.checkpoint)
+        try:
+            return repr(inputs_of(batch.id, checkpoint, self.spec, self.settings))
+        except SideGone:
+            return None
+
+    def _unpinned(self, places: Collection[Place]) -> dict[Place, Fate]:
+        """Of those whose batch read a table beside the stream that cannot be read so again."""
+        pins = {batch.id: self._pins(batch) for batch in self.asked.values()}
+        lost = (place for place in places if pins[self.asked[place].id] is None)
+        return {
+            place: Fate(
+                place, Became.UNTOLD, batch=self.asked[place].id, run_id=self.asked[place].run_id
+            ).but("its outcome: the version of a table beside the stream is gone")
+            for place in lost
+        }
 
     def _judge(self, place: Place, batch: Accounted, seen: Seen | None, complete: set[int]) -> Fate:
         if batch.id not in complete:
@@ -105,9 +133,8 @@ class Rest(NamedTuple):
         return fate.but(f"what was there: {why}, and its batch had offsets without a record")
 
     def _found_bad(self, fate: Fate) -> Fate:
-        bad = self.kept.found_bad(fate.place, self.asked[fate.place])
-        told = tuple(f"run {row['run_id']} found it {row['kind']}: {row['reason']}" for row in bad)
-        return fate._replace(used_by=(*fate.used_by, *told))
+        bad = self.kept.bad_in_words(fate.place, self.asked[fate.place])
+        return fate._replace(used_by=(*fate.used_by, *bad))
 
     def _entered(
         self, fate: Fate, seen: Seen, told: Told | None, table: InTable, looked_up: bool
@@ -160,10 +187,13 @@ class Rest(NamedTuple):
         batch_of = self.known.of(entered)
         kept = Kept.read(self.known, [*entered])
         complete = whole(self.known, batch_of.values())
-        found: dict[tuple[int, int], bool | None] = {}
+        pins = {self._pins(each) for each in self.asked.values()} if self.spec.sides else set()
+        found: dict[Place, bool | None] = {}
         for place, batch in batch_of.items():
             bad = kept.rejected(place, batch) or kept.late.get(place)
             sure = batch.id in complete and batch.id > self.known.same_since
+            if self.spec.sides and place not in self.asked:
+                sure = sure and pins == {self._pins(batch)}
             found[place] = None if bad else sure
         return found
 
@@ -194,11 +224,19 @@ class Rest(NamedTuple):
         if not (many or away or needs_sql):
             sample = sampled(self.settings, self.spec, where.source)
             return decoded(self.settings, self.spec, sample, str(self.known.paths.root))
-        job = Where(
-            pipeline=self.spec.name, folder="", asked=parts, beside=beside,
-            batch=max(each.id for each in asked.values()),
-        )  # fmt: skip
-        return self.ask(job)
+        groups: dict[str | None, dict[Place, Accounted]] = {}
+        for place, batch in asked.items():
+            pins = self._pins(batch) if self.spec.sides else None
+            groups.setdefault(pins, {})[place] = batch
+        found: dict[Place, Seen] = {}
+        for group in groups.values():
+            job = Where(
+                pipeline=self.spec.name, folder="", asked=parts_of(group), beside=beside,
+                batch=max(each.id for each in group.values()), earliest=self._earliest,
+            )  # fmt: skip
+            answer = self.ask(job)
+            found |= {p: seen for p, seen in answer.items() if p in group or p not in asked}
+        return found
 
     def _undecided(self, parts: Parts) -> bool:
         """Whether a batch with some of these offsets has left some records out, and not all; or has

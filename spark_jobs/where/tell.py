@@ -42,31 +42,31 @@ class Telling(NamedTuple):
         return Paths(self.settings.root, self.spec)
 
     def by_key(self, condition: str, most: int) -> list[Place]:
-        """The places of the records that a batch has read and for which this SQL holds. More than
-        `most` are cut.
+        """The places of the records that a batch has read and for which this SQL holds. Raises
+        ValueError, in words, for more than `most`; what Kafka refuses.
         """
         if (known := Known.read(self.paths, self.spec)) is None:
             return []
-        ends = known.end(known.audited)
+        topic, _ = self._topic(known)
+        begins, ends = known.begins, known.end(known.audited)
         every: Parts = {
-            p: ((known.begins.get(p, 0), end),)
-            for p, end in ends.items()
-            if known.begins.get(p, 0) < end
+            p: ((begins.get(p, 0), end),) for p, end in ends.items() if begins.get(p, 0) < end
         }
         job = Where(
             pipeline=self.spec.name, folder="", beside=every, batch=known.audited,
-            key=condition, most=most,
+            earliest=known.earliest(topic), key=condition, most=most + 1,
         )  # fmt: skip
-        return sorted(self.ask(job)) if every else []
+        found = sorted(self.ask(job)) if every else []
+        if len(found) > most:
+            raise ValueError(f"more than {most:,} records are found: narrow the condition")
+        return found
 
     def fates(self, asked: Collection[Place]) -> list[Fate]:
         """In order. Raises what reading a root and Kafka does, and what Spark said."""
-        topic, why = self._topic()
         known = Known.read(self.paths, self.spec)
+        topic, why = self._topic(known)
         if known is None:
             return [*unread(None, topic, asked).values()]
-        if topic is not None and not same_topics(known.identity.topic_id, topic.id):
-            topic, why = None, "the topic was made anew: its records are others"
         having = known.of(asked)
         kept = Kept.read(known, asked)
         swaps = swapped(known)
@@ -74,7 +74,8 @@ class Telling(NamedTuple):
         for place in asked:
             if fate := _kept(kept, place, having.get(place)):
                 told, version = by_merging(kept.merged.get(place, ()), swaps)
-                found[place] = fate._replace(used_by=told, table_version=version)
+                bad = kept.bad_in_words(place, having.get(place))
+                found[place] = fate._replace(used_by=(*told, *bad), table_version=version)
         found |= unread(known, topic, [p for p in asked if p not in found and p not in having])
         rest = {place: batch for place, batch in having.items() if place not in found}
         found |= Rest(
@@ -82,11 +83,15 @@ class Telling(NamedTuple):
         ).fates()
         return self._with_events(found)
 
-    def _topic(self) -> tuple[SourceState | None, str]:
+    def _topic(self, known: Known | None) -> tuple[SourceState | None, str]:
+        """What Kafka has of the checkpoint's topic, and why nobody can say."""
         try:
-            return source_of(self.spec, self.settings).state(), ""
+            topic = source_of(self.spec, self.settings).state()
         except (KafkaUnreachable, KafkaRefused, TopicMissing) as error:
             return None, f"Kafka did not answer: {error.what}"
+        if known is not None and not same_topics(known.identity.topic_id, topic.id):
+            return None, "the topic was made anew: its records are others"
+        return topic, ""
 
     def _with_events(self, found: dict[Place, Fate]) -> list[Fate]:
         """In order."""

@@ -11,15 +11,19 @@ from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
 from spark_jobs.messages.request import Request
+from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
+from spark_jobs.runs.drain import drain
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.spec import Latest, Pipeline, Transform
+from spark_jobs.spec import Archive, Latest, Pipeline, Transform
+from spark_jobs.where import asked
 from spark_jobs.where.tell import Telling
 from tests.harness.command import answer, sluice, sluice_here
+from tests.harness.crash import copied
 from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 from tests.spark.told import asking, fates
@@ -260,3 +264,58 @@ def test_what_is_no_place_is_typed_wrongly(scene, words):
     made = scene("flight_events", events=60, deliveries=1)
     variables = made.settings.environment() | variables_of(made.spec) | {"SLUICE_PIPELINES": HERE}
     assert sluice_here(variables, "where", "flight_events", *words).returncode == 2
+
+
+def test_a_moved_root_knows_the_events_of_before(scene, tmp_path):
+    made = made_of(scene, PLAIN, sale("a"))
+    publish(made.paths, made.spec, Announced())
+    there = copied(made, tmp_path / "moved")
+    [a] = told(there, 0)
+    assert (a.event, [row["id"] for row in a.rows]) == (1, ["a"])
+
+
+def test_behind_a_deduplicate_a_condition_may_leave_the_row_out_and_no_version_is_told(scene):
+    steps = (deduplicate(), Transform(where="amount > 0"))
+    made = made_of(
+        scene, PLAIN.model_copy(update={"steps": steps}), sale("a", amount=-1), sale("b")
+    )
+    a, b = told(made, 0, 1)
+    assert (a.became, a.rows, a.table_version) == ("accepted", (), None)
+    assert ([row["id"] for row in b.rows], b.table_version) == (["b"], None)
+
+
+def test_what_kafka_removed_is_read_from_the_topics_archive(scene):
+    spec = FILTERED.model_copy(update={"topic": SALES.model_copy(update={"archive": Archive()})})
+    made = made_of(scene, spec, sale("a"), sale("x", amount=-1), sale("a"))
+    archive = archive_spec(made.spec.topic, made.spec.topic.archive)
+    assert drain(archive, made.settings, "archive").status == "succeeded"
+    remove_before(made, 3)
+    a, x, a2 = told(made, 0, 1, 2)
+    assert (x.became, x.why) == ("filtered", "step 1: keep rows where `amount > 0`")
+    assert {a.became, a2.became} == {"accepted or duplicate"}
+
+
+def test_of_several_topics_each_has_its_own_places(scene):
+    names = [f"{each}-{uuid.uuid4().hex[:6]}" for each in ("eu", "us")]
+    topics = tuple(topic(name=name, max_ahead="2 days") for name in names)
+    spec = pipeline(name="both", topics=topics, topic=None, steps=(deduplicate(),))
+    made = scene(PLAIN, events=1, partitions=1)
+    made.spec = spec
+    producer = Producer({"bootstrap.servers": made.kafka})
+    for name, values in zip(names, (["a", "b"], ["a", "c"]), strict=True):
+        create_topic(made.kafka, name, 1)
+        for each in values:
+            producer.produce(name, sale(each), partition=0, timestamp=int(AT.timestamp() * 1000))
+    assert producer.flush(30) == 0
+    made.run("both")
+    places = asked.places(spec.inputs, [f"{name}/0:0-1" for name in names])
+    found = [*fates(spec, made.settings, places).values()]
+    assert [each.values(spec.inputs)[0] for each in found] == [
+        f"{name}/0:{n}" for name in names for n in (0, 1)
+    ]
+    # The topic is a column too, so the row tells which of the two copies was kept.
+    [row] = [row for row in made.table() if row["id"] == "a"]
+    copies = {found[0].values(spec.inputs)[0]: found[0], found[2].values(spec.inputs)[0]: found[2]}
+    assert copies.pop(f"{row['topic']}/0:0").became == "accepted"
+    assert [each.became for each in copies.values()] == ["duplicate"]
+    assert [found[1].became, found[3].became] == ["accepted", "accepted"]
