@@ -24,8 +24,8 @@ from local.deliveries import CLEAN, deliver
 from local.flights import flight_events_many
 from local.publish import publish
 from spark_jobs.decode.decoder import decode
-from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.launch.session import STATIC
 from spark_jobs.launch.submit import DAEMON, configuration, environment

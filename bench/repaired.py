@@ -15,8 +15,7 @@ from bench.arms import PIPELINE, Drained, Sluice
 from bench.process import Cost, run
 from bench.topic import Topic
 from local.deliveries import Delivered
-from spark_jobs.decode.slice_counter import SliceCounter
-from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.decode.slices import SliceCounter, SlicePolicy
 from spark_jobs.errors import RangeUnsupported
 from spark_jobs.launch import submit
 from spark_jobs.messages.job import Stage

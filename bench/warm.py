@@ -18,7 +18,7 @@ from bench.arms import Drained, Sluice
 from bench.process import Cost, adopt_orphans, run
 from bench.process_tree import ProcessTree
 from spark_jobs.launch import submit
-from spark_jobs.launch.warm.look import shown
+from spark_jobs.launch.warm.fits import shown
 from spark_jobs.launch.warm.place import socket_path
 from spark_jobs.messages.report import read_report
 

@@ -82,7 +82,7 @@ def _drained(settings: Settings, unfinished: Path) -> None:
 
 def drain_everything() -> None:
     """What the JVM is to load classes by; runs under spark-submit."""
-    from spark_jobs import log  # noqa: PLC0415 - only here
+    from spark_jobs.messages import log  # noqa: PLC0415 - only here
     from spark_jobs.registry import find as registry  # noqa: PLC0415 - as above
     from spark_jobs.runs.drain import drain  # noqa: PLC0415 - needs pyspark
 

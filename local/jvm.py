@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped, unused-ignore]
 
-from spark_jobs.install.needed import java
+from spark_jobs.install.environment import java
 
 __all__ = ["SMALL", "alone", "command", "gone", "java", "launch", "mark", "port", "process"]
 DETACHED = '"$@" >>broker.log 2>&1 </dev/null & echo $!'

@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.decode.decoder import decode
-from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import Inputs
-from spark_jobs.side.sides import rows_of
+from spark_jobs.side.port import Inputs, rows_of
 from spark_jobs.spec import Pipeline, Topic
-from spark_jobs.spec.analysis.unheld import unheld
+from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.archived import all_good, archive_rows
-from spark_jobs.steps.classify.capture import observe_classified, observe_stateful_input
-from spark_jobs.steps.classify.classifier import classify, good_records, outcome_counts
-from spark_jobs.steps.classify.unheld import refuse_unheld
+from spark_jobs.steps.capture import observe_classified, observe_stateful_input
+from spark_jobs.steps.chain import refuse_unheld
+from spark_jobs.steps.classify import (
+    all_good,
+    archive_rows,
+    classify,
+    good_records,
+    outcome_counts,
+)
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 

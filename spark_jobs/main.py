@@ -20,9 +20,9 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import SluiceError, unexpected
-from spark_jobs.launch import parent_watch
+from spark_jobs.launch import processes
+from spark_jobs.launch.limits import StopRequest, stop_on_signals
 from spark_jobs.launch.session import close_stores
-from spark_jobs.launch.stopping import StopRequest, stop_on_signals
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.messages import log
 from spark_jobs.messages.job import (
@@ -46,7 +46,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.failures.spark_errors import translate_error
 from spark_jobs.runs.run_record import append_row
-from spark_jobs.runs.watch.watchdog import Watchdog
+from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes
 from spark_jobs.settings.roots import given_root
 from spark_jobs.spec import Pipeline
@@ -89,8 +89,7 @@ def _prepare() -> None:
 
 def _serve(socket: Path) -> int:
     """Be a worker for warm drains until it ends."""
-    from spark_jobs.launch.warm.inside.recycling import Limits  # noqa: PLC0415 - no drain of its own needs it
-    from spark_jobs.launch.warm.inside.worker import Worker  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm.inside.worker import Limits, Worker  # noqa: PLC0415 - no drain of its own needs it
 
     born = json.loads(os.environ.pop(BORN))
     limits = Limits.of(Settings.from_environment())
@@ -102,7 +101,7 @@ def _run(job: Run, *, warm: bool) -> int:
         stop_on_signals() as stop
     ):  # until the report is written: a run without one counts as failed
         if not warm:
-            parent_watch.watch()
+            processes.watch()
         report = _reported(job, stop)
     failpoint.at("reported")
     return _ended(report, job) if report.problem else 0
@@ -177,7 +176,7 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
         both = filter(None, (spec, registry.load_next(job.pipeline)))
         return chain.from_iterable(deep(each, settings) for each in both)
     if isinstance(job, Prove):
-        from spark_jobs.proof.prove import prove  # noqa: PLC0415 - as above
+        from spark_jobs.proof.run import prove  # noqa: PLC0415 - as above
 
         return prove(job, settings)
     if isinstance(job, Preview):
@@ -209,7 +208,7 @@ def _repartition(live: Pipeline, settings: Settings, wanted: int) -> Iterator[st
     """Move the state, watched as a run is. It leaves no report and no row."""
     from spark_jobs.runs.repartition import repartition  # noqa: PLC0415 - no drain needs it
 
-    parent_watch.watch()
+    processes.watch()
     with Watchdog("drain", live.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
         watchdog.watch(live.stall_timeout, settings)
         yield from repartition(live, settings, wanted)

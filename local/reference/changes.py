@@ -6,7 +6,7 @@ from typing import Any
 
 from local.reference.markdown import table
 from spark_jobs.journal.change import Change
-from spark_jobs.journal.changes import CHANGES, kind
+from spark_jobs.journal.runner import CHANGES, kind
 from spark_jobs.settings.installation import REPO
 
 PAGE = REPO / "docs" / "architecture.md"

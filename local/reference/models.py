@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from local.reference.markdown import code, table
 from spark_jobs.spec.duration import interval
-from spark_jobs.spec.meaning import meaning
+from spark_jobs.spec.model import meaning
 
 FIXED = ("kind", "stateful")
 """Fields of a step and a window that its class sets, and nobody writes."""

@@ -11,11 +11,9 @@ from local.reference.markdown import code, table
 from local.reference.models import model_section
 from spark_jobs.messages import event
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import KINDS
-from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.messages.part import HeldBack, NewKey, UpTo
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
-from spark_jobs.messages.up_to import UpTo
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
 from spark_jobs.spec.analysis.state_checks import (
@@ -25,7 +23,7 @@ from spark_jobs.spec.analysis.state_checks import (
     TRUNCATES,
     state_checks_of,
 )
-from spark_jobs.spec.state_metrics import STATE_METRICS
+from spark_jobs.spec.checks.check import STATE_METRICS
 
 REPORT = (Report, StateUse, HeldBack, UpTo, NewKey, Problem, Change)
 

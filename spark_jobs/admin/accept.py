@@ -15,7 +15,7 @@ from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.messages.report import CheckResult, Report, parse_report
-from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.stages import check_line
 from spark_jobs.messages.withheld import check_for_tasks
 from spark_jobs.ops import ops_tables
 from spark_jobs.settings.installation import Settings

@@ -8,8 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_live
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_begun, read_live
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table.published.table import has_shown

@@ -9,7 +9,7 @@ which Spark does not run again, it rewinds checkpoint, table and ops tables to t
 batch, as `sluice rewind` does. If no batch is complete, it raises and changes nothing. Files that
 it moves away are kept in `damaged-<time>` beside the checkpoint.
 
-It takes a person's RESTORE of the table back (unrestored.py). It also removes the staging folders
+It takes a person's RESTORE of the table back (restoring.py). It also removes the staging folders
 of repairs that were cut off, or that are old.
 """
 
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.cursor_repair import find_cursor, store_cursor
 from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
+from spark_jobs.admin.restoring import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.admin.rewind import rewind
-from spark_jobs.admin.unrestored import can_unrestore, in_words, to_mend, unrestore
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity, remove_orphan_checksums
 from spark_jobs.checkpoint.lease import lease
@@ -34,7 +34,7 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.notes.removed import read_removed
 from spark_jobs.errors import CheckpointBroken, FormatNewer, SluiceError
 from spark_jobs.journal.runner import leased
-from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
+from spark_jobs.repair.exchange.staging import Leftover, leftovers, remove_leftovers
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import set_aside

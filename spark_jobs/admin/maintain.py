@@ -12,25 +12,22 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.dead_places import dead_checkpoints, dead_places, remove_place
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
-from spark_jobs.admin.keyed_care import forgotten_steps
-from spark_jobs.admin.table_care import table_steps
+from spark_jobs.admin.table_care import forgotten_steps, kept_steps, table_steps
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, slice_times
 from spark_jobs.registry.archive_spec import ArchiveSpec
-from spark_jobs.repair.exchange.leftovers import leftovers, remove_leftovers
+from spark_jobs.repair.exchange.staging import leftovers, remove_leftovers
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta.care import compaction
-from spark_jobs.table.delta.care.steps import in_words
+from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta.care_steps import in_words
 from spark_jobs.table.port import RETENTION
 
 if TYPE_CHECKING:

@@ -15,9 +15,7 @@ from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import GRACE, following, read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused, SluiceError
-from spark_jobs.journal.begun import settle, under_way
-from spark_jobs.journal.change import Change, Scene
-from spark_jobs.journal.going_live import GoesLive, go_live
+from spark_jobs.journal.change import Change, GoesLive, Scene, go_live, settle, under_way
 from spark_jobs.journal.runner import carry_out, complete
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import source_of

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 from spark_jobs.admin.intent import Intent, after_what_was_begun
 from spark_jobs.admin.restoring import (
     Restoring,
+    TakenBack,
     mark_table,
     restorable,
     restore_table,
     restored_version,
+    take_back,
+    taken_back,
 )
-from spark_jobs.admin.taken_back import TakenBack, take_back, taken_back
 from spark_jobs.checkpoint.branch import branch, name_one
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.integrity import Integrity

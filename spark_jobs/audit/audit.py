@@ -12,20 +12,21 @@ import time
 from collections import Counter
 from functools import cached_property
 
-from spark_jobs.audit.audited_batch import AuditedBatch, event_times
+from spark_jobs.audit.audited_batch import (
+    AuditedBatch,
+    TopicAccount,
+    by_topic,
+    event_times,
+    rejected_by_topic,
+)
 from spark_jobs.audit.balance import RecordCounts, balance
-from spark_jobs.audit.by_topic import TopicAccount, by_topic, rejected_by_topic
-from spark_jobs.audit.fresh_keys import fresh_keys
-from spark_jobs.audit.groups import Counting, Grouped
+from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.audit.operator_metrics import operator_metrics
-from spark_jobs.audit.overtaken import note_overtaken
+from spark_jobs.audit.operator_metrics import Counting, Grouped, fresh_keys, operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
-from spark_jobs.audit.second_read import read_again
-from spark_jobs.audit.slice_store import keep_slices
-from spark_jobs.audit.visible import Visible, visible
+from spark_jobs.audit.second_read import keep_slices, read_again
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -35,8 +36,8 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink import writer
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.grouped import MOST_STATE_ROWS
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.state.reader import MOST_STATE_ROWS
+from spark_jobs.steps.classify import Outcome
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint
 
@@ -61,7 +62,7 @@ class Audit:
         self.rows_before: int = left.rows_before if left else self._cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
-        """Of several topics: name -> the sums of this run's batches (by_topic.py)."""
+        """Of several topics: name -> the sums of this run's batches (audited_batch.py)."""
         self._counting = Counting.of(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None

@@ -14,7 +14,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from spark_jobs.audit.gaps import tell_apart
+from spark_jobs.audit.batch_offsets import tell_apart
 from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.slices import Ids
@@ -23,8 +23,8 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
+from spark_jobs.steps.classify import Outcome
 
 
 class RecordCounts(NamedTuple):
@@ -38,7 +38,7 @@ class RecordCounts(NamedTuple):
     premature: int = 0
     late: int = 0
     unkept: int = 0
-    """Malformed and premature records whose bytes are not kept (byte_budget.py)."""
+    """Malformed and premature records whose bytes are not kept (rejected_store.py)."""
     accepted: int = 0
     first_event_us: int | None = None
     last_event_us: int | None = None
@@ -54,7 +54,7 @@ class RecordCounts(NamedTuple):
     fresh: int | None = None
     """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
     topics: Mapping[int, Mapping[str, int]] = MappingProxyType({})
-    """The same by the topics' numbers (by_topic.py); empty with one topic, or if some are gone."""
+    """The same by a topic's number (audited_batch.py); empty with one topic or if some are gone."""
 
     def removed(self, seen: int, covered: int) -> int:
         """How many of the `seen` records Kafka has removed since, of `covered` offsets."""

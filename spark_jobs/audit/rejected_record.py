@@ -1,7 +1,7 @@
 """Rejected records: the malformed, premature and late ones, as captured and as stored in
 ops.quarantine and ops.late.
 
-What else is to be kept of them is captured in classify/capture.py, read in second_read.py for a
+What else is to be kept of them is captured in steps/capture.py, read in second_read.py for a
 batch that is read again, and declared in ops/schema.py.
 """
 
@@ -13,14 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
-from spark_jobs.decode.jvm.decoder import PENDING
-from spark_jobs.decode.jvm.reasons import Refused, reasons
+from spark_jobs.decode.jvm import PENDING, Refused, reasons
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Topic
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.classify.capture import CLASSIFIED_SEEN, ENTERED_SEEN
-from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
+from spark_jobs.steps.classify import QUARANTINED, Outcome
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -50,7 +49,7 @@ class RejectedRecord(NamedTuple):
 
     @classmethod
     def of_progress(cls, record: Mapping[str, Any]) -> Self:
-        """From the struct of classify/capture.py, in the JSON of Spark's progress: no key where it
+        """From the struct of steps/capture.py, in the JSON of Spark's progress: no key where it
         is null, bytes in base64.
         """
         return cls(
@@ -83,7 +82,7 @@ class RejectedRecord(NamedTuple):
 
     def late(self, inputs: Topics, batch: Batch, step: str) -> Row:
         """Its columns in ops.late, without the batch's. What the record has besides comes from
-        classify/capture.py and second_read.py; ops/schema.py declares the columns.
+        steps/capture.py and second_read.py; ops/schema.py declares the columns.
 
         `step` is the kind of the step that dropped it.
         """

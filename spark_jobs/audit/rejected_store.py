@@ -1,6 +1,10 @@
-"""Keep: stores a batch's rejected records in ops.quarantine and ops.late.
+"""Rejected store: puts a batch's rejected records into ops.quarantine and ops.late.
 
 A record that an earlier try stored stays, and is not stored again: Kafka may have no more of it.
+
+Of one batch, so many bytes of quarantined records are kept: a flood of malformed records would else
+be stored a second time, without end. A record beyond has its row with place, kind and reason, so
+that the account and every repair know it; its key, value and headers are null.
 """
 
 from __future__ import annotations
@@ -8,26 +12,63 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.byte_budget import ByteBudget, Share
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.reader_options import tasks
-from spark_jobs.steps.classify.outcome import QUARANTINED, Outcome
+from spark_jobs.steps.classify import QUARANTINED, Outcome
 from spark_jobs.storage.root.path_forms import spark_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.spec import Pipeline
+
+RAW = ("key", "value", "headers")
+MEGABYTE = 1_000_000
+MOST_REASON = 300
+"""Characters that such a record's reason has: a decoder's may repeat a value, of any length."""
+
+
+class Share(NamedTuple):
+    """What one of several tasks may keep. Goes to the executors."""
+
+    bytes: int
+
+    @classmethod
+    def of(cls, megabytes: str, tasks: int) -> Share:
+        """The share of one task in so many megabytes of a batch."""
+        return cls(int(megabytes) * MEGABYTE // max(1, tasks))
+
+
+class ByteBudget:
+    """The budget of one task: rows of ops.quarantine, one after the other."""
+
+    def __init__(self, share: Share) -> None:
+        self._left = share.bytes
+
+    def row(self, row: Row) -> Row:
+        """The row, without its bytes if they are beyond the budget. A smaller one that comes later
+        may still fit.
+        """
+        parts = [row["key"], row["value"]]
+        for each in row["headers"] or ():
+            parts += [each["key"], each["value"]]  # a name has few letters beyond ASCII
+        size = sum(len(part or b"") for part in parts)
+        if size <= self._left:
+            self._left -= size
+            return row
+        reason = f"{row['reason'][:MOST_REASON]} (its {size:,} bytes are not kept)"
+        return row | {"left_out": size, "reason": reason} | dict.fromkeys(RAW)
+
 
 TABLES = {"quarantine": QUARANTINED, "late": (Outcome.LATE,)}
 """Ops table -> the outcomes of the records that it keeps."""

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken, topic_of
-from spark_jobs.checkpoint.notes.known_topics import with_known_topics
+from spark_jobs.checkpoint.notes.live import with_known_topics
 from spark_jobs.errors import LeaseLost
 from spark_jobs.storage.seen import look, put_over
 from spark_jobs.values.numbering import by_input

@@ -7,14 +7,88 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from spark_jobs.checkpoint.made_by import Before, MadeBy, replaced
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.registry.fingerprint.classification import Classification
-from spark_jobs.registry.fingerprint.environment import Environment
+from spark_jobs.registry.fingerprint.environment import Environment, environment, version
+from spark_jobs.registry.fingerprint.fields import Declared, fingerprint
+from spark_jobs.registry.fingerprint.topic import Classification, classification
+from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import SPARK
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.tables import table_of
+
+
+class MadeBy(BaseModel):
+    """These three fields of an identity, as it explains them."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", from_attributes=True)
+
+    fingerprint: dict[str, object]
+    environment: Environment | None = None
+    classification: Classification | None = None
+
+    def filled_in(self, now: MadeBy) -> MadeBy:
+        """This, with what an older Sluice did not record, and with the versions of now: a version
+        is never refused, so none need be taken back.
+        """
+        around = self.environment or now.environment
+        if around and now.environment:
+            around = around.with_unrecorded(now.environment)
+            around = around.model_copy(update={"versions": now.environment.versions})
+        return self.model_copy(
+            update={
+                "environment": around,
+                "classification": self.classification or now.classification,
+            }
+        )
+
+
+class Present:
+    """All of a spec and its code that a checkpoint is held against."""
+
+    def __init__(self, spec: Pipeline) -> None:
+        """Raises SpecInvalid if a module that its logic.py imports is not valid Python."""
+        self.made_by = MadeBy(
+            fingerprint=fingerprint(spec, version("pyspark")),
+            environment=environment(spec),
+            classification=classification(spec),
+        )
+        """What a batch would be made by now."""
+        self.declared = Declared(spec)
+        self.spec = spec
+
+
+class Before(BaseModel):
+    """What was replaced, and the newest batches then; -1 for none."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    made_by: MadeBy
+    committed: int
+    """In the checkpoint."""
+    written: int
+    """In the table: one more than `committed` where a run ended between the two."""
+
+    def in_force(self, paths: Paths, owner: str) -> bool:
+        """Whether no batch is made since: none committed, and none in the table."""
+        now = _newest(paths, owner)
+        return now[0] <= self.committed and now[1] <= self.written
+
+
+def replaced(made_by: MadeBy, paths: Paths, owner: str) -> Before:
+    """What a change replaces now. `owner` is the application id of the table's transactions."""
+    committed, written = _newest(paths, owner)
+    return Before(made_by=made_by, committed=committed, written=written)
+
+
+def _newest(paths: Paths, owner: str) -> tuple[int, int]:
+    committed = max(Checkpoint(paths.checkpoint).committed(), default=-1)
+    return committed, table_of(paths).newest_batch(owner)
+
 
 FIELD = "state.shuffle_partitions"
 """The field of the fingerprint that has the number of stores of each step."""
@@ -174,3 +248,23 @@ def refuse_older_notes(paths: Paths) -> None:
     for note in (*beside, paths.above / "moving.json"):
         if note.exists():
             raise CheckpointBroken.older_change(note=note)
+
+
+class Superseded(Stored):
+    """The content of superseded.json."""
+
+    generations: tuple[str, ...]
+    """Their rows stay in ops.batches: what was read is accounted for there."""
+    topic_id: str
+    """Offsets of another topic are other records."""
+
+
+def read_superseded(paths: Paths) -> Superseded | None:
+    """The note; None without one. Raises CheckpointBroken if it does not parse."""
+    try:
+        note = Superseded.read(paths.superseded)
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise checkpoint_broken(f"{paths.superseded} does not parse", paths.pipeline) from None
+    return note if note.generations else None

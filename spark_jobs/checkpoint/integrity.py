@@ -3,7 +3,7 @@ rewound. Without Spark.
 
 The logs and the commits tell which files must exist: the entries of a log have consecutive numbers,
 and each commit names the state files of its batch (CommitMetadata.stateUniqueIds, state checkpoint
-format 2). file_check.py finds what is wrong with one.
+format 2).
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
+from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from spark_jobs.messages.kind import Kind
 from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
@@ -163,3 +165,24 @@ def _describe_holder(path: UPath) -> str:
         )
     except (ValueError, KeyError):
         return "another run that has not written its name yet"
+
+
+class Begun(Stored):
+    """The content of running.json."""
+
+    kind: Kind
+    run_id: str
+    started_at: datetime
+    pid: int
+    host: str
+    begins: dict[int, int] | None = None
+    """Partition -> the offset from which it is read where no batch has read any; None until the run
+    knows.
+    """
+    ends: dict[int, int] | None = None
+    """Partition -> the offset up to which this run reads; None likewise."""
+
+    def is_of(self, other: Begun) -> bool:
+        """Whether both are of one run, whatever it knew."""
+        plain = {"begins": None, "ends": None}
+        return self.model_copy(update=plain) == other.model_copy(update=plain)

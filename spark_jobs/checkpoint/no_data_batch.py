@@ -24,7 +24,7 @@ from spark_jobs.errors import LeaseLost
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.files import create_whole
 from spark_jobs.storage.root.store import is_remote
-from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.spans import EPOCH
 from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:

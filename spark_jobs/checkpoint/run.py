@@ -14,7 +14,7 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.target import Target
+from spark_jobs.table.tables import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,8 +27,8 @@ from spark_jobs.cli import (
     specs,
     worker,
 )
+from spark_jobs.cli.install import print_versions
 from spark_jobs.cli.terminal import examples
-from spark_jobs.cli.version import print_versions
 
 app = typer.Typer(
     help="Run Spark Structured Streaming jobs on a schedule: read Kafka, update state, write "

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -20,10 +19,11 @@ from spark_jobs.cli.terminal import (
     installation,
     one_line_errors,
     say,
+    takes_next,
     with_spark,
 )
 from spark_jobs.errors import SluiceError, VersionNotLive
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Repartition
 from spark_jobs.registry import find as registry
 from spark_jobs.spec.pipeline import MOST_PARTITIONS
@@ -124,7 +124,7 @@ def repartition(
         job = Repartition(pipeline=pipeline, partitions=wanted)
         words = command(settings, job, planned.rows)
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(relay.run(words, variables))
+        raise typer.Exit(foreground.run(words, variables))
 
 
 @commands.command(

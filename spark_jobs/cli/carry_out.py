@@ -20,7 +20,7 @@ from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import read_report
 from spark_jobs.messages.request import Request
-from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.stages import check_line
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.storage.root.paths import Paths, report_path
@@ -91,7 +91,7 @@ def carry_out(
 
 
 def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
-    from spark_jobs.launch.warm import submitted  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
     from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
     from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
@@ -107,7 +107,7 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         run_id=run,
         told=True,
     )
-    submitted.run(settings, job, plan.offsets)
+    client.run(settings, job, plan.offsets)
     report = read_report(report_at)
     for check in report.checks:
         if check.outcome != "passed":

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.next import takes_next
+from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.repair import PANEL, From, To
-from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
     installation,
     one_line_errors,
     say,
+    takes_next,
     terminal_width,
     with_spark,
 )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import with_spark
-from spark_jobs.launch.warm import submitted
+from spark_jobs.launch.warm import client
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Drain
 from spark_jobs.messages.report import Report, read_report
-from spark_jobs.messages.summary import check_line, summary
+from spark_jobs.messages.stages import check_line, summary
 from spark_jobs.registry import find as registry
 from spark_jobs.runs import plan
 from spark_jobs.runs.run_record import recorded
@@ -48,7 +48,7 @@ def drain_one(pipeline: str, report: Path | None, run_id: str) -> None:
             if not (due := _planned(pipeline, settings, run_id, report)):
                 return
             job = Drain(pipeline=pipeline, report=str(due.report), run_id=run_id, told=True)
-            submitted.run(settings, job, due.records)
+            client.run(settings, job, due.records)
             summarise(read_report(due.report), due.report)
 
 

@@ -1,12 +1,16 @@
-"""The command that makes the environment of Spark's side."""
+"""The command that makes the environment of Spark's side; and `sluice --version`, which says its
+parts.
+"""
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import spark_jobs
 from spark_jobs.cli.terminal import examples, one_line_errors, say
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -37,3 +41,30 @@ def install(
         new = make(folder, python, say)
         place = folder.resolve()
         say(f"{'made' if new else 'there already:'} {place}: export SLUICE_SPARK_ENV={place}")
+
+
+BESIDE = ("pyspark", "delta-spark", "apache-airflow")
+"""Packages whose versions are printed too. Airflow and Spark may be on different machines."""
+
+
+def print_versions(wanted: bool) -> None:
+    """The callback of `--version`: prints one line for each package, then exits."""
+    if wanted:
+        for name, installed in versions().items():
+            typer.echo(f"{name} {installed}")
+        raise typer.Exit
+
+
+def versions() -> dict[str, str]:
+    """Package -> version, or "not installed".
+
+    Reads the packages' metadata and imports none of them.
+    """
+    return {"sluice": spark_jobs.__version__, **{name: _installed(name) for name in BESIDE}}
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

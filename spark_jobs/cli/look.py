@@ -12,11 +12,8 @@ from typing import Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.next import takes_next
-from spark_jobs.cli.tables.formats import Format, as_csv, as_json, as_table
-from spark_jobs.cli.tables.growth import growth
-from spark_jobs.cli.tables.layout import fold
-from spark_jobs.cli.tables.places import with_topics
+from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.cli.layout import fold, with_topics
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineOrNone,
@@ -24,18 +21,40 @@ from spark_jobs.cli.terminal import (
     installation,
     one_line_errors,
     require_readable,
+    takes_next,
     terminal_width,
     with_spark,
 )
 from spark_jobs.errors import RootEmpty
-from spark_jobs.errors.visible import visible
-from spark_jobs.launch import relay
+from spark_jobs.errors.base import visible
+from spark_jobs.launch import foreground
 from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.ops import views
+from spark_jobs.ops.views import Rows
 from spark_jobs.pages.at_work import words
+from spark_jobs.pages.chart import Unit, line
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.roots import every_root, root_of
 from spark_jobs.storage.root.store import is_remote, opened
+
+SERIES: dict[str, tuple[str, Unit]] = {
+    "state_rows": ("state", "rows"),
+    "rows_out": ("written", "rows"),
+    "read": ("read", "records"),
+}
+"""Column -> what its numbers are, and their unit."""
+
+
+def growth(rows: Rows) -> Iterator[str]:
+    """A line for each of these columns, of each pipeline, oldest left."""
+    of = rows.names.index("pipeline") if "pipeline" in rows.names else None
+    for name in dict.fromkeys("" if of is None else str(row[of]) for row in rows.values):
+        own = [row for row in reversed(rows.values) if of is None or row[of] == name]
+        for column, (told, unit) in SERIES.items():
+            if column in rows.names:
+                values = [row[rows.names.index(column)] for row in own]
+                yield f"{name} {told:<8}{line(values, unit)}".lstrip()
+
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
@@ -103,7 +122,7 @@ def state(
     Without --keep it writes nothing. It does not disturb a run.
     """
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
-    from spark_jobs.pages import growth_words  # noqa: PLC0415 - as below
+    from spark_jobs.pages import growth as growth_words  # noqa: PLC0415 - as below
     from spark_jobs.pages.growth import growth  # noqa: PLC0415 - as below
     from spark_jobs.state.query import resolve  # noqa: PLC0415 - Delta, which the help does not need
 
@@ -118,7 +137,7 @@ def state(
         resolve(spec, settings, query)
         words = command(settings, ShowState(pipeline=pipeline, query=query))
         variables = {**os.environ, **environment(settings)}
-        status = relay.run(words, variables)
+        status = foreground.run(words, variables)
         if status == 0 and query == StateQuery(limit=limit, keep=keep, measured=True):
             found = growth(opened(settings.root), spec)
             for line in growth_words.lines(found, datetime.now(UTC)):

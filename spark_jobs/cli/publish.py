@@ -61,7 +61,7 @@ def publish(
 @commands.command(rich_help_panel=PANEL, epilog=examples("sluice catalog flight_events"))
 def catalog(pipeline: PipelineName) -> None:
     """Register the published table in SLUICE_CATALOG, as each publish does."""
-    from spark_jobs.table.catalog.register import register  # noqa: PLC0415 - loads delta-rs, which the help does not need
+    from spark_jobs.table.metastore import register  # noqa: PLC0415 - loads delta-rs, which the help does not need
 
     with one_line_errors():
         why = "SLUICE_CATALOG names none, or nothing is published yet"
@@ -94,8 +94,7 @@ def run(pipeline: PipelineName, report: ReportPath = None, run_id: RunId = None)
 
 def _publish(pipeline: str, after: int | None, into: Path | None) -> None:
     from spark_jobs.checkpoint.notes.published import read_published  # noqa: PLC0415 - loads delta-rs, which the help does not need
-    from spark_jobs.runs.publish.due import Announced  # noqa: PLC0415 - as above
-    from spark_jobs.runs.publish.lag import show_lag  # noqa: PLC0415 - as above
+    from spark_jobs.runs.publish.due import Announced, show_lag  # noqa: PLC0415 - as above
     from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - as above
 
     paths, spec = _live(pipeline)

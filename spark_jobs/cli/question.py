@@ -37,7 +37,7 @@ def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
 
 
 def _show(paths: Paths, manifest: Manifest) -> None:
-    from spark_jobs.repair.exchange.sample import sample, sample_lines  # noqa: PLC0415 - as above
+    from spark_jobs.repair.exchange.staging import sample, sample_lines  # noqa: PLC0415 - as above
 
     say(
         f"repair {manifest.repair_id} would change version {manifest.table_version} of the table: "

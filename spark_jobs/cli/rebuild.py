@@ -22,7 +22,7 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.messages import log
 from spark_jobs.messages.report import read_report
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import summary
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.storage.root.paths import Paths, report_path
@@ -114,14 +114,14 @@ def _rebuild(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool
 
 def _in_foreground(settings: Settings, pipeline: str) -> Submit:
     """What runs a job about NEXT."""
-    from spark_jobs.launch.warm import submitted  # noqa: PLC0415 - as above
+    from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
 
     beside = settings._replace(next="on")
 
     def run(run_id: str, job_at: JobAt, records: int) -> Report:
         at = report_path(beside.root, pipeline, run_id)
         at.unlink(missing_ok=True)
-        submitted.run(beside, job_at(at).model_copy(update={"told": True}), records)
+        client.run(beside, job_at(at).model_copy(update={"told": True}), records)
         report = read_report(at)
         for line in summary(report):
             LOG.info("%s", line)
@@ -139,9 +139,12 @@ def _wait_for_runs(paths: Paths) -> None:
 
 
 def _back(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool, bool]) -> None:
-    from spark_jobs.admin.rebuild.back import plan_back, refuse_lost  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild.plan import versions_back  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild.switch import switch_back  # noqa: PLC0415 - as above
+    from spark_jobs.admin.rebuild.switch import (  # noqa: PLC0415 - as above
+        plan_back,
+        refuse_lost,
+        switch_back,
+    )
 
     execute, yes, without_lost = how
     live, former = versions_back(spec, settings.root)

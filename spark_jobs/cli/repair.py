@@ -10,7 +10,6 @@ import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.carry_out import Asked, carry_out, run_id
-from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     Execute,
     PipelineName,
@@ -19,6 +18,7 @@ from spark_jobs.cli.terminal import (
     installation,
     one_line_errors,
     say,
+    takes_next,
 )
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths

@@ -54,11 +54,10 @@ def report(
     The file needs no network. It has no keys and no values of records. Starts no JVM,
     and writes nothing under the root.
     """
-    from spark_jobs.pages import growth_words  # noqa: PLC0415
-    from spark_jobs.pages.charts.blocks import lines  # noqa: PLC0415
-    from spark_jobs.pages.figures import figures  # noqa: PLC0415
+    from spark_jobs.pages import growth as growth_words  # noqa: PLC0415
+    from spark_jobs.pages.chart import lines  # noqa: PLC0415
     from spark_jobs.pages.growth import growth  # noqa: PLC0415
-    from spark_jobs.pages.report import report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
+    from spark_jobs.pages.report import figures, report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
 
     with one_line_errors():
         spec = registry.load(pipeline)

@@ -9,20 +9,20 @@ from typing import Annotated
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.next import takes_next
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
     examples,
     say,
+    takes_next,
     with_spark,
 )
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Explain
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
-from spark_jobs.spec.analysis.misspelt import misspelt
+from spark_jobs.spec.analysis.columns import misspelt
 from spark_jobs.spec.archive import archive_name
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -64,8 +64,8 @@ def run_cases(
 
     Through Spark, in folders that are removed. Needs neither Kafka nor the root.
     """
+    from spark_jobs.contracts.at_commit import touched  # noqa: PLC0415 - as above
     from spark_jobs.proof.cases import file_of, required_file  # noqa: PLC0415 - no other command needs them
-    from spark_jobs.proof.pipelines_changed import touched  # noqa: PLC0415 - as above
     from spark_jobs.proof.start import commands as commands_of  # noqa: PLC0415 - as above
 
     with with_spark():
@@ -77,7 +77,7 @@ def run_cases(
             names = touched(names, changed)
         if not names:
             say("no cases to run")
-        ended = [relay.run(words, variables) for words, variables in commands_of(names)]
+        ended = [foreground.run(words, variables) for words, variables in commands_of(names)]
         raise typer.Exit(next(filter(None, ended), 0))
 
 
@@ -85,7 +85,7 @@ def run_cases(
 @takes_next
 def plan(pipeline: PipelineName) -> None:
     """Show the new offsets per partition and the batches to recover. Starts no JVM."""
-    from spark_jobs.launch.warm.look import foretold  # noqa: PLC0415 - other commands need no socket
+    from spark_jobs.launch.warm.fits import foretold  # noqa: PLC0415 - other commands need no socket
     from spark_jobs.runs.plan import plan as make_plan  # noqa: PLC0415 - Kafka's client, which validate does not need
 
     with with_spark():
@@ -159,4 +159,4 @@ def explain(pipeline: PipelineName) -> None:
         settings = Settings.of(registry.load(pipeline))
         words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}
-        raise typer.Exit(relay.run(words, variables))
+        raise typer.Exit(foreground.run(words, variables))

@@ -69,15 +69,20 @@ def new(
     Writes NAME/spec.py, which runs as it is, and shows what it makes of the records. Overwrites
     nothing, and commits no offsets. Its comments say what to look at.
     """
-    from spark_jobs.draft import folder, sample  # noqa: PLC0415 - loads pyarrow, which the help does not need
+    from spark_jobs.draft import sample  # noqa: PLC0415 - loads pyarrow, which the help does not need
     from spark_jobs.draft.drafted import draft  # noqa: PLC0415 - as above
+    from spark_jobs.draft.folder import (  # noqa: PLC0415 - loads pyarrow, which the help does not need
+        next_steps,
+        refuse_there,
+        text,
+        write,
+    )
     from spark_jobs.draft.golden import golden  # noqa: PLC0415 - as above
     from spark_jobs.draft.registered_topic import is_registered, keep_schemas  # noqa: PLC0415 - as above
-    from spark_jobs.draft.text import text  # noqa: PLC0415 - as above
 
     with one_line_errors():
         subject = topic or name
-        place = folder.refuse_there(into, name, subject)
+        place = refuse_there(into, name, subject)
         where = only_root() if root is None else root
         if root:
             root_named(root)
@@ -89,12 +94,12 @@ def new(
             if is_registered(found):
                 keep_schemas(found, settings, kept)
             made = draft(name, subject, found, kept, cluster=cluster, of_root=where)
-            written = folder.write(place, text(made, len(found)), golden(made, kept))
+            written = write(place, text(made, len(found)), golden(made, kept))
         _show(made, len(found))
         say("")
         for path in written:
             say(f"wrote {os.path.relpath(path)}")
-        for line in folder.next_steps(into, name):
+        for line in next_steps(into, name):
             say(f"  {line}")
 
 
@@ -123,7 +128,7 @@ def preview(
     run of many has fewer.
     """
     from spark_jobs.draft import sample  # noqa: PLC0415 - as above
-    from spark_jobs.proof.ask import ask  # noqa: PLC0415 - as above
+    from spark_jobs.proof.start import ask  # noqa: PLC0415 - as above
 
     log.setup(log_format())
     with with_spark():
@@ -147,7 +152,7 @@ def preview(
 
 def unseen_lines(topic: Topic, found: list[Sampled]) -> Iterator[str]:
     """A line for each declared path that no record has."""
-    from spark_jobs.proof.unseen import unseen  # noqa: PLC0415 - as above
+    from spark_jobs.proof.answer import unseen  # noqa: PLC0415 - as above
 
     for each in unseen(topic, found):
         near = f": did you mean {each.nearest}?" if each.nearest else ""
@@ -155,7 +160,7 @@ def unseen_lines(topic: Topic, found: list[Sampled]) -> Iterator[str]:
 
 
 def _show(made: Draft, records: int) -> None:
-    from spark_jobs.cli.tables.formats import as_table, exact  # noqa: PLC0415 - as above
+    from spark_jobs.cli.formats import as_table, exact  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     done, names = made.tried, made.spec.inputs.columns
@@ -183,7 +188,7 @@ def _show(made: Draft, records: int) -> None:
 
 
 def _lines(answer: Answer, sampled: int) -> Iterator[str]:
-    from spark_jobs.cli.tables.formats import as_table, exact  # noqa: PLC0415 - as above
+    from spark_jobs.cli.formats import as_table, exact  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     if answer.rows:

@@ -23,14 +23,13 @@ from spark_jobs.cli.terminal import (
 )
 from spark_jobs.contracts.finding import Finding, Whom
 from spark_jobs.errors import ContractBroken, SluiceError
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, history_days
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.misspelt import misspelt
-from spark_jobs.spec.analysis.overflow import overflowing
-from spark_jobs.spec.analysis.rounding import rounding_line
+from spark_jobs.spec.analysis.columns import misspelt
+from spark_jobs.spec.analysis.rounding import overflowing, rounding_line
 from spark_jobs.spec.checks.timely import DAYS_OF_VOLUME, SPANS
 from spark_jobs.spec.duration import interval
 
@@ -162,7 +161,7 @@ def _hold_against(ref: str, pipelines: list[str] | None, accepted: set[Whom]) ->
 
 
 def _show(findings: Iterable[Finding]) -> None:
-    from spark_jobs.cli.tables.formats import as_table  # noqa: PLC0415 - as above
+    from spark_jobs.cli.formats import as_table  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     rows = Rows(
@@ -196,7 +195,7 @@ def _plan_with_spark(names: Iterable[str]) -> None:
             cluster=spec.inputs.cluster, root=spec.root, reads=False
         )
         words = command(settings, Validate(pipeline=name))
-        ended.append(relay.run(words, {**os.environ, **environment(settings)}))
+        ended.append(foreground.run(words, {**os.environ, **environment(settings)}))
     if failed := next(filter(None, ended), 0):
         raise typer.Exit(failed)
 

@@ -1,5 +1,6 @@
 """Terminal: the console of every command, the way errors end a command, and arguments that several
-commands share.
+commands share. One is --next: a command about a place is then about NEXT's, which a rebuild drains
+beside the live one.
 """
 
 from __future__ import annotations
@@ -7,8 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
@@ -17,7 +20,7 @@ from rich.text import Text
 
 from spark_jobs.errors import SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.packages import require_spark
+from spark_jobs.registry.fingerprint.environment import require_spark
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.storage.root.store_errors import translate_store_error
@@ -154,3 +157,27 @@ def terminal_width() -> int | None:
         if sys.stdout.isatty() or (given.isdigit() and int(given))
         else None
     )
+
+
+Next = Annotated[
+    bool,
+    typer.Option("--next", help="About NEXT, which `sluice rebuild` computes beside the live one."),
+]
+
+
+def takes_next(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with --next, which is the setting: the process with Spark is told it too."""
+
+    @wraps(command)
+    def either(*, next_: bool, **given: object) -> None:
+        if next_:
+            os.environ["SLUICE_NEXT"] = "on"
+        command(**given)
+
+    known = signature(command, eval_str=True)
+    option = Parameter("next_", Parameter.KEYWORD_ONLY, default=False, annotation=Next)
+    either.__signature__ = known.replace(  # type: ignore[attr-defined] # what Typer reads
+        parameters=[*known.parameters.values(), option]
+    )
+    either.__annotations__ = {**command.__annotations__, "next_": Next}
+    return either

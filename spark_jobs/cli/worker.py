@@ -30,7 +30,7 @@ def worker(
 
     To end a run at work at once, kill the process that it shows: the next run resumes.
     """
-    from spark_jobs.launch.warm.look import lines, shown  # noqa: PLC0415 - other commands need no socket
+    from spark_jobs.launch.warm.fits import lines, shown  # noqa: PLC0415 - other commands need no socket
     from spark_jobs.launch.warm.place import log_path, socket_paths  # noqa: PLC0415 - as above
 
     with one_line_errors():

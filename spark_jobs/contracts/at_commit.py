@@ -1,8 +1,11 @@
 """At a commit: the pipelines as a commit of git has them, loaded by a process of its own, with the
-Sluice that is installed.
+Sluice that is installed; and the pipelines that a difference of git touches.
 
 Of the commit's files, those in folders of the path go into a folder that is removed. The repository
 is only read. The commit's code runs, with this process's environment.
+
+Touched are a pipeline's folder, and the modules of the project that its spec.py and logic.py
+import.
 """
 
 from __future__ import annotations
@@ -13,17 +16,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from spark_jobs.contracts.contract import Side, side
-from spark_jobs.errors import CommitUnreadable
+from spark_jobs.errors import CaseInvalid, CommitUnreadable
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.git_variables import plain
-from spark_jobs.registry.project import OWN, SLUICE
+from spark_jobs.registry.project import OWN, SLUICE, plain
 from spark_jobs.settings.installation import REPO
-from spark_jobs.values.pinned.python import own, searching
+from spark_jobs.values.pinned import own, searching
 
 
 class AtCommit(NamedTuple):
@@ -172,3 +174,46 @@ def _load(into: Path, path: list[str]) -> None:
 
 if __name__ == "__main__":
     _load(Path(sys.argv[1]), sys.argv[2:])
+
+
+def touched(pipelines: Iterable[str], ref: str) -> list[str]:
+    """Those that differ from the commit, in what is committed, in what is not, and in new files.
+    Raises CaseInvalid, or SpecInvalid where an imported module is missing.
+    """
+    names = list(pipelines)
+    if not names:
+        return []
+    changed = _changed(registry.logic_path(names[0]).parents[1], ref)
+    return [name for name in names if _is_touched(name, changed)]
+
+
+def _is_touched(name: str, changed: set[Path]) -> bool:
+    folder = registry.logic_path(name).parent.resolve()
+    imported = {path.resolve() for path in registry.files(name)}
+    return any(path.is_relative_to(folder) or path in imported for path in changed)
+
+
+def _changed(folder: Path, ref: str) -> set[Path]:
+    def lines(*words: str) -> list[str]:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=plain(),
+        )
+        if done.returncode:
+            error = (done.stderr.strip().splitlines() or ["no answer"])[0]
+            raise CaseInvalid.unknown_ref(ref=ref, error=error)
+        return [line for line in done.stdout.split("\0") if line]
+
+    try:
+        top = Path(lines("rev-parse", "--show-toplevel")[0].rstrip("\n")).resolve()
+    except FileNotFoundError:
+        raise CaseInvalid.unknown_ref(ref=ref, error="there is no git") from None
+    known = lines(
+        "diff", "--name-only", "--no-renames", "--no-relative", "-z", "--end-of-options", ref, "--"
+    )
+    new = lines("-C", str(top), "ls-files", "--others", "--exclude-standard", "-z")
+    every = (path for path in (*known, *new) if not path.endswith(".pyc"))
+    return {(top / path).resolve() for path in every}

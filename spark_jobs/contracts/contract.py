@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.errors import SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.classification import Classification, classification
 from spark_jobs.registry.fingerprint.environment import Environment, environment
 from spark_jobs.registry.fingerprint.fields import fingerprint
+from spark_jobs.registry.fingerprint.topic import Classification, classification
 from spark_jobs.spec import Field, Pipeline
 from spark_jobs.spec.analysis.ranged import unranged
 

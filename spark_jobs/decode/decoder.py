@@ -12,24 +12,25 @@ decodes: it is the witness of what drains have decoded.
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.formats import Decoded, Records
+from spark_jobs.decode.formats import Decoded, Records, taken
 from spark_jobs.decode.json.unnamed import UnnamedKeys
-from spark_jobs.decode.jvm.choice import NO_JAR, why_python
-from spark_jobs.decode.jvm.decoder import decoded, is_there
-from spark_jobs.decode.pandas_later import without_pandas
-from spark_jobs.decode.prepared import Prepared
+from spark_jobs.decode.jvm import decoded, is_there
+from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
-from spark_jobs.decode.slice_counter import SliceCounter
+from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.decode.taken import taken
-from spark_jobs.decode.unread_headers import with_headers, without_headers
+from spark_jobs.decode.slices import SliceCounter
 from spark_jobs.messages.carried import carried
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.conversions import arrow_type, spark_type
@@ -41,6 +42,86 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.decode.record_decoder import RecordDecoder
+
+NAME = "headers"
+
+
+def without_headers(records: DataFrame) -> DataFrame:
+    """The column kafka, as source/port.py has it, with no headers in `raw`."""
+    raw = F.col(f"{KAFKA}.raw").dropFields(NAME)
+    return records.select(F.col(KAFKA).withField("raw", raw).alias(KAFKA))
+
+
+def with_headers(kafka: pa.StructArray) -> pa.StructArray:
+    """The column kafka with headers, null in each record that came without."""
+    raw = kafka.field("raw")
+    if raw.type.get_field_index(NAME) >= 0:
+        return kafka
+    return _with(kafka, "raw", _with(raw, NAME, _nulls(len(raw))))
+
+
+def _nulls(count: int) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
+
+    entry = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    return pa.nulls(count, pa.list_(entry))
+
+
+def _with(struct: pa.StructArray, name: str, part: pa.Array) -> pa.StructArray:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    parts: dict[str, Any] = {each.name: struct.field(each.name) for each in struct.type}
+    parts[name] = part
+    return pa.StructArray.from_arrays([*parts.values()], [*parts])
+
+
+PANDAS: Final = "pandas"
+
+
+def without_pandas() -> None:
+    """Let PyArrow do without, unless this process has pandas already. Costs nothing again."""
+    if PANDAS in sys.modules or any(isinstance(each, _Later) for each in sys.meta_path):
+        return
+    import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(absent)
+        sys.meta_path.insert(0, _Later())
+
+
+class _Absent(MetaPathFinder):
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == PANDAS:
+            raise ModuleNotFoundError(name=name)
+
+
+class _Later(MetaPathFinder):
+    """Finds pandas as Python does, once."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != PANDAS:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Telling(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Telling(SourceFileLoader):
+    """Tells PyArrow of what it has loaded."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        from pyarrow.lib import _pandas_api  # noqa: PLC0415 - as above
+
+        assert _pandas_api.pd is module  # to ask it for pandas lets it look again
 
 
 LOG = logging.getLogger(__name__)
@@ -69,7 +150,7 @@ def decode(
     keeps them.
 
     `in_jvm`: by the JVM where it can. Its reasons are PENDING, and it fails on a record of which
-    only Python knows whether it is malformed (jvm/decoder.py).
+    only Python knows whether it is malformed (decode/jvm.py).
     """
     types = {field.name: field.type for each in prepared for field in each.topic.fields}
     wanted = dict.fromkeys(name for each in prepared for name in each.wanted)

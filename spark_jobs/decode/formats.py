@@ -6,9 +6,15 @@ A format's decoder is one class in one file. A task makes it once, and it decode
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise, starmap
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +90,7 @@ class Decoder(Protocol):
 
     One with a declared schema also has a static method `refuse(format_, topic, places)`, called
     before a run: it raises SpecInvalid where the schema does not give these fields what they are.
-    One whose records have ids of schemas has `counted`, as decode/schemed/counted.py.
+    One whose records have ids of schemas has `counted`, as decode/schemed/registered.py.
     """
 
     def __init__(
@@ -152,3 +158,58 @@ def enveloped(topic: Topic) -> type[Enveloped] | None:
     """The class that the topic's envelope names; None if its format reads all."""
     named = topic.form.decoder if topic.form else ""
     return cast("type[Enveloped]", resolve_name(named)) if named else None
+
+
+REFUSED: Final = (msgspec.DecodeError, ValueError, RecursionError, OverflowError)
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Places = Sequence[int] | npt.NDArray[np.signedinteger[Any]]
+
+
+def in_parts(decode: Callable[[Records], Decoded], records: Records) -> Iterator[Decoded]:
+    """What a decoder makes of all records, which takes the first of them."""
+    while True:
+        yield (made := decode(records))
+        records = records.behind(len(made.reasons))
+        if not len(records.values):
+            return
+
+
+def whole(parts: Iterator[Decoded]) -> Decoded:
+    """The parts, one behind the other, as one."""
+    found = [*parts]
+    ends = [*accumulate((len(part.reasons) for part in found), initial=0)]
+    return together(found, [*starmap(range, pairwise(ends))])
+
+
+def together(parts: Sequence[Decoded], places: Sequence[Places]) -> Decoded:
+    """The parts as one. `places`: of each part the numbers of its records."""
+    if len(parts) == 1:
+        return parts[0]
+    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    order = np.empty(sum(map(len, places)), np.int64)
+    order[np.concatenate([np.asarray(each, np.int64) for each in places])] = np.arange(len(order))
+    columns = [
+        pa.concat_arrays(arrays).take(pa.array(order))
+        for arrays in zip(*(part.columns for part in parts), strict=True)
+    ]
+    reasons = [reason for part in parts for reason in part.reasons]
+    return Decoded(columns, [reasons[at] for at in order])
+
+
+def taken(columns: Sequence[pa.Array], reasons: Sequence[str | None]) -> list[pa.Array]:
+    """The columns, null where there is a reason."""
+    if not any(reasons):
+        return [*columns]
+    import numpy as np  # noqa: PLC0415 - a process that only plans needs neither
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    bad = np.fromiter((bool(reason) for reason in reasons), bool, len(reasons))
+    indices = pa.array(np.arange(len(reasons)), mask=bad)
+    return [column.take(indices) for column in columns]

@@ -4,12 +4,12 @@ formats is done here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.columns.rules import broken
 from spark_jobs.decode.formats import (
     TOMBSTONE,
     Decoded,
@@ -18,20 +18,73 @@ from spark_jobs.decode.formats import (
     Records,
     decoder_class,
     enveloped,
+    in_parts,
+    refuse_disagreeing,
+    taken,
+    whole,
 )
-from spark_jobs.decode.header_fields import NOT_KEPT, HeaderFields
-from spark_jobs.decode.headers import Headers
-from spark_jobs.decode.taken import taken
-from spark_jobs.decode.together import in_parts, whole
+from spark_jobs.decode.headers import NOT_KEPT, HeaderFields, Headers
 from spark_jobs.spec.fields.field import OF_KAFKA
+from spark_jobs.values.conversions import arrow_type
+from spark_jobs.values.field_types import field_type
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
     from spark_jobs.decode.envelopes.rowless import Rowless
+    from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Field, Format, Topic
     from spark_jobs.spec.fields.place import Place
+
+MOST: Final = 60
+"""Characters of a rule in a reason."""
+
+
+def broken(array: pa.Array, field: Field) -> dict[int, str]:
+    """Number of the record -> which rule its value breaks: words that follow the field's name."""
+    import numpy as np  # noqa: PLC0415 - a process that only plans needs it not
+
+    found = dict[int, str]()
+    for name in ("one_of", "pattern", "at_least", "at_most"):
+        rule = getattr(field, name)
+        if rule is None or rule == ():
+            continue
+        told = str(rule) if len(str(rule)) <= MOST else f"{str(rule)[:MOST]}…"
+        for index in np.flatnonzero(_breaks(array, field, name)).tolist():
+            found.setdefault(index, f"is a {field.type} that breaks its rule {name}={told}")
+    return found
+
+
+def _breaks(array: pa.Array, field: Field, name: str) -> npt.NDArray[np.bool_]:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    rule = getattr(field, name)
+    if name == "one_of":
+        kept = pc.is_in(array, pa.array([*rule], array.type))
+    elif name == "pattern":
+        kept = _matches(array, rule)
+    else:
+        kind = field_type(field.type)
+        assert kind is not None
+        limit = pa.scalar(kind.parse(str(rule)), arrow_type(field.type))
+        kept = (pc.greater_equal if name == "at_least" else pc.less_equal)(array, limit)
+    kept = pc.or_(pc.is_null(array), pc.fill_null(kept, fill_value=False))
+    result: npt.NDArray[np.bool_] = pc.invert(kept).to_numpy(zero_copy_only=False)
+    return result
+
+
+def _matches(array: pa.Array, pattern: str) -> pa.Array:
+    """By Python's re, which the spec was checked by. Each different text once."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    match, texts = re.compile(pattern).fullmatch, array.dictionary_encode()
+    good = pa.array([match(text) is not None for text in texts.dictionary.to_pylist()], pa.bool_())
+    return good.take(texts.indices)
+
 
 ENVELOPES: Final = "spark_jobs.decode.envelopes."
 """Loaded by name: most topics have none."""
@@ -173,3 +226,31 @@ def _named(field: Field) -> str:
         return field.part
     where = as_text(field.paths[0])
     return f"`$.{where}`" if field.part in ("value", "envelope") else f"{field.part} `{where}`"
+
+
+class Prepared(NamedTuple):
+    """All that a task needs to decode a topic's records. Can be pickled."""
+
+    topic: Topic
+    wanted: tuple[str, ...]
+    given: tuple[Any, Any]
+    """What the formats of the value and of the key have prepared."""
+
+    def decoder(self) -> RecordDecoder:
+        """A new one."""
+        return RecordDecoder(self.topic, self.wanted, *self.given)
+
+
+def prepare(
+    topic: Topic, root: str, settings: Settings | None, wanted: Sequence[str] | None = None
+) -> Prepared:
+    """Columns of the `wanted` fields only; of all by default. Every field is validated.
+
+    Raises SpecInvalid if a declared schema does not fit the fields.
+    """
+    refuse_disagreeing(topic)
+    value, key = (
+        decoder_class(each).prepare(each, topic, root, settings)
+        for each in (topic.format, topic.key)
+    )
+    return Prepared(topic, tuple(wanted or topic.columns), (value, key))

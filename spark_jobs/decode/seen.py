@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.decode.alone import of_value
 from spark_jobs.decode.formats import Records, decoder_class, enveloped
 from spark_jobs.errors import SluiceError
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.ops.json_of_tables import FieldShown
 from spark_jobs.ops.record import Headers as Kept
 from spark_jobs.ops.schema import HEADERS

@@ -7,16 +7,43 @@ from typing import TYPE_CHECKING, Protocol
 
 from pyspark.accumulators import AccumulatorParam
 
+from spark_jobs.decode.json.unnamed import Seen, Task, of_all
 from spark_jobs.decode.slices import Slice, SlicePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
-    from spark_jobs.decode.json.unnamed import Seen, Task
-    from spark_jobs.decode.key_notes import KeyNotes
+
+class _KeysGathered(AccumulatorParam[list[Task]]):
+    """What all tasks found, one after the other."""
+
+    def zero(self, value: list[Task]) -> list[Task]:  # noqa: ARG002 - as Spark calls it
+        return []
+
+    def addInPlace(self, value1: list[Task], value2: list[Task]) -> list[Task]:
+        value1.extend(value2)
+        return value1
+
+
+class KeyNotes:
+    """The keys that a query's tasks noted. Lives in the driver."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.accumulator: Accumulator[list[Task]] = spark.sparkContext.accumulator(
+            [], _KeysGathered()
+        )
+
+    def take(self, more: Sequence[Task] = ()) -> list[Seen]:
+        """Each key once, by its path, and those of `more`; the notes are gone then."""
+        gathered = self.accumulator.value
+        news = gathered[:]
+        del gathered[: len(news)]
+        return of_all([*news, *more])
 
 
 class _Gathered(AccumulatorParam[list[Slice]]):
@@ -31,7 +58,7 @@ class _Gathered(AccumulatorParam[list[Slice]]):
 
 
 class InJvm(Protocol):
-    """What the tasks of a topic note that decode in the JVM (jvm/task_notes.py)."""
+    """What the tasks of a topic note that decode in the JVM (decode/jvm.py)."""
 
     def slices(self) -> list[Slice]: ...
     def keys(self) -> Task: ...

@@ -1,18 +1,39 @@
-"""Avro schema: the columns that a schema gives, plain or in Debezium's envelope."""
+"""Avro schema: the columns that a schema gives, plain or in Debezium's envelope. Its declared
+records are expanded into a bounded number of parts, however types use each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from spark_jobs.decode.schemas.avro import Node, parse
-from spark_jobs.draft.expanded import expanded
-from spark_jobs.draft.leaf import Kind
+from spark_jobs.draft.leaf import DEEPEST, MOST, Kind
 
 if TYPE_CHECKING:
     from spark_jobs.decode.schemas.schema import Schema
     from spark_jobs.spec.fields.place import Envelope
     from spark_jobs.values.path import Path
+
+T = TypeVar("T")
+ROUNDS: Final = DEEPEST - 1
+
+
+def expanded(parts: Iterable[T], within: Callable[[T], Sequence[T]]) -> list[T]:
+    """Level by level each part is replaced by those within it, while there are MOST at most. A part
+    for which there is no room stays whole. `within` is empty for what has no parts.
+    """
+    level = list(parts)[:MOST]
+    for _ in range(ROUNDS):
+        room, below = MOST - len(level), list[T]()
+        for each in level:
+            inner = within(each)
+            fits = bool(inner) and len(inner) - 1 <= room
+            room -= len(inner) - 1 if fits else 0
+            below.extend(inner if fits else [each])
+        level = below
+    return level
+
 
 TYPES: Final = {
     **dict.fromkeys(("string", "enum", "uuid"), "string"),

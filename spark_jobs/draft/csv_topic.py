@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_jobs.decode.columns.texts import text_of
+from spark_jobs.decode.columns.text_column import text_of
 from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind
 from spark_jobs.spec import Csv

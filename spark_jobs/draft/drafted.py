@@ -8,15 +8,20 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from spark_jobs.draft.clock import Disorder, disorder, event_time
 from spark_jobs.draft.csv_topic import of_csv
-from spark_jobs.draft.fields import Drafted, Reading, optional, required
-from spark_jobs.draft.inflated import compressed_by, inflated
+from spark_jobs.draft.fields import (
+    Disorder,
+    Drafted,
+    Reading,
+    disorder,
+    event_time,
+    optional,
+    required,
+)
 from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.leaf import FEW
 from spark_jobs.draft.registered_topic import is_registered, of_registered
-from spark_jobs.draft.sample import Sampled
-from spark_jobs.draft.tried import Tried, tried
+from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Check, Compressed, Deduplicate, Field, Latest, Pipeline, Topic, within
 from spark_jobs.spec.fields.place import Envelope

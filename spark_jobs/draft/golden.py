@@ -12,8 +12,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from spark_jobs.draft.drafted import Draft
-from spark_jobs.draft.sample import Sampled
-from spark_jobs.draft.tried import Tried, tried
+from spark_jobs.draft.sample import Sampled, Tried, tried
 from spark_jobs.source.kafka_time import is_time
 from spark_jobs.values.times import at_milliseconds
 

@@ -16,8 +16,7 @@ from spark_jobs.decode.protobuf.messages import (
     is_map,
 )
 from spark_jobs.decode.schemed.registered import HEAD
-from spark_jobs.draft.avro_schema import Column, Layout
-from spark_jobs.draft.expanded import expanded
+from spark_jobs.draft.avro_schema import Column, Layout, expanded
 from spark_jobs.draft.leaf import Kind
 
 if TYPE_CHECKING:

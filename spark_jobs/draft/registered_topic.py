@@ -14,7 +14,7 @@ from spark_jobs.draft import avro_schema, protobuf_schema
 from spark_jobs.draft.avro_schema import Column, Layout
 from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import Kind, Leaf, kind
-from spark_jobs.draft.tried import tried
+from spark_jobs.draft.sample import tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Avro, Field, Protobuf, Topic
 

@@ -1,25 +1,34 @@
 """Sample: the newest records of a topic, of a bounded number and size, read as any consumer reads
 them. Nothing is committed to a consumer group.
+
+It is kept in a file for a process that tries it, and inflated if values were compressed one by one.
+A declaration is tried on it by the decoder of every run, without Spark.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from codecs import BOM_UTF8
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
+from spark_jobs.decode.columns.column import Wrong
+from spark_jobs.decode.compressed_decoder import gunzip, unzstd
 from spark_jobs.decode.formats import Records
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.kafka_time import is_time
 from spark_jobs.source.topic_state import topic_state
+from spark_jobs.spec import Compressed, Topic
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -164,3 +173,108 @@ def _read(
         if offset + 1 >= end:
             return found, True
     return found, False
+
+
+def write(path: Path, sample: Sequence[Sampled]) -> None:
+    """A line for each record."""
+    with path.open("w", encoding="utf-8") as file:
+        for each in sample:
+            headers = [[name, _coded(content)] for name, content in each.headers]
+            line = [*each[:3], _coded(each.key), _coded(each.value), headers]
+            file.write(json.dumps(line) + "\n")
+
+
+def read(path: Path) -> Iterator[Sampled]:
+    """In their order."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            partition, offset, timestamp, key, value, headers = json.loads(line)
+            named = [(name, _bytes(content)) for name, content in headers]
+            yield Sampled(partition, offset, timestamp, _bytes(key), _bytes(value), named)
+
+
+def _coded(content: bytes | None) -> str | None:
+    return None if content is None else b64encode(content).decode()
+
+
+def _bytes(coded: str | None) -> bytes | None:
+    return None if coded is None else b64decode(coded)
+
+
+By = Literal["gzip", "zstd"]
+_BEGINS: Final[tuple[tuple[By, bytes], ...]] = (
+    ("gzip", b"\x1f\x8b\x08"),
+    ("zstd", b"\x28\xb5\x2f\xfd"),
+)
+"""RFC 1952 with its one method; RFC 8878."""
+MOST: Final[int] = Compressed.model_fields["at_most"].default
+"""Bytes of a value: a drafted spec says nothing of them."""
+
+
+def compressed_by(sample: Sequence[Sampled]) -> By | None:
+    """What most values begin with."""
+    valued = [each.value for each in sample if each.value]
+    return next(
+        (
+            by
+            for by, begins in _BEGINS
+            if sum(value.startswith(begins) for value in valued) * 2 > len(valued)
+        ),
+        None,
+    )
+
+
+def inflated(sample: Sequence[Sampled], by: By) -> list[Sampled]:
+    """What cannot be inflated stays as it is."""
+    return [each._replace(value=_inflated(each.value, by)) for each in sample]
+
+
+def _inflated(value: bytes | None, by: By) -> bytes | None:
+    try:
+        return {"gzip": gunzip, "zstd": unzstd}[by](value, MOST) if value else value
+    except Wrong:
+        return value
+
+
+class Tried(NamedTuple):
+    """In the order of the sample."""
+
+    good: list[Sampled]
+    rows: list[dict[str, Any]]
+    """Of the good records."""
+    malformed: Counter[str]
+    """Reason -> records."""
+    examples: dict[str, Sampled]
+    """Reason -> the first of them."""
+    dropped: int
+    premature: int
+    """Of the good ones those that a run would put aside, as far as Kafka's timestamp tells."""
+    times_ms: list[float]
+    """Event times of the others."""
+
+
+def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
+    """Raises SpecInvalid where a declared schema does not fit the fields."""
+    given = records(list(sample))
+    wanted = topic.columns
+    columns, reasons = prepare(topic, root, None, wanted).decoder().decode(given)
+    values = [column.to_pylist() for column in columns]
+    malformed, examples = Counter[str](), dict[str, Sampled]()
+    good, rows, times, dropped, premature = list[Sampled](), [], list[float](), 0, 0
+    ahead_ms = topic.max_ahead.total_seconds() * 1000
+    for place, why in enumerate(reasons):
+        if why is not None:
+            malformed[why] += 1
+            examples.setdefault(why, sample[place])
+        elif topic.tombstones == "dropped" and sample[place].value is None:
+            dropped += 1
+        else:
+            row = {name: of[place] for name, of in zip(wanted, values, strict=True)}
+            at, arrived = row[topic.event_time].timestamp() * 1000, sample[place].timestamp
+            good.append(sample[place])
+            rows.append(row)
+            if arrived is not None and at > arrived + ahead_ms:
+                premature += 1
+            else:
+                times.append(at)
+    return Tried(good, rows, malformed, examples, dropped, premature, times)

@@ -7,9 +7,7 @@ Never here: what decides whether to fail.
 
 from __future__ import annotations
 
-from spark_jobs.errors.base import SluiceError, Value
-from spark_jobs.errors.catalogue import by_code, catalogue
-from spark_jobs.errors.checkpoint import CheckpointBroken, CheckpointForeign
+from spark_jobs.errors.base import SluiceError, Value, by_code, catalogue
 from spark_jobs.errors.checks import (
     CaseInvalid,
     CasesFailed,
@@ -17,18 +15,18 @@ from spark_jobs.errors.checks import (
     CheckFailed,
     DecisionRefused,
 )
-from spark_jobs.errors.code import ExpressionFailed, ProcessorFailed, StateMisused
 from spark_jobs.errors.kafka import (
     KafkaConfigInvalid,
     KafkaRefused,
     KafkaUnreachable,
     OffsetsWentBack,
     RecordsGone,
+    RegistryRefused,
+    RegistryUnreachable,
     TopicMissing,
     TopicRemade,
     TransactionsUnusable,
 )
-from spark_jobs.errors.lease import LeaseHeld, LeaseLost
 from spark_jobs.errors.ranges import (
     AccountBehind,
     RangeInvalid,
@@ -37,19 +35,23 @@ from spark_jobs.errors.ranges import (
     RangeUnsupported,
     RecordsUnreachable,
 )
-from spark_jobs.errors.rebuild import RebuildRefused, VersionNotLive
-from spark_jobs.errors.registry import RegistryRefused, RegistryUnreachable
 from spark_jobs.errors.repair import (
     ApprovalMissing,
     ChangeUnexplained,
+    RebuildRefused,
     RepairOverlapped,
     RepairUnknown,
     StagingStale,
     SwapRefused,
+    VersionNotLive,
 )
 from spark_jobs.errors.root import (
+    CheckpointBroken,
+    CheckpointForeign,
     DiskFull,
     FormatNewer,
+    LeaseHeld,
+    LeaseLost,
     RootEmpty,
     RootNotWritable,
     RootRefused,
@@ -57,12 +59,16 @@ from spark_jobs.errors.root import (
 )
 from spark_jobs.errors.run import (
     ClusterUnreachable,
+    ExpressionFailed,
     NoExecutors,
     ProcessDied,
+    ProcessorFailed,
     ReportMissing,
     RunStalled,
     SparkFailed,
+    StateMisused,
     Stopped,
+    unexpected,
 )
 from spark_jobs.errors.settings import (
     ConnectionMissing,
@@ -95,7 +101,6 @@ from spark_jobs.errors.table import (
     TableLacks,
     TableReplaced,
 )
-from spark_jobs.errors.unexpected import unexpected
 
 __all__ = [
     "AccountBehind",

@@ -11,7 +11,7 @@ A class has a text for each of its reasons. Their fields are the parameters:
     raise TopicMissing.absent(brokers=settings.kafka, topic="sales")
 
 The text is here alone; whoever raises gives values, and whoever tests asks for code, reason and
-parameters.
+parameters. Text of others is made visible on one line. At the end: the catalogue of all kinds.
 """
 
 from __future__ import annotations
@@ -22,8 +22,27 @@ from datetime import datetime
 from string import Formatter
 from typing import ClassVar, Final, Self, TypeAlias, TypeVar
 
-from spark_jobs.errors.visible import visible
 from spark_jobs.values.times import iso
+
+
+def visible(text: str, most: int | None = None) -> str:
+    r"""The text with its control and direction characters escaped, so that a record's bytes cannot
+    break a line, turn its order or control a terminal. Beyond `most` characters it is cut, and says
+    how many are left out.
+
+    >>> visible("a\x1b[31m\u202eb")
+    'a\\x1b[31m\\u202eb'
+    >>> visible("abcdef", most=4)
+    'abcd … (2 more characters)'
+    """
+    left_out = 0 if most is None else max(0, len(text) - most)
+    shown = text[: len(text) - left_out]
+    if not shown.isprintable():
+        shown = "".join(
+            c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown
+        )
+    return f"{shown} … ({left_out:,} more characters)" if left_out else shown
+
 
 E = TypeVar("E", bound="SluiceError")
 Value: TypeAlias = str | int | float | None
@@ -155,3 +174,21 @@ def _plain(value: object) -> Value:
     if isinstance(value, list) or (isinstance(value, tuple) and type(value) is tuple):
         return ", ".join(map(str, value))
     return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
+def catalogue() -> tuple[type[SluiceError], ...]:
+    """Every subclass of SluiceError in this package, by exit status."""
+    known = (
+        error for error in SluiceError.__subclasses__() if error.__module__.startswith(_PACKAGE)
+    )
+    return tuple(sorted(known, key=lambda error: error.exit_status))
+
+
+def by_code(code: str) -> type[SluiceError]:
+    """The class with this `code`; SluiceError where no class has it (the report of a
+    newer Sluice).
+    """
+    return next((error for error in catalogue() if error.code == code), SluiceError)
+
+
+_PACKAGE = f"{__package__}."

@@ -1,6 +1,9 @@
-"""A run and its processes."""
+"""A run and its processes, the pipeline's own code in it, and errors that nobody foresaw."""
 
 from __future__ import annotations
+
+import os
+import traceback
 
 from spark_jobs.errors.base import SluiceError, reason
 
@@ -141,3 +144,70 @@ class RunStalled(SluiceError):
         "If a task may take longer, lengthen stall_timeout, or bound a batch by "
         "max_offsets_per_batch. The next run resumes.",
     )
+
+
+class ProcessorFailed(SluiceError):
+    """The pipeline's own code in `logic.py` raised an error."""
+
+    code, exit_status = "PROCESSOR_FAILED", 43
+    usual_remedy = "Correct the line of `logic.py` that is named."
+
+    timers_endless = reason(
+        "{pipeline}: {processor} sets timers that are due at once, again and again. After "
+        "{batches} batches there were more.",
+        "A processor must handle all that the watermark has passed, and set timers after it.",
+    )
+    code_raised = reason("{place}: {kind}: {text}", "{resume}", quoted=("text",))
+    code_raised_in_batch = reason("{where}: {said}", "{resume}", quoted=("said",))
+    result_wrong = reason(
+        "The code of {pipeline} returned what Spark cannot take: {text}.",
+        "{resume}",
+        quoted=("text",),
+    )
+    signature_unfit = reason(
+        "{handler}in {name}: it takes {signature}, and Spark passes ({parameters}) {how}: {error}.",
+        "{resume}",
+        quoted=("error",),
+    )
+
+
+class StateMisused(SluiceError):
+    """The pipeline's own code used its state in a way that Spark does not allow: a timer of another
+    clock, None as a value.
+    """
+
+    code, exit_status = "STATE_MISUSED", 44
+    usual_remedy = "Correct the line of `logic.py` that is named."
+
+    none_as_value = reason("{where}: {why}.", "Clear the state instead: clear(). {resume}")
+    misused = reason("{where}: {why} ({name}).", "{remedy} {resume}")
+
+
+class ExpressionFailed(SluiceError):
+    """Spark could not compute an expression of the spec: for more than the few records that a drain
+    puts aside, or in a repair, which puts none aside.
+    """
+
+    code, exit_status = "EXPRESSION_FAILED", 55
+    usual_remedy = "Correct the expression, and name the old one in `compatible_expressions`."
+
+    expression_failed = reason(
+        "{pipeline}: {where}: {condition}: {message}. {why}",
+        "{first}Correct the expression in spec.py: try_divide and try_cast give null where / and "
+        "CAST fail. Add its old text to compatible_expressions, or of one in logic.py its digest "
+        "to compatible_logic. {then}",
+        quoted=("condition", "message"),
+    )
+
+
+def unexpected(error: BaseException) -> SluiceError:
+    """Any other error as SparkFailed, with its first line.
+
+    SLUICE_TRACEBACK=1 prints its stack trace.
+    """
+    if isinstance(error, SluiceError):
+        return error
+    if os.environ.get("SLUICE_TRACEBACK"):
+        traceback.print_exception(error)
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
+    return SparkFailed.unexpected(kind=type(error).__name__, text=first)

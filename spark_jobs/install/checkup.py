@@ -10,12 +10,12 @@ from typing import NamedTuple
 import spark_jobs
 from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.errors import SluiceError
-from spark_jobs.install.needed import java_version, require_java
+from spark_jobs.install.environment import java_version, require_java
 from spark_jobs.launch import submit
 from spark_jobs.launch.spark_side import spark_side
-from spark_jobs.launch.warm.look import foretold
+from spark_jobs.launch.warm.fits import foretold
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.packages import version
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.roots import root_names, root_of
 from spark_jobs.spec import Pipeline

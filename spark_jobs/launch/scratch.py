@@ -21,7 +21,7 @@ from typing import Final
 from uuid import uuid4
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.storage.root.own_folder import folder_name, own_folder
+from spark_jobs.storage.root.path_forms import folder_name, own_folder
 
 RISK: Final = "rows and state would be there"
 MOST_SOCKET_BYTES: Final = 60

@@ -1,27 +1,57 @@
 """The Spark session of a run, with the settings that a running session takes, each with its reason.
 
-Spark's other settings are in submit.py, shipment.py and scratch.py (set before the JVM starts),
-pinned/language.py and pinned/sql_settings.py (those that change results), root/store.py
-(the object store), cluster.py (a cluster's secret) and table/delta/commit.py (the transaction of
-each commit). What a user may not set is in spec/spark_options.py: a new setting of Sluice's own
-belongs there too.
+Spark's other settings are in submit.py, spark_side.py and scratch.py (set before the JVM starts),
+values/pinned.py and values/pinned.py (those that change results), root/store.py (the object
+store), cluster.py (a cluster's secret) and table/delta/commit.py (the transaction of each commit).
+What a user may not set is in spec/spark_options.py: a new setting of Sluice's own belongs there
+too.
+
+At a port of this process Spark's JVM says that a batch is to be written. Py4J asks nobody there who
+he is: any user of the machine could end the query, or have a batch written. The JVM has a secret
+for it, and Py4J's Java side loses it where the port is told (PythonClient.copyWith, py4j 0.10.9.9).
 """
 
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+from pyspark.java_gateway import ensure_callback_server_started
+
 from spark_jobs.errors import JarsMissing, SettingInvalid
-from spark_jobs.launch.limited import within
 from spark_jobs.spec import State
 from spark_jobs.storage.root.store import is_s3
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.sql_settings import FAMILIES, PINNED
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import FAMILIES, PINNED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def within(seconds: float, work: Callable[[], object]) -> str:
+    """Do the work in a thread. Returns why it is not done; empty if it is.
+
+    The thread of work that takes longer goes on: only for a process that ends then.
+    """
+    problem = [f"it is not done within {seconds:g} s"]
+
+    def do() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the work is not done
+            problem[0] = f"{type(error).__name__}: {error}"
+        else:
+            problem[0] = ""
+
+    thread = threading.Thread(target=do, name="limited", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return problem[0]
+
 
 LOG = logging.getLogger(__name__)
 _STATE = "org.apache.spark.sql.execution.streaming.state."
@@ -88,7 +118,6 @@ def session(name: str, state: State, root: str = "") -> SparkSession:
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - only a run needs Spark
 
-    from spark_jobs.launch.callbacks import require_secret  # noqa: PLC0415 - as above
     from spark_jobs.values.spark_times import make_total  # noqa: PLC0415 - as above
 
     builder = SparkSession.builder.appName(f"sluice {name}")
@@ -132,7 +161,7 @@ def close_stores() -> None:
 
 
 def _require_language(spark: SparkSession) -> None:
-    """Raise SettingInvalid if the JVM has not what pinned/language.py says."""
+    """Raise SettingInvalid if the JVM has not what values/pinned.py says."""
     system = spark.sparkContext._jvm.System  # type: ignore[union-attr]  # noqa: SLF001 - no Python form
     for name, value in language.JAVA.items():
         if (found := system.getProperty(name)) != value:
@@ -188,3 +217,16 @@ def _drop_cluster_defaults(spark: SparkSession) -> None:
             context._jvm.sluice.hadoop.ClusterDefaults.drop(  # noqa: SLF001 - no Python form
                 context._jsc.hadoopConfiguration()  # noqa: SLF001
             )
+
+
+def require_secret(gateway: Any) -> None:
+    """Open the port, for who has the secret with which this process calls the JVM."""
+    if gateway._callback_server is not None:  # noqa: SLF001 - as PySpark looks
+        return
+    secret = gateway.gateway_parameters.auth_token
+    gateway.callback_server_parameters.auth_token = secret
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    java = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient()  # noqa: SLF001
+    field = java.getClass().getSuperclass().getDeclaredField("authToken")
+    field.setAccessible(True)
+    field.set(java, secret)

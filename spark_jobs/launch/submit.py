@@ -9,18 +9,18 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import JarsMissing
-from spark_jobs.launch import shipment
+from spark_jobs.launch import spark_side as shipment
 from spark_jobs.launch.scratch import has_sockets
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.messages.job import Drain, Printing, Repartition, Run, Serve, Stage
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.packages import require_spark
+from spark_jobs.registry.fingerprint.environment import require_spark
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import spark_options
 from spark_jobs.spec.spark_options import Options
 from spark_jobs.storage.root.path_forms import refuse_for_cluster
 from spark_jobs.storage.root.store import Store, is_s3
-from spark_jobs.values.pinned import language
+from spark_jobs.values import pinned as language
 
 PACKAGE = Path(__file__).parents[1]
 FEW_RECORDS = 100_000

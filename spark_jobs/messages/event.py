@@ -9,10 +9,9 @@ from typing import Final
 
 from pydantic import Field as Described
 
-from spark_jobs.messages.part import Part
+from spark_jobs.messages.part import Part, UpTo
 from spark_jobs.messages.report import Account, Report
-from spark_jobs.messages.up_to import UpTo
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 
 class Decision(Part):

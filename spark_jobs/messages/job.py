@@ -120,7 +120,7 @@ class Preview(_OfPipeline):
 
     do: Literal["preview"] = "preview"
     folder: str
-    """It has the sample (draft/kept.py), and takes all that the run writes."""
+    """It has the sample (draft/sample.py), and takes all that the run writes."""
 
 
 class Where(_OfPipeline):

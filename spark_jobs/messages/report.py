@@ -15,14 +15,10 @@ from pydantic import Field as Described, ValidationError
 
 from spark_jobs.errors import ReportMissing, SluiceError, Value, by_code
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.held_back import HeldBack
 from spark_jobs.messages.kind import STAGED_KINDS, Kind
-from spark_jobs.messages.new_keys import NewKey
-from spark_jobs.messages.part import Part
-from spark_jobs.messages.up_to import UpTo
+from spark_jobs.messages.part import HeldBack, NewKey, Part, UpTo
 from spark_jobs.spec.checks.check import Severity
-from spark_jobs.storage.root.files import write_whole
-from spark_jobs.storage.root.form_version import refuse_newer
+from spark_jobs.storage.root.files import refuse_newer, write_whole
 from spark_jobs.storage.root.store import is_remote
 
 if TYPE_CHECKING:

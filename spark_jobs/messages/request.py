@@ -24,8 +24,8 @@ from spark_jobs.messages.kind import (
     Reads,
 )
 from spark_jobs.spec.model import Model, refuse
-from spark_jobs.spec.sql.types import Expression
-from spark_jobs.values.spans.span import FIRST, Span
+from spark_jobs.spec.sql import Expression
+from spark_jobs.values.spans import FIRST, Span
 from spark_jobs.values.times import utc
 
 LONGEST: Final = timedelta(days=3_653)

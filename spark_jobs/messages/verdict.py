@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned, SluiceError
 from spark_jobs.messages.report import CheckResult
-from spark_jobs.spec.state_metrics import OF_THE_ACCOUNT, OF_THE_REJECTED
-from spark_jobs.values.spans.span import Span
+from spark_jobs.spec.checks.check import OF_THE_ACCOUNT, OF_THE_REJECTED
+from spark_jobs.values.spans import Span
 
 CHECK_CODES = frozenset(
     {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code, RangeThinned.code}

@@ -12,8 +12,7 @@ from typing import Final, Literal
 from pydantic import Field as Described
 
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.held_back import HeldBack
-from spark_jobs.messages.part import Part
+from spark_jobs.messages.part import HeldBack, Part
 from spark_jobs.messages.report import Account, CheckResult, Problem, StateUse
 
 

@@ -21,9 +21,8 @@ from spark_jobs.errors import OpsUnreadable
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.storage.root.path_forms import delta_path
 from spark_jobs.storage.root.store_errors import translate_store_error
-from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.delta import compaction, door, rewrite
 from spark_jobs.table.delta.answer import aside, streamed
-from spark_jobs.table.delta.care import compaction
 
 if TYPE_CHECKING:
     import pyarrow as pa

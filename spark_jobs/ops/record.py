@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import (
     FieldShown,

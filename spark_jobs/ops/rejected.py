@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import OTHERS, Bucket, Rejected, RejectedLine
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND
-from spark_jobs.values.spans.span_sql import floor_sql
+from spark_jobs.values.spans import EPOCH, MICROSECOND, floor_sql
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Literal
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.merged import TAKEN_OUT
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
     from spark_jobs.storage.lease_view import Held
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 UNDO = "/undo"
 """The end of an undo's id, after the repair's."""

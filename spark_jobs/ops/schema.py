@@ -33,7 +33,7 @@ _STRING, _INT, _LONG, _DOUBLE, _TIME = (
 )
 
 HEADERS = pa.list_(pa.struct([("key", _STRING), ("value", pa.binary())]))
-"""As values/record_headers.py has it."""
+"""As values/own_columns.py has it."""
 
 
 def _described(model: type[Account | CheckResult], *names: str) -> Iterable[Column]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 
 class Table(StrEnum):
@@ -203,7 +203,7 @@ VIEWS = {
         "staged_at DESC",
         "repairs",
     ),
-    # A command draws bars of the two numbers (cli/tables/growth.py).
+    # A command draws bars of the two numbers (cli/look.py).
     Table.growth: View(
         _same("pipeline")
         | {WHEN: '"started_at"'}
@@ -212,7 +212,7 @@ VIEWS = {
         "runs",
         more={},
     ),
-    # The account of each of several topics is in one text (audit/by_topic.py).
+    # The account of each of several topics is in one text (audit/audited_batch.py).
     Table.topics: View(
         _same("pipeline")
         | {"topic": _ACCOUNT, "batch": '"batch_id"', WHEN: '"audited_at"', "newest": _ACCOUNT}

@@ -1,6 +1,7 @@
-"""Report: a pipeline over time as one HTML file, to send to a colleague. It needs no network,
-runs no script but the one that draws its charts, and has no values of records: no rejected record,
-and of a check neither its sample nor what it observed in rows, which may be a row's value.
+"""Report: a pipeline over time as one HTML file, to send to a colleague; and the figures that it
+shows, as the page of the pipeline does. It needs no network, runs no script but the one that draws
+its charts, and has no values of records: no rejected record, and of a check neither its sample nor
+what it observed in rows, which may be a row's value.
 """
 
 from __future__ import annotations
@@ -10,24 +11,71 @@ from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup
 
 from spark_jobs import __version__
 from spark_jobs.errors import SluiceError
-from spark_jobs.ops import history
-from spark_jobs.ops.json_of_tables import CheckLine, RunPage
-from spark_jobs.pages import growth_words
-from spark_jobs.pages.figures import figures
+from spark_jobs.ops import history, phases as ops_phases
+from spark_jobs.ops.json_of_tables import Batches, CheckLine, RunPage, Runs
+from spark_jobs.pages import growth as growth_words
+from spark_jobs.pages.chart import Chart
+from spark_jobs.pages.charts_of_runs import accounts, by_phase, lags, late_shares
 from spark_jobs.pages.growth import growth
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
+from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.spec import Pipeline
+
+
+class Figures(NamedTuple):
+    """The runs and batches of a page, newest first, and their charts."""
+
+    found: Runs
+    batches: Batches
+    charts: list[Chart]
+
+
+def figures(root: UPath, pipeline: str, limit: int, offset: int, charted: int = 0) -> Figures:
+    """Of `limit` runs and batches, after the newest `offset`. The charts have more runs, if
+    `charted` is more.
+    """
+    most = max(limit, charted)
+    runs = history.runs(root, pipeline, most, offset)
+    found = Runs(runs=runs.runs[:limit], more=runs.more or len(runs.runs) > limit)
+    batches = history.batches(root, pipeline, limit, offset)
+    charts = [
+        accounts(runs.runs),
+        lags(runs.runs),
+        late_shares(runs.runs, _late_share(pipeline)),
+        by_phase(ops_phases.phases(root, pipeline, most, offset).runs),
+    ]
+    return Figures(found, batches, charts)
+
+
+def _late_share(pipeline: str) -> float | None:
+    """None where the spec does not load: the history is there all the same."""
+    try:
+        spec = registry.load(pipeline)
+    except SluiceError:
+        return None
+    share = next(
+        (
+            check.kwargs.get("max_value")
+            for check in state_checks_of(spec)
+            if "late_share" in check.columns
+        ),
+        None,
+    )
+    return float(share) if isinstance(share, int | float) else None
 
 
 def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:

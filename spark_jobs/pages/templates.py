@@ -10,14 +10,12 @@ from typing import Any, get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.messages.stages import told
 from spark_jobs.ops.json_of_tables import OTHERS
-from spark_jobs.pages.amounts import amount, in_bytes, number
-from spark_jobs.pages.bands import drawing
-from spark_jobs.pages.charts.chart import drawn
-from spark_jobs.pages.charts.of_rejected import by_day
-from spark_jobs.pages.flow import SAID, sums
+from spark_jobs.pages.chart import amount, drawn, in_bytes, number
+from spark_jobs.pages.charts_of_runs import by_day
+from spark_jobs.pages.flow import SAID, drawing, sums
 from spark_jobs.pages.strip import text
 from spark_jobs.repair.find.coverage import State
 from spark_jobs.spec.duration import approximate

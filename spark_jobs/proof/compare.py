@@ -1,13 +1,18 @@
-"""Compare: expected rows against those of a table, in any order, by the columns that each names."""
+"""Compare: expected rows against those of a table, in any order, by the columns that each names.
+What differs is shown as lines of a table.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from itertools import product
 from typing import Any, Final, Literal, NamedTuple
+
+from spark_jobs.errors.base import visible
+from spark_jobs.values.times import iso
 
 Values = Mapping[str, Any]
 
@@ -115,3 +120,50 @@ _ALIKE: Final[dict[type, Callable[[Any, Any], bool]]] = {
 
 def _utc(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+MOST: Final = 20
+"""Rows that are shown."""
+WIDEST: Final = 60
+"""Letters of a cell."""
+
+
+def table(found: Sequence[Difference]) -> Iterator[str]:
+    """A line for each row that differs. A changed cell has both values: expected -> got."""
+    columns = _columns(found)
+    rows = ((each.what, *(_cell(each, name) for name in columns)) for each in found[:MOST])
+    cells = [("", *columns), *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    if len(found) > MOST:
+        yield f"and {len(found) - MOST} more"
+
+
+def _columns(found: Iterable[Difference]) -> tuple[str, ...]:
+    """Those that the case names; where it names none, all."""
+    named = dict.fromkeys(name for each in found for name in each.expected or ())
+    return tuple(named or dict.fromkeys(name for each in found for name in each.got or ()))
+
+
+def _cell(of: Difference, column: str) -> str:
+    wanted, got = of.expected, of.got
+    if wanted is None or got is None:
+        return _text(wanted if wanted is not None else got, column)
+    if column not in wanted or (column in got and same(wanted[column], got[column])):
+        return _text(got, column)
+    return f"{_text(wanted, column)} -> {_text(got, column)}"
+
+
+def _text(row: Values | None, column: str) -> str:
+    if row is None or column not in row:
+        return ""
+    return visible(_plain(row[column]), WIDEST)
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, datetime):
+        return f"{iso(value, unit='seconds')}Z"
+    return str(value)

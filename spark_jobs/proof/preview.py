@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.draft import kept
-from spark_jobs.draft.clock import disorder
-from spark_jobs.draft.tried import tried
+from spark_jobs.draft.fields import disorder
+from spark_jobs.draft.sample import read, tried
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected, plain
 from spark_jobs.proof.records import Sent, append
 from spark_jobs.proof.scratch import Scratch, silent
@@ -38,7 +37,7 @@ END: Final = datetime(9999, 1, 1, tzinfo=UTC)
 def preview(job: Preview, spec: Pipeline, settings: Settings) -> Iterator[str]:
     """Prints nothing: the answer is a file. Raises the problem of the run."""
     folder = Path(job.folder)
-    sample = [*kept.read(folder / SAMPLE)]
+    sample = [*read(folder / SAMPLE)]
     with silent():
         answer = _answer(spec, settings, folder, sample)
     (folder / FILE).write_text(answer.model_dump_json())

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pytest
 
 from spark_jobs.errors import CaseInvalid, CasesFailed
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.proof.cases import NAMES, file_of, read
 
 Told = dict[tuple[str, str], list[str]]
@@ -86,7 +86,7 @@ def _run(cases: list[tuple[str, str]]) -> Told:
     with TemporaryDirectory(prefix="sluice-") as folder:
         path = Path(folder) / "results.jsonl"
         for words, variables in commands(dict.fromkeys(name for name, _ in cases), cases, path):
-            if relay.run(words, variables) not in {0, CasesFailed.exit_status}:
+            if foreground.run(words, variables) not in {0, CasesFailed.exit_status}:
                 break
         for line in path.read_text().splitlines() if path.exists() else ():
             found = json.loads(line)

@@ -19,7 +19,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.source.port import Lasting, SourceState
 from spark_jobs.spec import Topic
-from spark_jobs.values.record_headers import HEADERS
+from spark_jobs.values.own_columns import HEADERS
 from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:

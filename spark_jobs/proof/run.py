@@ -1,23 +1,26 @@
-"""Run: a case through real drains, a run for each of its batches, in a root of its own."""
+"""Run: a case through real drains, a run for each of its batches, in a root of its own; and the
+application's job that runs cases, and says of each how it ended.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.errors import CaseInvalid, SluiceError, Stopped
+from spark_jobs.errors import CaseInvalid, CasesFailed, SluiceError, Stopped
 from spark_jobs.proof.acts import Unmet, acted
 from spark_jobs.proof.cases import Case, Expected, cases_of
-from spark_jobs.proof.compare import differences
+from spark_jobs.proof.compare import differences, table
 from spark_jobs.proof.records import send
 from spark_jobs.proof.scratch import COUNTS, Scratch, silent
-from spark_jobs.proof.show import table
 from spark_jobs.registry import find as registry
 
 if TYPE_CHECKING:
+    from spark_jobs.messages.job import Prove
     from spark_jobs.proof.compare import Values
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
@@ -130,3 +133,20 @@ def _rows(scratch: Scratch, expected: Sequence[Values]) -> Iterator[str]:
     if found:
         yield f"rows: expected {len(expected)}, got {len(got)}; {len(found)} differ"
         yield from (f"  {line}" for line in table(found))
+
+
+def prove(job: Prove, settings: Settings) -> Iterator[str]:
+    """Lines to print: one for each case, and behind one that failed what differs. Raises
+    CasesFailed at the end, or CaseInvalid before the first.
+    """
+    ended = list[Outcome]()
+    for each in outcomes(job.pipelines, settings, job.only):
+        ended.append(each)
+        if job.results:
+            with Path(job.results).open("a") as file:
+                file.write(json.dumps(each._asdict()) + "\n")
+        word = "FAILED" if each.differs else "ok"
+        yield f"{word:<6}  {each.pipeline}: {each.case} ({each.seconds:.1f} s)"
+        yield from (f"          {line}" for line in each.differs)
+    if failed := sum(bool(each.differs) for each in ended):
+        raise CasesFailed.some(failed=failed, all_=len(ended))

@@ -19,7 +19,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.proof.cases import Expected
 from spark_jobs.proof.records import CaseTopic, topic_of
 from spark_jobs.runs.drain import drain
-from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, is_own

@@ -1,15 +1,32 @@
-"""Start: the commands of spark-submit that run cases. Needs neither Spark nor a broker."""
+"""Start: the applications of Spark that run cases, or preview a sample. Needs neither Spark nor a
+broker.
+
+A preview goes to the worker, where there is one.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import TYPE_CHECKING, Final
 
+from spark_jobs.draft.sample import write
+from spark_jobs.launch import foreground
 from spark_jobs.launch.submit import INSPECTION_MASTER, command, environment
-from spark_jobs.messages.job import Prove
+from spark_jobs.launch.warm.client import begun
+from spark_jobs.messages.job import Preview, Prove
+from spark_jobs.proof.answer import FILE, SAMPLE, Answer
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
+
+if TYPE_CHECKING:
+    from spark_jobs.draft.sample import Sampled
 
 
 def commands(
@@ -32,3 +49,46 @@ def commands(
             settings = settings._replace(master=INSPECTION_MASTER)
         job = Prove(pipelines=tuple(names), only=tuple(only), results=str(results or ""))
         yield command(settings, job), {**os.environ, **environment(settings)}
+
+
+STDOUT: Final = 1
+STDERR: Final = 2
+
+
+def ask(pipeline: str, settings: Settings, sample: list[Sampled]) -> Answer | int:
+    """What came of the sample; or the exit status of a run that failed, and has said why."""
+    # A worker's Python processes may end behind the run.
+    with (
+        _sigterm_raises(),
+        TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder,
+    ):
+        write(Path(folder) / SAMPLE, sample)
+        job = Preview(pipeline=pipeline, folder=folder)
+        variables, many = {**os.environ, **environment(settings)}, len(sample)
+        if warm := begun(settings, pipeline, job.words(), variables, many, (STDOUT, STDERR)):
+            try:
+                warm.follow()
+            except BaseException:
+                warm.kill()
+                raise
+            status = warm.status
+        else:
+            status = foreground.run(command(settings, job, many), variables)
+        path = Path(folder) / FILE
+        if status or not path.exists():
+            return status or 1
+        return Answer.model_validate_json(path.read_bytes())
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Within the block, SIGTERM ends it as Ctrl-C does: the folder has values of records."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

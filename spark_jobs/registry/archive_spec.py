@@ -28,7 +28,7 @@ COLUMNS: Columns = (
     "event_time",
     "event_date",
 )
-"""Of the table. classify/archived.py makes them."""
+"""Of the table. steps/classify.py makes them."""
 ADDED_TO_ARCHIVES: Final = frozenset({"kafka_millis", "headers"})
 """Of these, what an older Sluice's archive lacks."""
 PARTITIONED_BY: Final = ("event_date",)

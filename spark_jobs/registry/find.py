@@ -18,9 +18,8 @@ from typing import Final
 
 from spark_jobs.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
 from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
-from spark_jobs.registry.imports import Modules, imported_modules as modules_of
 from spark_jobs.registry.logic import refuse_unfit
-from spark_jobs.registry.project import Project, installed
+from spark_jobs.registry.project import Modules, Project, imported_modules as modules_of, installed
 from spark_jobs.settings.installation import VARIABLES
 from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name

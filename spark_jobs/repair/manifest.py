@@ -17,8 +17,7 @@ from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import AskedKind
 from spark_jobs.side.port import Pin
 from spark_jobs.spec.analysis.ranged import BY_KEY
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 
 if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.errors import AccountBehind
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair.find.closed import Closed, closed_by
 from spark_jobs.repair.find.plan import RepairPlan, by_partition, digest, new_id
 from spark_jobs.repair.find.plan_text import replay_lines
-from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.repair.unit.sought import Brought, Sought
+from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.runs.preflight import preflight
-from spark_jobs.side.sides import newest
+from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RepairUnknown, SwapRefused
-from spark_jobs.journal.begun import has_journal
+from spark_jobs.journal.change import has_journal
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.exchange import is_going_in
 from spark_jobs.repair.manifest import read_manifest

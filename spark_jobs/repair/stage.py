@@ -4,18 +4,19 @@ beside the table. Checkpoint and table are only read.
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from spark_jobs import checks as expectations
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError, StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.few_records import for_records, release
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import StopRequest
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.repair.comparison import Comparison
 from spark_jobs.repair.compute.failing import named
@@ -25,7 +26,7 @@ from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import reported
-from spark_jobs.steps.sql.tree import refuse_unsafe_trees
+from spark_jobs.steps.sql import refuse_unsafe_trees
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from spark_jobs.messages.report import Report
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+
+LOG = logging.getLogger(__name__)
 
 
 def stage(
@@ -46,7 +49,7 @@ def stage(
     """Compute the rows of a planned repair beside the table; return the report, also if it fails.
     `kind` is the plan's: the report has it although the plan cannot be read.
 
-    SIGTERM and Ctrl-C request a stop (stopping.py); what was staged then is garbage.
+    SIGTERM and Ctrl-C request a stop (limits.py); what was staged then is garbage.
     """
     outcome = RunOutcome(kind, spec.name, run_id, repair_id=repair_id)
     run = partial(_run, spec, settings, outcome)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.journal.change import Change, Scene
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.bad_rows import put_bad
 from spark_jobs.repair.exchange.exchange import (
     Exchange,
     Exchanged,
@@ -19,12 +18,13 @@ from spark_jobs.repair.exchange.exchange import (
     exchange,
     move_cursor,
     once,
+    put_bad,
     stands,
 )
 from spark_jobs.repair.exchange.preconditions import refuse_unready
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
-from spark_jobs.repair.unit.of_spec import unit_of
+from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.side.port import as_json
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history

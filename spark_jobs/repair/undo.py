@@ -27,11 +27,11 @@ from spark_jobs.repair.exchange.exchange import (
 )
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.repair.swap import Swapped, described, since
-from spark_jobs.repair.unit.of_spec import unit_of
+from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.runs.verdict_on import verdict_on
 from spark_jobs.spec.analysis.ranged import needed
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import joined
+from spark_jobs.values.spans import joined
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

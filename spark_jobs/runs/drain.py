@@ -8,46 +8,36 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from threading import Thread
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.identity import Identity, made_by, read_identity
-from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.made_by import Present
-from spark_jobs.checkpoint.notes.removed import note_removed
-from spark_jobs.checkpoint.pins import pin
+from spark_jobs.checkpoint.identity import made_by, read_identity
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.checks import expectations
 from spark_jobs.errors import SluiceError
 from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.launch.limits import RunLimits
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import RunLimits, StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
-from spark_jobs.registry.fingerprint.fields import in_force
-from spark_jobs.runs.begun import begun
-from spark_jobs.runs.drained import drained
+from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.first_rejected import first_rejected
-from spark_jobs.runs.judge.evaluation import evaluate_checks
-from spark_jobs.runs.preflight import Preflight, cut, preflight
+from spark_jobs.runs.preflight import Preflight
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.resume.read_again import take_out_read_again
+from spark_jobs.runs.resume.opening import Opened, opened
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
-from spark_jobs.runs.resume.settling import settled
-from spark_jobs.runs.run_outcome import Drained, RunOutcome
-from spark_jobs.runs.run_record import reported
-from spark_jobs.runs.upkeep import forget_deletes, purge_after_failure, purge_state
+from spark_jobs.runs.run_outcome import Drained, RunOutcome, drained
+from spark_jobs.runs.run_record import begun, reported
+from spark_jobs.runs.upkeep import (
+    forget_deletes,
+    purge_after_failure,
+    purge_state,
+    take_out_read_again,
+)
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.source.ends import ends_of
 from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
-from spark_jobs.steps.sql.tree import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
@@ -60,7 +50,7 @@ def drain(
 ) -> Report:
     """Run one drain and return its report, also if it fails. Logs its progress.
 
-    SIGTERM and Ctrl-C request a stop (stopping.py). A caller that handles them already passes its
+    SIGTERM and Ctrl-C request a stop (limits.py). A caller that handles them already passes its
     `stop`.
     """
     outcome = RunOutcome("drain", spec.name, run_id)
@@ -84,87 +74,20 @@ def _run(
         Cluster(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
-        now, paths = settled(spec, settings, held, outcome.run_id)
-        found = _looked(now, settings, paths, outcome, held)
-        note.reads(found.topic, held)
-        remove_orphan_checksums(found.checkpoint)
-        in_table = partial(found.target.table.newest_batch, found.target.owner)
-        inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
-        outcome.lap("settle")
-        stop.raise_if_asked()
-        warming = expectations.warm_up()
-        ours = in_force(now.spec, found.identity.fingerprint)
-        session = cluster.session(ours.state)
-        if read_identity(paths) != found.identity:  # whose run has judged this SQL
-            refuse_unsafe_trees(session, ours)
-        else:
-            refuse_unsafe_checks(session, ours)
-        run = Run(
-            kind=outcome.kind,
-            spec=ours,
-            settings=settings,
-            paths=paths,
-            target=found.target,
-            identity=_with_known_checks(found.identity, ours, warming),
-            run_id=outcome.run_id,
-            spark=session,
-            lease=held,
-            inputs=inputs,
-        )
-        outcome.lap("start")
+        opening = opened(spec, settings, cluster, held, note, outcome, stop)
         stop.raise_if_asked()
         try:
-            return _read_and_judge(run, found, warming, outcome, stop)
+            return _read_and_judge(opening, outcome, stop)
         except Exception as error:
-            purge_after_failure(run, error)
+            purge_after_failure(opening.run, error)
             raise
 
 
-def _looked(
-    now: Present, settings: Settings, paths: Paths, outcome: RunOutcome, held: Held
-) -> Preflight:
-    """Checkpoint, table and topic, which belong to each other; and up to where this run reads, what
-    it passes over and what waits, noted under the lease.
-    """
-    spec = now.spec
-    ends = ends_of(spec, paths)
-    found, end = cut(preflight(now, source_of(spec, settings), paths, settings), ends, settings)
-    for line in found.lines:
-        LOG.warning("%s: %s", spec.name, line)
-    outcome.lost = found.lost
-    outcome.held = {
-        p: waits.model_copy(update={"place": spec.inputs.shown(p)})
-        for p, waits in found.topic.held.items()
-    }
-    held.confirm()  # without the lease, another run may write these files now
-    if spec.is_archive:
-        gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
-        note_removed(paths, gone, held)
-    if ends and end:
-        ends.note(end, held)
-    outcome.end = end
-    return found
-
-
-def _with_known_checks(known: Identity, spec: Pipeline, warming: Thread) -> Identity:
-    """Other checks than the last run's are looked at before a record is read: a misspelt one would
-    be found too late.
-    """
-    declared = (*spec.output_checks, *spec.state_checks)
-    digest = expectations.checks_digest(declared)
-    if digest == known.checks:
-        return known
-    warming.join()
-    expectations.refuse_misspelt(declared)
-    return known.model_copy(update={"checks": digest})
-
-
-def _read_and_judge(
-    run: Run, found: Preflight, warming: Thread, outcome: RunOutcome, stop: StopRequest
-) -> SluiceError | None:
+def _read_and_judge(opening: Opened, outcome: RunOutcome, stop: StopRequest) -> SluiceError | None:
     """Account for what an earlier run left, read up to the topic's end or a limit, account for each
     batch, evaluate the checks. The problem of the run, if any.
     """
+    run, found, warming = opening
     audit = _recovered(run, found)
     recovered = tuple(audit.accounts)
     outcome.lap("recover")

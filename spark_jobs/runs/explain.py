@@ -1,5 +1,9 @@
 """Explain: the physical plan of a pipeline, a sentence for each stateful operator, and what evicts
-its state.
+its state. With no records: what a drain refuses, `sluice validate --deep` refuses too.
+
+The query is started as a drain starts it, from a stream without files, into a checkpoint that is
+thrown away: Spark then looks for what it cannot do in a stream (UnsupportedOperationChecker). The
+checks are evaluated by Great Expectations as after a drain.
 """
 
 from __future__ import annotations
@@ -8,28 +12,30 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
+
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
-from spark_jobs.registry.fingerprint.record_form import new_fields, record_form
-from spark_jobs.runs.empty_run import refuse_what_a_drain_refuses
+from spark_jobs.registry.fingerprint.topic import new_fields, record_form
+from spark_jobs.runs.preflight import refuse_unable
+from spark_jobs.runs.resume.empty_run import refuse_what_a_drain_refuses
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.sides import newest
-from spark_jobs.sink.same_table import refuse_unable
+from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts, unbounded
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.steps.operator import NO_PREDICATE
-from spark_jobs.steps.operators import stateful_operator
-from spark_jobs.steps.sql.tree import refuse_unsafe_trees
+from spark_jobs.steps.operator import NO_PREDICATE, stateful_operator
+from spark_jobs.steps.sql import refuse_unsafe_trees
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    pass
+
 
 OPERATORS = {
     "EventTimeWatermark": "takes the newest event time of each batch; that minus the delay is the "

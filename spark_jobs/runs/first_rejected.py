@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from spark_jobs.errors.visible import visible
+from spark_jobs.errors.base import visible
 from spark_jobs.messages.report import Account
 from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables

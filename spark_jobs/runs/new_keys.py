@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.checkpoint.notes.new_keys import NewKeys, read_new_keys
 from spark_jobs.decode.json.unnamed import Seen, is_named, names_of
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.messages.new_keys import FEWEST, NewKey
+from spark_jobs.messages.part import FEWEST, NewKey
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Field, Topic
 from spark_jobs.spec.inputs import Topics

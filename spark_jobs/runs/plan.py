@@ -9,31 +9,29 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import with_new_topics
+from spark_jobs.checkpoint.identity import Present, read_superseded
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.checkpoint.notes.superseded import read_superseded
-from spark_jobs.decode.jvm.choice import NO_JAR, why_python
+from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.launch.submit import files_jar
-from spark_jobs.registry.elsewhere import refuse_elsewhere
 from spark_jobs.registry.fingerprint.fields import in_force
-from spark_jobs.runs.archive_lag import lag_lines
-from spark_jobs.runs.judge.timely import overdue, timely
+from spark_jobs.registry.root_by_name import refuse_elsewhere
+from spark_jobs.runs.lag import lag_lines, silent_topics
 from spark_jobs.runs.new_keys import declarations
 from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
-from spark_jobs.runs.silence import silent_topics
+from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.ends import ends_of
 from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.port import ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.analysis.state_checks import acceptance_line
-from spark_jobs.spec.analysis.unheld import unheld
 from spark_jobs.spec.duration import interval
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.live_place import first_table

@@ -3,34 +3,76 @@
 Every run and `plan` begin with it.
 
 It asks the broker and reads the checkpoint and the table's log, without a JVM, and writes nothing.
-A run takes its lease first. Without the lease, another run may change these before the result is
-used.
+The table must be the one that the checkpoint wrote, with no batch more, and take what the spec
+writes. A run takes its lease first. Without the lease, another run may change these before the
+result is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.data_loss import DataLoss, data_loss, format_data_loss
-from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Identity, Present
+from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.standing import standing
-from spark_jobs.messages.held_back import held_back_lines
-from spark_jobs.registry.fingerprint.classification import with_classification
-from spark_jobs.registry.fingerprint.correction import with_expressions
+from spark_jobs.checkpoint.standing import DataLoss, data_loss, format_data_loss, standing
+from spark_jobs.errors import TableReplaced
+from spark_jobs.messages.part import held_back_lines
+from spark_jobs.registry.fingerprint.fields import with_expressions
+from spark_jobs.registry.fingerprint.topic import with_classification
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced, refuse_unable
-from spark_jobs.source.ends import End, Ends
-from spark_jobs.source.port import Source, SourceState
+from spark_jobs.source.port import End, Ends, Source, SourceState
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.tables import table_of
-from spark_jobs.table.target import Target
+from spark_jobs.table.tables import Target, table_of
+
+if TYPE_CHECKING:
+    from spark_jobs.table.port import Table
+
+
+def refuse_unable(table: Table, spec: Pipeline) -> None:
+    """Raise TableLacks if batches of this spec need more than the table can."""
+    mode = mode_facts(spec.output_mode)
+    if spec.keyed:
+        table.require("merge", f"a table that follows a key ({type(spec.keyed).__name__})")
+    if mode.writes_last_of_key:
+        table.require("merge", f"output_mode={spec.output_mode!r}")
+    if mode.replaces_table:
+        table.require("replace", f"output_mode={spec.output_mode!r}")
+
+
+def refuse_replaced(table: Table, pipeline: str, known_id: str) -> None:
+    """Raise TableReplaced if this is not the table that the checkpoint wrote. `known_id` is that
+    one's, empty before the first run.
+    """
+    if not known_id:
+        return
+    again = f"or start again from Kafka: `sluice reset {pipeline}`."
+    if not table.exists():
+        raise TableReplaced.dropped(path=table.path, again=again)
+    if table.identifier() != known_id:
+        raise TableReplaced.created_anew(path=table.path, again=again)
+
+
+def refuse_ahead(table: Table, owner: str, checkpoint: Checkpoint) -> None:
+    """Raise CheckpointBroken if the table has a batch that is not in the checkpoint. The `owner` is
+    pipeline/generation.
+
+    Spark would plan that batch again with other offsets, and the sink would skip its rows as
+    already written.
+    """
+    done = table.newest_batch(owner)
+    newest = max(checkpoint.planned(), default=-1)
+    if done > newest:
+        raise checkpoint_broken(
+            f"{table.path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}",
+            owner.partition("/")[0],
+        )
+
 
 CLOCKS_DIFFER = timedelta(seconds=5)
 """How far a broker's clock may be ahead of this machine's before it is told."""

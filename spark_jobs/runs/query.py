@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import suppress
 from datetime import UTC, datetime
 from pkgutil import resolve_name
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.audit.progress import Follower
+from spark_jobs.audit.progress import COUNTED, Follower, StateRows, adds_up
 from spark_jobs.audit.repeated import Repeated
-from spark_jobs.audit.state_rows import COUNTED, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.dataflow import dataflow
-from spark_jobs.decode.jvm.decoder import UNSURE
-from spark_jobs.decode.key_notes import KeyNotes
-from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.jvm import UNSURE
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.launch.limits import RunLimits
-from spark_jobs.messages.new_keys import NewKey
-from spark_jobs.registry.fingerprint.record_form import new_fields
-from spark_jobs.runs.drained import waits
+from spark_jobs.messages.part import NewKey
 from spark_jobs.runs.failures.failing_search import set_failing_aside
 from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.new_keys import tell
-from spark_jobs.runs.resume.of_the_table import of_the_table
-from spark_jobs.runs.silence import silent_topics
+from spark_jobs.runs.resume.same_state import of_the_table
+from spark_jobs.runs.rows import Flow, claim_table
 from spark_jobs.runs.watch.progress_log import ProgressLog
-from spark_jobs.runs.watch.stall import StallWatch
-from spark_jobs.runs.watch.stillness import PULSE
+from spark_jobs.runs.watch.stall import PULSE, StallWatch
 from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import source_of
-from spark_jobs.spec.analysis.lateness import late_for_certain
-from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -68,6 +54,7 @@ class Query:
         self._latest = topic.latest
         self._limits = limits
         self._timers = Timers(run.spark)
+        self._flow = Flow(run, audit, topic, self._timers)
         self._closed = False
         self.query_run_id = ""
         """Spark's runId of the last query; empty if none was needed."""
@@ -101,7 +88,7 @@ class Query:
             self._limits.allow_no_data_batch()
         if self._waiting() and not self._limits.asked and not self._limits.reached:
             for registry in self._asking:
-                registry.look(run.spec, run.settings, run.spark, self._topic, self._done())
+                registry.look(run.spec, run.settings, run.spark, self._topic, self._flow.done())
             self._consume()
         while not self._limits.reached and not self._limits.asked and (due := self._due()):
             self._closed = self._closed or due.by_silence
@@ -120,12 +107,6 @@ class Query:
         return any(
             end > done.get(partition, 0) for partition, end in (ends or self._latest).items()
         )
-
-    def _done(self) -> Offsets:
-        """Partition -> the next offset to read; nothing before the first batch."""
-        checkpoint = self._run.checkpoint
-        committed = checkpoint.committed()
-        return checkpoint.batch(committed[-1]).end if committed else {}
 
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
@@ -147,7 +128,7 @@ class Query:
         run = self._run
         if run.spec.silent_after is None:
             return frozenset()
-        return silent_topics(run.spec, run.source, run.source.state(), self._done(), now)
+        return silent_topics(run.spec, run.source, run.source.state(), self._flow.done(), now)
 
     def _consume(self, until: Offsets | None = None) -> None:
         """A query that fails on single records runs again without them."""
@@ -164,8 +145,9 @@ class Query:
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
     def _failure_of_query(self, until: Offsets | None) -> StreamingQueryException | None:
-        rows, state_rows = self._rows(until), self._state_rows()
-        self._claim_table(rows)
+        rows, self._notes = self._flow.rows(until, in_jvm=self._in_jvm)
+        state_rows = self._state_rows()
+        claim_table(self._run, self._audit, rows)
         query = writer.start(
             rows, self._run, self._limits, self._timers, lambda: self._audit.cursor.audited
         )
@@ -227,73 +209,6 @@ class Query:
             before = None
             while before != (before := self._audit.cursor.audited):
                 self._keep_up(follower, ended=False)
-
-    def _rows(self, until: Offsets | None) -> DataFrame:
-        run, capture = self._run, self._capture_policy()
-        keys = None if run.spec.is_archive else KeyNotes(run.spark)
-        notes = self._notes = SliceNotes(run.spark, self._slice_policy(capture), keys)
-        self._audit.begin(capture, self._timers, notes)
-        each = waits(self._topic, self._done())
-        records = source_of(run.spec, run.settings, each, until).stream(run.spark)
-        # Those that are still to come: any would leave all records to Python.
-        done, noted = self._done(), read_failing(run.target.failing).reasons
-        failing = {place: noted[place] for place in noted if place[1] >= done.get(place[0], 0)}
-        flow = dataflow(
-            records,
-            run.spec,
-            run.settings,
-            run.inputs,
-            capture,
-            failing=failing,
-            notes=notes,
-            in_jvm=self._in_jvm,
-        )
-        return flow.output(run.paths.root, self._timers, run.identity.topic_id)
-
-    def _claim_table(self, rows: DataFrame) -> None:
-        """Create the table, or verify that it takes these rows.
-
-        Then store the identity, and the version after which checks begin. Not before: a change of
-        the spec that the table refuses can be taken back. A new checkpoint's identity is stored
-        first: a table of a generation that no checkpoint has would lock the next run out.
-        """
-        run, table = self._run, self._run.target.table
-        made = read_identity(run.paths)
-        if made is None:
-            self._store(run.identity)
-        newer = new_fields(made.fingerprint, run.identity.fingerprint) if made else ()
-        made_for = run.spec, run.identity.generation
-        version = table.ensure(rows.schema, *made_for, newer, run.lease)
-        table_id = run.identity.table_id or table.identifier()
-        identity = run.identity.model_copy(update={"table_id": table_id})
-        if read_identity(run.paths) != identity:
-            self._store(identity)
-        self._audit.check_after(version)
-
-    def _store(self, identity: Identity) -> None:
-        path = self._run.paths.identity
-        identity.over(path).put(path, self._run.lease)
-
-    def _capture_policy(self) -> CapturePolicy:
-        """A record behind the committed watermark is late, one ahead of the first batch's clock
-        premature.
-
-        The source's tasks share the byte budget of a batch.
-        """
-        checkpoint = self._run.checkpoint
-        committed, planned = checkpoint.committed(), checkpoint.planned()
-        watermark_ms = checkpoint.batch(committed[-1]).watermark_ms if committed else 0
-        clock_ms = int(time.time() * 1000)
-        if planned[-1:] != committed[-1:]:  # that batch is run again, by the clock that it had
-            clock_ms = min(clock_ms, checkpoint.batch(planned[-1]).clock_ms)
-        spec = self._run.spec
-        readers = tasks(spec.reader_options, len(self._latest), len(spec.inputs))
-        return CapturePolicy.of(watermark_ms, readers, clock_ms)
-
-    def _slice_policy(self, capture: CapturePolicy) -> SlicePolicy:
-        late_ms = late_for_certain(self._run.spec, capture.late_before_ms)
-        left = sum(waits(self._topic, self._done()).values())
-        return SlicePolicy.of(left, late_ms, capture.clock_ms)
 
     def _keep_up(self, follower: Follower, *, ended: bool) -> None:
         progress = follower.progress()

@@ -4,13 +4,21 @@ Spark writes that batch (StreamingCheckpointManager.repartition, new in 4.2), in
 (checkpoint/branch.py). Sluice reads the state before and after, and lets the folder count only if
 both are the same: by one write, identity.json's. One that ends before is taken back, since the next
 holder of the lease has no Spark.
+
+Two batches' stores are compared by sums over the bytes of keys and values, of every column family:
+variables, timers and their indexes. Spark yields each value of a ListState as a row of its own
+(iteratorWithMultiValues), so the order of a list's values is not in the sums. Its repartition keeps
+it: one task reads a key's values in their order, and one writes them.
+tests/spark/test_repartition.py compares the lists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession, functions as F
 
 from spark_jobs.checkpoint.branch import branch, name_one
 from spark_jobs.checkpoint.identity import Identity
@@ -18,18 +26,16 @@ from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.runs.resume.settling import settle
+from spark_jobs.runs.resume.anew import settle
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.state.reader import operators
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.object_store import require_writable
-from spark_jobs.storage.root.path_forms import state_url
+from spark_jobs.storage.root.path_forms import SparkPath, state_url
 from spark_jobs.storage.root.paths import Paths
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 WHO = "sluice repartition"
 
@@ -96,7 +102,6 @@ def move_state(facts: Repartition, scene: Scene) -> None:
     """Let Spark write the batch into its folder, and hold its state against the state of the batch
     before.
     """
-    from spark_jobs.state.contents import contents  # noqa: PLC0415 - a drain needs only what is below
 
     mover: Mover = scene.prepared
     old, new = (scene.paths.version / name for name in (facts.left, facts.spark))
@@ -155,3 +160,50 @@ def _each_shuffle_as_planned(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set(option, was)
+
+
+class StepContents(NamedTuple):
+    """The state of one stateful operator, in all its stores."""
+
+    rows: int
+    """Of all column families: an entry of a variable's index is one too."""
+    digest: int
+    """The sum of the rows' hashes: the same in any order, and for any number of stores."""
+    misplaced: int
+    """Rows that are in another store than the one in which the next batch looks for their key."""
+
+
+Contents = dict[int, StepContents]
+"""Spark's number of the operator -> what it holds."""
+
+
+def contents(spark: SparkSession, checkpoint: SparkPath, batch: int, partitions: int) -> Contents:
+    """What the stores hold after a committed batch, which has so many `partitions`.
+
+    Reads the whole state, with the option of the source by which Spark's own repartition reads it.
+    """
+    found: Contents = {}
+    for operator in operators(spark, checkpoint, batch):
+        stored = (
+            spark.read.format("statestore")
+            .option("batchId", batch)
+            .option("operatorId", operator.id)
+            .option("_readAllColumnFamilies", "true")
+            .load(checkpoint)
+        )
+        digest = F.xxhash64("column_family_name", "key_bytes", "value_bytes")
+        # As a shuffle does, by whose partitions the stores are numbered.
+        home = F.pmod(F.hash("partition_key"), F.lit(partitions))
+        rows = stored.select(
+            digest.cast("decimal(38,0)").alias("digest"),
+            (home != F.spark_partition_id()).alias("misplaced"),
+        )
+        summed = rows.select(
+            F.count(F.lit(1)).alias("rows"),
+            F.sum("digest").alias("digest"),
+            F.count_if("misplaced").alias("misplaced"),
+        ).collect()[0]
+        found[operator.id] = StepContents(
+            int(summed["rows"]), int(summed["digest"] or 0), int(summed["misplaced"])
+        )
+    return found

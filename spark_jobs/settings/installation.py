@@ -14,10 +14,9 @@ from typing import Literal, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.settings import roots
-from spark_jobs.settings.catalog import Catalog, parsed
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.kafka.pem import exposure
-from spark_jobs.settings.named import connection, variable
+from spark_jobs.settings.roots import Catalog, connection, parsed, variable
 from spark_jobs.spec import Pipeline, spark_options
 from spark_jobs.spec.cron import invalid_because
 from spark_jobs.storage.root.store import PATH_STYLE, Store

@@ -1,7 +1,9 @@
 """Roots: where each pipeline's tables, checkpoints and ops tables are. A spec may name its root;
 without a name it is the installation's.
 
-Who has a pipeline asks `root_of`, and gets no other's.
+Who has a pipeline asks `root_of`, and gets no other's. The names that an installation declares for
+a topic's cluster or a root are made here too; and so is its catalog, in which tables are registered
+(SLUICE_CATALOG).
 """
 
 from __future__ import annotations
@@ -9,13 +11,31 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.settings.named import connection, variable
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.path_forms import plain_folder
 from spark_jobs.storage.root.store import is_remote, is_s3, sluice_url
+
+
+def variable(name: str, of: str) -> str:
+    """The environment variable; without a name the installation's own.
+
+    >>> variable("SLUICE_KAFKA", "eu"), variable("SLUICE_ROOT", "")
+    ('SLUICE_KAFKA__EU', 'SLUICE_ROOT')
+    """
+    return f"{name}__{of.upper()}" if of else name
+
+
+def connection(name: str, of: str) -> str:
+    """Airflow's connection.
+
+    >>> connection("sluice_kafka", "eu"), connection("sluice_root", "")
+    ('sluice_kafka_eu', 'sluice_root')
+    """
+    return f"{name}_{of}" if of else name
+
 
 REPO: Final = Path(__file__).parent.parent.parent
 NAME: Final = "SLUICE_ROOT"
@@ -94,3 +114,25 @@ def _checked(given: str, of: str) -> str:
     if odd := [part for part in parts if part in {".", ".."} or not _PART.fullmatch(part)]:
         raise SettingInvalid.part_odd(name=of, given=given, part=odd[0])
     return sluice_url(given.rstrip("/"))
+
+
+_FORM: Final = re.compile(r"thrift://(?P<host>[A-Za-z0-9._-]+):(?P<port>\d{1,5})/(?P<database>\w+)")
+
+
+class Catalog(NamedTuple):
+    """A database of a Hive metastore; all empty where none is named."""
+
+    url: str = ""
+    host: str = ""
+    port: int = 0
+    database: str = ""
+
+
+def parsed(url: str) -> Catalog:
+    """The catalog that the setting names. Raises SettingInvalid."""
+    if not url:
+        return Catalog()
+    found = _FORM.fullmatch(url)
+    if found is None:
+        raise SettingInvalid.no_catalog(value=url)
+    return Catalog(url, found["host"], int(found["port"]), found["database"])

@@ -2,7 +2,7 @@
 
 Spark reads such a table anew in each batch, and notes nowhere what it read: a batch that runs again
 would get other rows, and table and state would part ways. So nobody opens it but by a Pin. A drain
-notes one for its batches, a repair or a verify one in its plan (sides.py, checkpoint/pins.py).
+notes one for its batches, a repair or a verify one in its plan (checkpoint/pins.py).
 Without Spark, until rows are read.
 """
 
@@ -11,12 +11,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.side import SideTable
 
 
 class Pin(BaseModel):
@@ -68,3 +73,28 @@ class Side(Protocol):
 
     def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:
         """How two versions that it has differ; nothing if no row that a step can find does."""
+
+
+def side_of(declared: SideTable, settings: Settings) -> Side:
+    """The table that is declared."""
+    return cast("Side", resolve_name(declared.side)(declared, settings))
+
+
+def newest(spec: Pipeline, settings: Settings) -> dict[str, Pin]:
+    """Name -> the newest version of each table beside the stream."""
+    return {side.name: side_of(side, settings).now() for side in spec.sides}
+
+
+def gone(spec: Pipeline, settings: Settings, inputs: Inputs) -> str | None:
+    """The name of a table whose version cannot be read any more; None if all can be."""
+    lost = (side.name for side in spec.sides if not side_of(side, settings).has(inputs[side.name]))
+    return next(lost, None)
+
+
+def rows_of(
+    spark: SparkSession, spec: Pipeline, settings: Settings, inputs: Inputs
+) -> dict[str, DataFrame]:
+    """Name -> the rows of each table beside the stream, by its version in the inputs."""
+    return {
+        side.name: side_of(side, settings).rows(spark, inputs[side.name]) for side in spec.sides
+    }

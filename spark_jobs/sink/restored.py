@@ -1,7 +1,7 @@
 """Restored: a RESTORE of the table that a person made, and what it did to what Sluice has written.
 
 Checkpoint, account, repairs and the records' fates go on saying what they said before it. So every
-writer refuses the table until somebody takes the RESTORE back (admin/restore_taken_back.py) or
+writer refuses the table until somebody takes the RESTORE back (admin/restoring.py) or
 keeps it, by a rewind.
 """
 

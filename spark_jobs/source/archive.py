@@ -7,8 +7,8 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.table.tables import own_table
-from spark_jobs.values.record_headers import HEADERS
-from spark_jobs.values.spans.any_of import any_of
+from spark_jobs.values.own_columns import HEADERS
+from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

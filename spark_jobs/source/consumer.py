@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import KafkaUnreachable
 from spark_jobs.source import token_endpoint
@@ -13,7 +13,7 @@ from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from confluent_kafka import Message
 
@@ -65,3 +65,57 @@ def polled(reader: Consumer) -> Message:
     if error and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
         raise KafkaException(error)
     return message
+
+
+def count_records(
+    settings: Settings, topic: str, parts: Mapping[int, Iterable[tuple[int, int]]]
+) -> int:
+    """Records of committed transactions, and of none: partition -> ranges of offsets, each without
+    its end.
+
+    Raises KafkaUnreachable, KafkaRefused or KafkaConfigInvalid.
+    """
+    ranges = [(p, first, stop) for p, of in parts.items() for first, stop in of]
+    if not ranges:
+        return 0
+    with reading(settings, topic) as reader:
+        return sum(_count(reader, topic, *each) for each in ranges)
+
+
+def _count(reader: Consumer, topic: str, partition: int, first: int, stop: int) -> int:
+    reader.assign([TopicPartition(topic, partition, first)])
+    found, at = 0, first
+    while at < stop:
+        message = polled(reader)
+        if message.error():
+            break
+        offset = message.offset()
+        at = stop if offset is None else offset + 1  # only an error has none
+        found += at <= stop
+    return found
+
+
+def between(
+    settings: Settings, topic: str, ranges: Mapping[int, tuple[int, int]]
+) -> Iterator[Message]:
+    """Of each partition the records of committed transactions, and of none, up to an offset,
+    exclusive. In the order of their offsets, in any order of partitions.
+
+    Raises KafkaUnreachable, KafkaRefused or KafkaConfigInvalid.
+    """
+    left = {p: end for p, (first, end) in ranges.items() if first < end}
+    if not left:
+        return
+    with reading(settings, topic) as reader:
+        reader.assign([TopicPartition(topic, p, ranges[p][0]) for p in left])
+        while left:
+            message = polled(reader)
+            partition, ended = message.partition(), message.error() is not None
+            offset = message.offset() or 0
+            if partition not in left:
+                continue
+            if not ended and offset < left[partition]:
+                yield message
+            if ended or offset + 1 >= left[partition]:
+                del left[partition]
+                reader.incremental_unassign([TopicPartition(topic, partition)])

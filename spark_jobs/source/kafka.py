@@ -6,7 +6,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.record_count import count_records
+from spark_jobs.source.consumer import count_records
 from spark_jobs.source.topic_state import (
     first_offsets,
     is_compacted,

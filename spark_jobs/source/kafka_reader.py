@@ -17,8 +17,8 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Pipeline
-from spark_jobs.values.record_headers import HEADERS
-from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.own_columns import HEADERS
+from spark_jobs.values.spans import EPOCH
 
 READER = "sluice.kafka.Records"
 """Gives Kafka's timestamps as the numbers that they are. Its stream may end before the topic."""

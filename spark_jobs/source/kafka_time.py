@@ -1,7 +1,7 @@
 """Kafka time: which of Kafka's timestamps are times. A producer sets them, in milliseconds since
 1970, and brokers take any number: microseconds, nanoseconds, 0, -1.
 
-One between span.py's FIRST and LAST is a time. Any other is kept as the number that it is: Python
+One between spans.py's FIRST and LAST is a time. Any other is kept as the number that it is: Python
 has no year 10000, delta-rs none after 2262, and Spark no microseconds for the largest ones.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from spark_jobs.values.spans.span import EPOCH, FIRST, LAST
+from spark_jobs.values.spans import EPOCH, FIRST, LAST
 
 MILLISECOND: Final = timedelta(milliseconds=1)
 FIRST_MS: Final = (FIRST - EPOCH) // MILLISECOND

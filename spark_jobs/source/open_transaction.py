@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.source import token_endpoint
 from spark_jobs.source.kafka_time import clamped, is_time
 

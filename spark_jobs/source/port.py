@@ -1,8 +1,8 @@
 """Port: what a pipeline's source is asked for, whatever it is.
 
 A source has partitions, and in each of them records at offsets that only grow. Kafka is one
-(kafka.py), a topic's archive another (archive.py), several topics a third (union.py). Outside this
-room nobody knows more of it; sources.py has which one a spec declares.
+(kafka.py), a topic's archive another (archive.py), several topics a third (sources.py, which finds
+the source that a spec declares). Outside this room nobody knows more of it.
 Without Spark, until records are read.
 """
 
@@ -10,14 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.micro_batch import Offsets, Parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.messages.part import UpTo
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
+    from spark_jobs.storage.root.paths import Paths
 
 
 class SourceState(NamedTuple):
@@ -61,7 +68,7 @@ class Records(Protocol):
 
         Column: kafka struct<partition int, offset bigint, timestamp timestamp, millis bigint,
         raw struct<key, value binary, headers>>. A timestamp that is no time (source/kafka_time.py)
-        is in millis, and timestamp is null; else millis is null. Headers: values/record_headers.py.
+        is in millis, and timestamp is null; else millis is null. Headers: values/own_columns.py.
         """
 
     def count(self, parts: Parts) -> int:
@@ -107,3 +114,51 @@ class Lasting:
     def count(self, parts: Parts) -> int:
         """See Records."""
         return sum(stop - first for ranges in parts.values() for first, stop in ranges)
+
+
+class End(Protocol):
+    """Where a run ends."""
+
+    @property
+    def up_to(self) -> UpTo | None:
+        """Its name for consumers; None before the first that has one."""
+
+    def is_end_of(self, ends: Offsets) -> bool:
+        """Whether a batch with these ends (partition -> next offset) has all up to it, and nothing
+        else.
+        """
+
+
+class Cut(NamedTuple):
+    """What a run reads at most."""
+
+    latest: Offsets
+    """Partition -> the offset where it ends."""
+    held: Mapping[int, HeldBack]
+    """Partition -> what waits behind that."""
+    lines: tuple[str, ...]
+    """What a person should know."""
+    end: End | None
+    """To be noted before a record is read; None where nobody knows yet that it is one."""
+
+
+class Ends(Protocol):
+    """The ends of a pipeline's runs. A kill or a limit may end a run before."""
+
+    def cut(self, state: SourceState, done: Offsets, settings: Settings) -> Cut:
+        """Where the next run ends. `done`: partition -> next offset of the newest planned batch,
+        empty without one. Writes nothing. Raises what the source does.
+        """
+
+    def note(self, end: End, held: Held) -> None:
+        """Note it, under the lease."""
+
+    def at(self, offsets: Offsets) -> End | None:
+        """The noted end at which a batch ends that has these; None at none."""
+
+
+def ends_of(spec: Pipeline, paths: Paths) -> Ends | None:
+    """What the spec asks for; None if it does not."""
+    if spec.publish_at is None:
+        return None
+    return cast("Ends", resolve_name(spec.publish_at.ends)(spec, paths))

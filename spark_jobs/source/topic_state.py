@@ -35,7 +35,7 @@ from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.open_transaction import held_back
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
-from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.spans import EPOCH
 
 TIMEOUT_SECONDS = 5.5
 """The time limit of each request. A run sends five in turn: it gives up within half a minute."""

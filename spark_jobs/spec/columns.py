@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator
 
 from spark_jobs.spec.model import refuse
+from spark_jobs.spec.sql import names_in
 from spark_jobs.values.own_columns import is_own
 
 Columns = tuple[str, ...] | None
@@ -67,3 +68,36 @@ def refuse_own(field: str, names: Iterable[str]) -> None:
     """Refuse a name that one of Sluice's own columns has."""
     if taken := sorted({name for name in names if is_own(name)}):
         refuse(field, taken, "Sluice adds columns with these names", "Choose another name")
+
+
+How = Literal["identity", "transformation", "aggregation"]
+_ORDER: tuple[How, ...] = ("identity", "transformation", "aggregation")
+
+
+class Origin(NamedTuple):
+    """A column of the topic, and what became of it on its way."""
+
+    column: str
+    how: How
+
+
+Origins = dict[str, tuple[Origin, ...]]
+"""Column -> its origins. A column whose origins only Spark or the pipeline's code knows has no
+entry.
+"""
+
+
+def computed(names: Iterable[str], origins: Origins, how: How) -> tuple[Origin, ...]:
+    """The origins of a value that is computed in this way from these columns."""
+    found: dict[str, How] = {}
+    for name in names:
+        for origin in origins.get(name, ()):
+            before = found.get(origin.column, "identity")
+            found[origin.column] = max(origin.how, how, before, key=_ORDER.index)
+    return tuple(Origin(column, found[column]) for column in sorted(found))
+
+
+def of_sql(sql: str, origins: Origins, how: How) -> tuple[Origin, ...]:
+    """The origins of an expression's value: of the columns whose names stand in it."""
+    names = names_in(sql)
+    return computed((name for name in origins if name.lower() in names), origins, how)

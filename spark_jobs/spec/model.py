@@ -4,16 +4,46 @@ reason and remedy.
 
 from __future__ import annotations
 
+import ast
 import difflib
+import inspect
+import textwrap
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, ClassVar, Final, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from spark_jobs.errors import RangeInvalid, SpecInvalid
-from spark_jobs.errors.visible import visible
-from spark_jobs.spec.meaning import meaning
+from spark_jobs.errors.base import visible
+
+
+def meaning(model: type[BaseModel], name: str) -> str:
+    """A field's description, or else the string under it in the class that declares it. Empty if
+    there is none, or no source.
+    """
+    if about := model.model_fields[name].description:
+        return about
+    declaring = (each for each in model.__mro__ if name in vars(each).get("__annotations__", {}))
+    return " ".join(_under(next(declaring, model)).get(name, "").split())
+
+
+def _under(declaring: type) -> dict[str, str]:
+    """Name of a field -> the string under it."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(declaring))).body
+    except (OSError, TypeError):
+        return {}
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: under.value.value
+        for field, under in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(under, ast.Expr) and isinstance(under.value, ast.Constant)
+        if isinstance(under.value.value, str)
+    }
+
 
 _REMEDIES = {
     "tuple_type": " Write ('one',) for one, with its comma, and ('one', 'two') for two.",

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, cast
 from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_validator
 
 from spark_jobs.spec import cron, output_mode, several
-from spark_jobs.spec.checks.check import CONDITION, Check
+from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.inputs import Topics
@@ -22,8 +22,7 @@ from spark_jobs.spec.reader_options import ReaderOptions
 from spark_jobs.spec.several import MoreTopics, Several
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
-from spark_jobs.spec.sql.types import raw_bytes_in
-from spark_jobs.spec.state_metrics import STATE_METRICS
+from spark_jobs.spec.sql import raw_bytes_in
 from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.spec.table.layout import Layout

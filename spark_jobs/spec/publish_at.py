@@ -18,7 +18,7 @@ class PublishAt(Model):
     """Transactions, or a class of your own."""
 
     ends: ClassVar[str]
-    """`module:name` of what makes Ends (source/ends.py) of a spec and its paths."""
+    """`module:name` of what makes Ends (source/port.py) of a spec and its paths."""
 
     @abstractmethod
     def refuse_topics(self, topics: Sequence[Topic], more: MoreTopics | None) -> None:

@@ -15,8 +15,7 @@ from pydantic import AfterValidator
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.spec.model import refuse
-from spark_jobs.values.pinned.language import OVERRIDES, executor_options
-from spark_jobs.values.pinned.sql_settings import PINNED
+from spark_jobs.values.pinned import OVERRIDES, PINNED, executor_options
 
 Options = dict[str, str]
 

@@ -12,9 +12,8 @@ from pydantic import Field as Described, model_validator
 
 from spark_jobs.spec.duration import Duration, interval
 from spark_jobs.spec.model import Model, refuse
-from spark_jobs.spec.sql.types import Expression
-from spark_jobs.values.spans.span import MICROSECOND, Span, floor
-from spark_jobs.values.spans.span_sql import Times
+from spark_jobs.spec.sql import Expression
+from spark_jobs.values.spans import MICROSECOND, Span, Times, floor
 
 
 def _positive(field: str, given: timedelta) -> None:

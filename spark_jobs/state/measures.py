@@ -1,65 +1,185 @@
-"""Measures: the sizes of a step's keys, and when its rows expire, as lines for a terminal."""
+"""Measures: how many keys of a step hold how much of its state, and how many of its rows expire
+when, in one reading of its stores.
+
+What a key is, and so what is large, differs by step:
+
+deduplicate   the columns of its key: one row each, so that long values alone make one large
+aggregate     the grouping columns without the window: a row for each window that is open; the
+              window, if there is no other column
+group_state   the columns of its key: all its variables and timers; of form buckets the bucket,
+              which Spark stores as one row
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from datetime import datetime
 from typing import Final, NamedTuple
 
-from spark_jobs.state.answer import Expiry, KeySizes
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql.types import StructType
 
-SPANS: Final = ((1, "an hour"), (24, "a day"), (7 * 24, "a week"), (30 * 24, "30 days"))
-WHAT: Final = {"rows": "expire", "timers": "fire", "timeouts": "time out"}
-BY: Final = {
-    "watermark": "with the watermark",
-    "clock": "by the clock",
-    "processor": "when the processor removes them",
-    "nothing": "never",
-}
+from spark_jobs.spec import Pipeline
+from spark_jobs.state.answer import Expiring, Expiry, KeySizes, LargeKey, Power, cells
+from spark_jobs.state.reader import TIMERS, StateOperator, opened
+from spark_jobs.state.table import StoreColumn, Table
+from spark_jobs.state.text import format_value
+from spark_jobs.storage.root.path_forms import SparkPath
+from spark_jobs.values.own_columns import PREFIX, WINDOW
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
-
-class Measures(NamedTuple):
-    """Of one step. No sizes: its store does not tell them."""
-
-    sizes: KeySizes | None
-    expiry: tuple[Expiry, ...]
-
-
-def told(measures: Measures) -> Iterator[str]:
-    """A few lines."""
-    if measures.sizes is None:
-        yield "key sizes: the store on the heap does not tell them"
-    else:
-        yield from _sizes(measures.sizes)
-    for each in measures.expiry:
-        yield expires(each)
+MOST_NAMED: Final = 10
+"""The largest keys that are told one by one."""
+POWERS: Final = 40
+"""A key of 2**40 bytes is none that Spark could read."""
 
 
-def _sizes(sizes: KeySizes) -> Iterator[str]:
-    yield f"keys: {sizes.keys:,}; {sizes.rows:,} rows, {sizes.bytes:,} bytes before compression"
-    if sizes.powers:
-        yield "bytes of a key: " + ", ".join(
-            f"{2**each.power:,} to {2 ** (each.power + 1) - 1:,}: {each.keys:,}"
-            for each in sizes.powers
+def key_sizes(
+    spark: SparkSession, checkpoint: SparkPath, batch: int, operator: StateOperator
+) -> KeySizes:
+    """Of all keys of a step, after a batch. RocksDB's store alone tells them.
+
+    Bytes are of keys and values as Spark writes them: before RocksDB compresses them, with the
+    indexes that Spark keeps of timers, lists and TTLs.
+    """
+    stored = (
+        spark.read.format("statestore")
+        .option("batchId", batch)
+        .option("operatorId", operator.id)
+        .option("_readAllColumnFamilies", "true")
+        .load(checkpoint)
+    )
+    key = _key(stored)
+    by_key = _by_key(stored, [*key.values()], one_row=operator.name.startswith("dedupe"))
+    counted = Observation()
+    largest = (
+        by_key.observe(
+            counted,
+            F.count(F.lit(1)).alias("keys"),
+            F.sum("rows").alias("rows"),
+            F.sum("bytes").alias("bytes"),
+            F.count_if(F.col("timers") == 0).alias("untimed"),
+            *(F.count_if(F.col("power") == place).alias(f"p{place}") for place in range(POWERS)),
         )
-    for key in sizes.largest[:1]:
-        named = ", ".join(map(" ".join, zip(sizes.columns, key.key, strict=True)))
-        share = 100 * key.bytes / max(1, sizes.bytes)
-        yield f"largest key: {key.rows:,} rows, {key.bytes:,} bytes, {share:.1f} %: {named}"
-    if sizes.untimed is not None:
-        yield f"keys without a timer: {sizes.untimed:,}"
+        .orderBy(F.desc("bytes"), F.desc("rows"), *by_key.columns[: len(key)])
+        .limit(MOST_NAMED)
+        .collect()
+    )
+    found = counted.get
+    return KeySizes(
+        columns=tuple(name.removeprefix(PREFIX) for name in key),  # of buckets, bucket
+        keys=found["keys"],
+        rows=found["rows"] or 0,
+        bytes=found["bytes"] or 0,
+        untimed=found["untimed"] if _sets_timers(operator) else None,
+        powers=tuple(
+            Power(power=place, keys=keys) for place in range(POWERS) if (keys := found[f"p{place}"])
+        ),
+        largest=tuple(
+            LargeKey(
+                key=cells(tuple(map(format_value, row[: len(key)]))),
+                rows=row["rows"],
+                bytes=row["bytes"],
+            )
+            for row in largest
+        ),
+    )
 
 
-def expires(expiry: Expiry) -> str:
-    """How many rows of a variable expire when, on one line."""
-    of = f"{expiry.variable}: " if expiry.variable else ""
-    told = f"{of}rows {WHAT[expiry.counted]} {BY[expiry.by]}"
-    if expiry.by in {"processor", "nothing"}:
-        return f"{told}: {expiry.never:,}"
-    if expiry.since is None:
-        return f"{told}: {expiry.later:,}; there is no watermark yet"
-    due = [f"{expiry.within(0):,} due"] if expiry.within(0) else []
-    most = expiry.within(SPANS[-1][0])
-    needed = 1 + sum(expiry.within(hours) < most for hours, _ in SPANS)
-    within = [f"{expiry.within(hours):,} within {name}" for hours, name in SPANS[:needed]]
-    rest = [f"{expiry.later:,} in over ten years"] if expiry.later else []
-    return f"{told}: {', '.join([*due, *within, *rest])}, {expiry.never:,} never"
+def _by_key(stored: DataFrame, key: list[Column], *, one_row: bool) -> DataFrame:
+    """Key, rows, bytes, timers and power of each key. A million keys of one row each are grouped in
+    ten times the time that it takes to read them, so that these are not.
+    """
+    size = F.length("key_bytes") + F.length("value_bytes")
+    family = F.col("column_family_name")
+    if one_row:
+        none = F.lit(0).alias("timers")
+        found = stored.select(*key, F.lit(1).alias("rows"), size.alias("bytes"), none)
+    else:
+        found = stored.groupBy(*key).agg(
+            F.count_if(~family.startswith("$")).alias("rows"),
+            F.sum(size).alias("bytes"),
+            F.count_if(family.isin(*TIMERS)).alias("timers"),
+        )
+    # The digits of a binary number: a logarithm would round.
+    return found.withColumn("power", F.length(F.bin("bytes")) - 1)
+
+
+def _key(stored: DataFrame) -> dict[str, Column]:
+    struct = stored.schema["partition_key"].dataType
+    assert isinstance(struct, StructType)
+    names = [name for name in struct.names if name != WINDOW] or struct.names
+    at = F.col("partition_key")
+    return {name: at.getField(name).alias(f"k{place}") for place, name in enumerate(names)}
+
+
+def _sets_timers(operator: StateOperator) -> bool:
+    return any(variable.kind == "TimerState" for variable in operator.variables)
+
+
+HOUR: Final = 3_600_000_000
+"""Microseconds."""
+LADDER: Final = ((48, 1), (60 * 24, 24), (10 * 365 * 24, 30 * 24))
+"""Up to so many hours, spans of so many hours: counting the next day needs its hours."""
+LATER: Final = -1
+
+
+class Instants(NamedTuple):
+    """The two times from which it is counted."""
+
+    watermark: datetime | None
+    clock: datetime
+
+
+def expiry(
+    spark: SparkSession,
+    checkpoint: SparkPath,
+    batch: int,
+    operator: StateOperator,
+    spec: Pipeline,
+    number: int,
+    table: Table,
+    now: Instants,
+) -> Expiry:
+    """Of one variable of a step, after a batch."""
+    step, variable = spec.steps[number - 1], table.variable
+    when = step.expires(variable, table.names, _event_time(spec, number), spec.output_mode)
+    since = {"watermark": now.watermark, "clock": now.clock}.get(when.by)
+    rows: dict[int | None, int] = {LATER if when.column else None: table.total}
+    if when.column and since is not None:
+        stored, columns = opened(spark, checkpoint, batch, operator, variable, step)
+        rows = _by_span(stored, next(each for each in columns if each.name == when.column), since)
+    return Expiry(
+        variable=variable.name,
+        counted=when.counted,
+        by=when.by,
+        since=since,
+        spans=tuple(
+            Expiring(hours=hours, rows=rows[hours])
+            for hours in sorted(each for each in rows if each is not None and each != LATER)
+        ),
+        later=rows.get(LATER, 0),
+        never=rows.get(None, 0),
+    )
+
+
+def _by_span(stored: DataFrame, column: StoreColumn, since: datetime) -> dict[int | None, int]:
+    """Hours to the end of a span -> rows in it; LATER, and None for those without a time."""
+    # As a double, which is exact for two centuries and overflows for no time.
+    behind = F.unix_micros(column.expression).cast("double") - (since - EPOCH) / MICROSECOND
+    counts = stored.groupBy(_span(behind).alias("hours")).count().collect()
+    return {row["hours"]: row["count"] for row in counts}
+
+
+def _span(behind: Column) -> Column:
+    found = F.when(behind.isNull(), None).when(behind <= 0, 0)
+    for most, hours in LADDER:
+        end = (F.ceil(behind / (hours * HOUR)) * hours).cast("int")
+        found = found.when(behind <= most * HOUR, end)
+    return found.otherwise(LATER)
+
+
+def _event_time(spec: Pipeline, number: int) -> str | None:
+    time: str | None = spec.inputs.event_time
+    for step in spec.steps[: number - 1]:
+        time = step.time_after(time)
+    return time

@@ -1,25 +1,73 @@
-"""A query of `sluice state`. Checks it against the spec and the checkpoint, without Spark."""
+"""A query of `sluice state`, with its keys as the step's columns have them. Checks it against the
+spec and the checkpoint, without Spark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from spark_jobs.checkpoint.branch import elsewhere
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
-from spark_jobs.journal.begun import refuse_under_way
+from spark_jobs.journal.change import refuse_under_way
 from spark_jobs.messages.job import StateQuery
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force
-from spark_jobs.registry.fingerprint.packages import version
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.state.keys import key_columns, key_types, parse_keys
-from spark_jobs.state.literal import parse
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.field_types import Value, field_type
+
+
+def key_columns(spec: Pipeline, number: int) -> Columns:
+    """The columns of a step's key; None if only Spark knows them."""
+    columns: Columns = spec.inputs.columns
+    for step in spec.steps[: number - 1]:
+        columns = step.columns_after(columns)
+    return spec.steps[number - 1].state_key(columns)
+
+
+def key_types(spec: Pipeline, number: int) -> dict[str, str]:
+    """Column -> Spark SQL type, where it is known without Spark: for key columns, and perhaps for
+    other columns.
+    """
+    types = spec.inputs.types
+    for step in spec.steps[: number - 1]:
+        types = step.types_after(types)
+    return types | {"window_start": "timestamp", "window_end": "timestamp"}
+
+
+def parse_keys(arguments: tuple[str, ...]) -> dict[str, str]:
+    """Column -> text, from arguments COLUMN=VALUE. Raises StateUnreadable."""
+    keys: dict[str, str] = {}
+    for argument in arguments:
+        column, equals, value = argument.partition("=")
+        if not equals or not column:
+            raise StateUnreadable.key_no_pair(argument=argument)
+        if column in keys:
+            raise StateUnreadable.key_twice(column=column)
+        keys[column] = value
+    return keys
+
+
+def parse(column: str, text: str, kind: str) -> Value:
+    """The value of `text`, of Spark SQL type `kind`.
+
+    Times without a zone are UTC. Raises StateUnreadable.
+    """
+    found = field_type(kind)
+    if found is None:
+        raise StateUnreadable.key_type_unsupported(column=column, kind=kind)
+    try:
+        return found.parse(text)
+    except (ValueError, ArithmeticError):
+        raise StateUnreadable.key_value_unfit(
+            column=column, value=text, kind=kind, example=found.example
+        ) from None
 
 
 class StateTarget(NamedTuple):

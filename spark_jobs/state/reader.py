@@ -1,26 +1,52 @@
 """Reads state stores with Spark's data sources state-metadata and statestore, which open a copy of
-a store's files.
+a store's files. A GroupState in buckets is given a row for each key, as other forms store it.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import DataFrame, Observation, Row, SparkSession, functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.errors import StateUnreadable
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.state.literal import parse
-from spark_jobs.state.store_columns import StoreColumn, store_columns
-from spark_jobs.state.table import Table
-from spark_jobs.state.unpacked_keys import by_key
-from spark_jobs.steps.buckets.processor import STATE
+from spark_jobs.state.query import parse
+from spark_jobs.state.table import StoreColumn, Table, store_columns
+from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
 from spark_jobs.storage.root.path_forms import SparkPath
+from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.spark_times import literal
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.steps.step import Bucketed
+
+
+def by_key(stored: DataFrame, buckets: Bucketed) -> DataFrame:
+    """The state variable's rows, one a bucket, as rows of the structs key and value, one a key."""
+    packed = stored.select(F.col("value.columns").alias("rows"))
+    flat = packed.mapInArrow(functools.partial(unpack, column="rows"), _schema(packed, buckets))
+    state = [field.name for field in buckets.state]
+    return flat.select(F.struct(*buckets.keys).alias("key"), F.struct(*state).alias("value"))
+
+
+def _schema(packed: DataFrame, buckets: Bucketed) -> StructType:
+    """Of a state without keys it is not known which types they would have."""
+    first = packed.first()
+    if first is not None:
+        return from_arrow_schema(to_table([first.rows]).schema)
+    keys = [StructField(name, StringType()) for name in buckets.keys]
+    return StructType(
+        [*keys, *(StructField(field.name, spark_type(field.type)) for field in buckets.state)]
+    )
+
 
 TIMERS = {
     "$eventTimers_keyToTimestamp": "event-time timers",
@@ -163,3 +189,39 @@ def _zoned(value: Any) -> Any:
     return (
         value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
     )
+
+
+MOST_STATE_ROWS = 500_000
+"""Rows of state up to which a run reads them: more would take longer than most deliveries."""
+
+
+def records_in_groups(
+    spark: SparkSession, checkpoint: SparkPath, batch: int, spec: Pipeline, index: int
+) -> int | None:
+    """The sum of the measure `counted_by` over all groups that are open after the batch.
+
+    None if the state does not tell which of its buffers is that measure's
+    (store_columns.buffer_names).
+    """
+    step = spec.steps[index]
+    start_coordinator(spark)
+    # Spark numbers operators from the sink to the source. To read their metadata is a job.
+    operator = sum(later.stateful for later in spec.steps[index + 1 :])
+    stored = (
+        spark.read.format("statestore")
+        .option("batchId", batch)
+        .option("operatorId", operator)
+        .load(checkpoint)
+    )
+    counts = next(
+        (
+            column.expression
+            for column in store_columns(stored, "stateStoreSave", step)
+            if column.role == "value" and column.name == step.counted_by
+        ),
+        None,
+    )
+    if counts is None:
+        return None
+    [[records]] = stored.select(F.coalesce(F.sum(counts), F.lit(0))).collect()
+    return int(records)

@@ -1,15 +1,54 @@
-"""Formats state and its changes as lines for a terminal."""
+"""Formats state, and the changes between two readings of it, as lines for a terminal."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_jobs.spec.steps.expires import Variable
-from spark_jobs.state.changes import RowChange
-from spark_jobs.state.table import Table
+from spark_jobs.state.table import Row, Table
 from spark_jobs.values.times import in_utc
+
+
+class RowChange(NamedTuple):
+    """A row that appeared (`before` is None), was removed (`after` is None) or has other values."""
+
+    table: Table
+    before: Row | None
+    after: Row | None
+
+
+def row_changes(before: Table | None, after: Table | None) -> list[RowChange]:
+    """The changes, in the order of the rows.
+
+    `before` or `after` is None if the variable did not exist.
+
+    The key identifies a row. Elements of a list, and timers, have no key of their own: the whole
+    row identifies them, and equal rows are counted.
+    """
+    table = after or before
+    if table is None:
+        return []
+    old = _by_identity(before) if before else {}
+    new = _by_identity(after) if after else {}
+    return [
+        RowChange(table, old.get(key), new.get(key))
+        for key in {**old, **new}
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _by_identity(table: Table) -> dict[str, Row]:
+    """By text, because a row that contains a list is not hashable."""
+    seen: Counter[str] = Counter()
+    rows: dict[str, Row] = {}
+    for row in table.rows:
+        identity = repr(row if table.variable.keyless else tuple(table.parts(row)[0].values()))
+        seen[identity] += 1
+        rows[f"{identity} {seen[identity]}"] = row
+    return rows
 
 
 def format_title(table: Table) -> str:

@@ -17,18 +17,18 @@ from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.state import text
 from spark_jobs.state.answer import (
     MOST_ROWS,
+    Measures,
     StateAnswer,
     StepAnswer,
     VariableAnswer,
     cells,
+    told,
 )
-from spark_jobs.state.changes import row_changes
-from spark_jobs.state.expiry import Instants, expiry
-from spark_jobs.state.key_sizes import key_sizes
-from spark_jobs.state.measures import Measures, told
+from spark_jobs.state.measures import Instants, expiry, key_sizes
 from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table
+from spark_jobs.state.text import row_changes
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
 

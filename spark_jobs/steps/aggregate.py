@@ -11,8 +11,8 @@ from spark_jobs.spec import Aggregate, Pipeline, Session, Sliding, Tumbling
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import OutputMode, mode_facts
 from spark_jobs.spec.windows import Window
+from spark_jobs.steps.catalyst import grouping_input
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
-from spark_jobs.steps.sql.catalyst import grouping_input
 from spark_jobs.values.own_columns import WINDOW
 
 

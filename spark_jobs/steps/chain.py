@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pyspark.sql import Column, DataFrame, functions as F
 
+from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.lateness import late_if_far, unheld
 from spark_jobs.spec.duration import interval
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps import transform
-from spark_jobs.steps.operator import At, LateBy, StepContext
-from spark_jobs.steps.operators import operator, stateful_operator
-from spark_jobs.steps.raw_bytes import refuse_raw_bytes
-from spark_jobs.steps.unholdable import held
+from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
+from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator
+from spark_jobs.values.gap import Gap, Unheld
+from spark_jobs.values.own_columns import KAFKA, MALFORMED
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -25,6 +30,81 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Topic
     from spark_jobs.steps.operator import TakingOperator
     from spark_jobs.steps.timers import Timers
+
+RAW: Final = "raw"
+
+
+def refuse_raw_bytes(after: DataFrame, added: int, pipeline: str) -> None:
+    """Raise SpecInvalid if one of the last `added` nodes of the plan uses kafka.raw, by its name or
+    as a part of the whole kafka. That column may be passed on, and its other fields be read.
+
+    Each of these nodes has one child (transform.require_row_by_row).
+    """
+    node = analyzed(after)
+    for _ in range(added):
+        if any(_uses_raw(each) for each in sequence(node.expressions())):
+            raise SpecInvalid.raw_bytes_early(
+                pipeline=pipeline,
+                why=NO_RAW,
+                way=NO_RAW_WAY,
+            )
+        node = node.children().apply(0)
+
+
+def _uses_raw(expression: Node) -> bool:
+    if class_name(expression) == "AttributeReference":
+        return False
+    # Asked first: a walk is a hundred calls into the JVM.
+    if KAFKA not in {each.name() for each in sequence(expression.references().toSeq())}:
+        return False
+    if class_name(expression) == "Alias" and _is_kafka(expression.child()):
+        return bool(expression.name() != KAFKA)
+    return _reads_raw(expression)
+
+
+def _reads_raw(node: Node) -> bool:
+    if class_name(node) == "GetStructField" and _is_kafka(node.child()):
+        return bool(node.extractFieldName() == RAW)
+    return _is_kafka(node) or any(_reads_raw(each) for each in below(node))
+
+
+def _is_kafka(node: Node) -> bool:
+    return class_name(node) == "AttributeReference" and bool(node.name() == KAFKA)
+
+
+def held(rows: DataFrame, spec: Pipeline, index: int, event_time: str) -> DataFrame:
+    """The same rows, if the step `index` is a GroupState that can hold them; else the query fails.
+    `event_time` is the column with it here.
+    """
+    step = spec.steps[index]
+    judged = {limit.field for limit in unheld(spec)} | (
+        {event_time} if late_if_far(spec) else set()
+    )
+    for column in rows.schema.fields:
+        kind = column.dataType.simpleString()
+        gaps, why = step.unheld(kind)
+        if gaps and column.name not in judged:
+            told = F.concat(F.lit(f"{column.name} is "), F.col(f"`{column.name}`").cast("string"))
+            text = F.concat(F.lit(f"step {index + 1} ({step.kind}): "), told, F.lit(f": {why}"))
+            fails = F.raise_error(text).cast("boolean")
+            rows = rows.where(F.when(within(gaps, column.name, kind), fails).otherwise(F.lit(True)))
+    return rows
+
+
+def within(gaps: tuple[Gap, ...], column: str, kind: str) -> Column:
+    """Whether a time, with or without a zone, or a date is in one of these; null if it is null.
+    Compared as numbers: PySpark makes no literal of every time.
+    """
+    return reduce(Column.__or__, (_within(gap, F.col(f"`{column}`"), kind) for gap in gaps))
+
+
+def _within(gap: Gap, time: Column, kind: str) -> Column:
+    if kind == "date":
+        return F.unix_date(time).between(*((at.date() - EPOCH.date()).days for at in gap))
+    # A time without a zone is taken in the session's, which is UTC.
+    return F.unix_micros(time.cast("timestamp")).between(
+        *((at - EPOCH) // MICROSECOND for at in gap)
+    )
 
 
 def stateful_input(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame]) -> DataFrame:
@@ -63,7 +143,7 @@ def stateful_output(
 
     Each topic has a watermark of its own. Spark goes by the smallest of them, and one that has
     given nothing since the query's start has none: then the query's stays (WatermarkTracker;
-    pinned/sql_settings.py). no_data_batch.py moves it on.
+    values/pinned.py). no_data_batch.py moves it on.
     """
     event_time = spec.inputs.event_time
     each = [_entering(rows, spec) for rows in inputs]
@@ -148,3 +228,26 @@ def late_by(spec: Pipeline) -> LateBy | None:
     if spec.watermark_delay is None or spec.entry is None:
         return None
     return stateful_operator(spec.entry).late_by(spec.output_mode)
+
+
+def refuse_unheld(decoded: DataFrame, inputs: Topics, limits: Sequence[Unheld]) -> DataFrame:
+    """The decoded records, malformed with the limit's reason where there is one. As any malformed
+    record they have no event time then. `limits`: as spec/analysis/lateness.py has them.
+    """
+    if not limits:
+        return decoded
+    types = inputs.types
+    reasons = (_reason(limit, types[limit.field]) for limit in limits)
+    time = inputs.event_time
+    return decoded.withColumn(MALFORMED, F.coalesce(MALFORMED, *reasons)).withColumn(
+        time, F.when(F.col(MALFORMED).isNull(), F.col(time))
+    )
+
+
+def _reason(limit: Unheld, kind: str) -> Column:
+    """Why the record is malformed; null if it is not."""
+    outside = F.coalesce(within(limit.gaps, limit.field, kind), F.lit(False))
+    # Spark looks at the conditions of a record only where the time is outside.
+    reached = (F.expr(condition) for condition in limit.reached_if)
+    told = F.concat(F.lit(f"{limit.field} is "), F.col(limit.field).cast("string"))
+    return F.when(reduce(Column.__and__, reached, outside), F.concat(told, F.lit(f": {limit.why}")))

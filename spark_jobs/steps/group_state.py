@@ -4,22 +4,27 @@ API, or in buckets over the first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.errors import InitialStateMissing
+from spark_jobs.errors import InitialStateMissing, ProcessorFailed, SpecInvalid
+from spark_jobs.ops.operator_metrics import KEYS_COUNTED, keys_observation
+from spark_jobs.registry.fingerprint.environment import resume_remedy
+from spark_jobs.registry.logic import BY_NAME, HANDLERS
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
-from spark_jobs.steps.buckets.bucket import Bucket
-from spark_jobs.steps.buckets.packing import in_buckets
-from spark_jobs.steps.hidden import hide_column
+from spark_jobs.steps.bucket import Bucket
+from spark_jobs.steps.bucket_processor import ANSWER_DDL, BUCKET, InBuckets, pack, unpack
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
-from spark_jobs.steps.signature import require_function, require_handlers
-from spark_jobs.steps.timers import TimerCountingProcessor, count_timeouts
+from spark_jobs.steps.timers import StateFunction, TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.root.live_place import named_live
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.tables import own_table
@@ -28,6 +33,122 @@ from spark_jobs.values.own_columns import DELETED, OF_A_KEY
 
 if TYPE_CHECKING:
     from upath import UPath
+
+
+def hide_column(function: StateFunction, name: str) -> StateFunction:
+    """The same function; the frames that it is called with lack the column."""
+
+    @functools.wraps(function)
+    def called(key: Any, frames: Iterable[Any], state: Any) -> Iterator[Any]:
+        if isinstance(frames, list):  # Spark's form for a time-out: one frame without rows
+            return function(key, [frame.drop(columns=name) for frame in frames], state)
+        return function(key, (frame.drop(columns=name) for frame in frames), state)
+
+    return called
+
+
+def require_handlers(processor: Any, pipeline: str) -> None:
+    """Raise ProcessorFailed unless Spark can call each handler that the processor has."""
+    for name, parameters in HANDLERS.items():
+        handler = getattr(processor, name, None)
+        if handler is not None:
+            _require(handler, name, parameters, pipeline)
+
+
+def require_function(
+    function: Callable[..., Any], pipeline: str, parameters: tuple[str, ...]
+) -> None:
+    """Raise ProcessorFailed unless the function can be called with these parameters."""
+    _require(function, getattr(function, "__name__", "the function"), parameters, pipeline)
+
+
+def _require(handler: Any, name: str, parameters: tuple[str, ...], pipeline: str) -> None:
+    try:
+        signature = inspect.signature(handler)
+    except ValueError:
+        return  # written in C: only calling it shows
+    try:
+        if name in BY_NAME:
+            signature.bind(**dict.fromkeys(parameters))
+        else:
+            signature.bind(*parameters)
+    except TypeError as error:
+        how = "by name" if name in BY_NAME else "by position"
+        raise ProcessorFailed.signature_unfit(
+            handler=_place(handler),
+            name=name,
+            signature=signature,
+            parameters=", ".join(parameters),
+            how=how,
+            error=error,
+            resume=resume_remedy(pipeline),
+        ) from None
+
+
+def _place(handler: Any) -> str:
+    """`logic.py line 27, `, if the handler is written in Python."""
+    code = getattr(inspect.unwrap(handler), "__code__", None)
+    if code is None:
+        return ""
+    return f"{'/'.join(Path(code.co_filename).parts[-2:])} line {code.co_firstlineno}, "
+
+
+PACKED_DDL = f"{BUCKET} int, rows binary"
+KEY_TYPES = {"string", "int", "bigint", "boolean", "timestamp", "date"}
+"""Of a double, NaN and -0.0 would be other keys in Arrow than in Spark."""
+
+
+def in_buckets(
+    rows: DataFrame,
+    step: GroupState,
+    bucket: Bucket,
+    output: StructType,
+    mode: str,
+    operator: int,
+) -> DataFrame:
+    """The rows that the code gives: the step's declared output columns.
+
+    `mode` is Spark's output mode; `operator` counts the stateful steps before this one. Raises
+    SpecInvalid for a key of a type that buckets cannot have.
+    """
+    rows = named(rows, step.keys)
+    _refuse_keys(rows, step)
+    assert step.buckets is not None  # spec/steps/group_state.py refuses it
+    packing = functools.partial(pack, buckets=step.buckets)
+    answered = (
+        rows.withColumn(BUCKET, number(step))
+        .mapInArrow(packing, PACKED_DDL)
+        .groupBy(BUCKET)
+        .transformWithState(InBuckets(bucket), ANSWER_DDL, mode, "None")
+        .observe(keys_observation(operator), *(F.sum(name).alias(name) for name in KEYS_COUNTED))
+    )
+    unpacking = functools.partial(unpack, column="rows")
+    return answered.where(F.col("rows").isNotNull()).mapInArrow(unpacking, output)
+
+
+def named(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
+    """The rows, their key columns in the letters that the step declares: Spark finds a column
+    whether its letters are large or small, and Arrow does not.
+    """
+    declared = {key.lower(): key for key in keys}
+    return rows.toDF(*(declared.get(name.lower(), name) for name in rows.columns))
+
+
+def number(step: GroupState) -> Column:
+    """The bucket of a row: the same for a key in every run, on every machine."""
+    return F.pmod(F.hash(*step.keys), F.lit(step.buckets))
+
+
+def _refuse_keys(rows: DataFrame, step: GroupState) -> None:
+    for name in step.keys:
+        kind = rows.schema[name].dataType.simpleString()
+        if kind not in KEY_TYPES:
+            raise SpecInvalid.key_unpackable(
+                name=name,
+                kind=kind,
+                known=", ".join(sorted(KEY_TYPES)),
+            )
+
 
 TIME_MODES = {"none": "None", "event": "EventTime", "processing": "ProcessingTime"}
 TIMEOUTS = {"none": "NoTimeout", "event": "EventTimeTimeout", "processing": "ProcessingTimeTimeout"}

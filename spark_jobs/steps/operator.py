@@ -7,16 +7,16 @@ this here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast
 
 from pyspark.sql import Column, DataFrame
 
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import OutputMode
+from spark_jobs.spec.steps.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from upath import UPath
 
     from spark_jobs.steps.timers import Timers
@@ -105,3 +105,13 @@ class TakingOperator(Protocol):
         """The output rows for the rows of each input, by its name: with the input's own columns. In
         a stream each has a watermark of its own.
         """
+
+
+def operator(step: Step) -> Operator:
+    """The operator of any step."""
+    return cast("Operator", resolve_name(step.operator)(step))
+
+
+def stateful_operator(step: Step) -> StatefulOperator:
+    """The operator of a stateful step."""
+    return cast("StatefulOperator", resolve_name(step.operator)(step))

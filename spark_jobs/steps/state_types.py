@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from spark_jobs.steps.buckets.packed import BUCKET
-from spark_jobs.steps.sql.catalyst import (
+from spark_jobs.steps.bucket_processor import BUCKET
+from spark_jobs.steps.catalyst import (
     Node,
     aggregate_calls,
     analyzed,

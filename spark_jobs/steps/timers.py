@@ -6,17 +6,56 @@ Spark's numExpiredTimers stays 0 for Python (measured on 4.2.0).
 from __future__ import annotations
 
 import functools
+import os
+import tempfile
+import traceback
+import uuid
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from spark_jobs.steps.init_errors import InitErrors
 from spark_jobs.values.spark_times import make_total
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
+
+
+class InitErrors:
+    """The file of one run. It exists only after an error."""
+
+    def __init__(self) -> None:
+        self._path = Path(tempfile.gettempdir()) / f"sluice-{uuid.uuid4().hex}.error"
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Within the block, an error outside of a task is written to the file. In a task Spark
+        tells it itself.
+        """
+        try:
+            yield
+        except Exception:
+            if TaskContext.get() is None:
+                with suppress(OSError), open(self._path, "x", opener=_for_owner) as file:
+                    file.write(traceback.format_exc())
+            raise
+
+    def take(self) -> str:
+        """The traceback of the first error, empty if there is none. Removes the file."""
+        with suppress(OSError):
+            text = self._path.read_text()
+            self._path.unlink()
+            return text
+        return ""
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
 
 StateFunction = Callable[[Any, Iterable[Any], Any], Iterator[Any]]
 """A pipeline's function for applyInPandasWithState: key, frames, state -> frames.

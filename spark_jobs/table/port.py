@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
-    from spark_jobs.values.spans.position import Position
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Position, Span
 
 Ability = Literal[
     "add columns", "layout", "merge", "publish", "care", "query", "replace", "restore"

@@ -1,29 +1,96 @@
-"""Transaction ends: where a run has whole transactions of the source. See source/ends.py."""
+"""Transaction ends: where a run has whole transactions of the source. See source/port.py."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from spark_jobs.messages.held_back import HeldBack
-from spark_jobs.messages.up_to import UpTo
-from spark_jobs.source.ends import Cut
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.messages.part import HeldBack, UpTo
 from spark_jobs.source.kafka_time import clamped, is_time
+from spark_jobs.source.port import Cut
 from spark_jobs.transactions.declaration import Transactions
 from spark_jobs.transactions.look import Begin, Looked, look
 from spark_jobs.transactions.view import KafkaView
-from spark_jobs.transactions.whole import Whole, read_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from upath import UPath
+
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.ends import End
     from spark_jobs.source.micro_batch import Offsets
-    from spark_jobs.source.port import SourceState
+    from spark_jobs.source.port import End, SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.transactions.view import View
+
+KEPT = 100
+"""Ends: checks may fail for as many runs, and what had passed before is published still."""
+
+
+class Whole(BaseModel):
+    """Offsets that no transaction is on both sides of."""
+
+    model_config = ConfigDict(frozen=True)
+
+    offsets: dict[int, int]
+    """Partition -> the next offset."""
+    unread: tuple[int, ...]
+    """Partitions where nothing is read up to there: a batch may not have them."""
+    topic_id: str
+    """The transaction topic's, which tells it from one that was made anew."""
+    behind: int
+    """The offset of the transaction topic behind the END."""
+    up_to: UpTo | None
+    """That END; None before the first."""
+
+    def is_end_of(self, ends: Offsets) -> bool:
+        """Whether a batch with these ends has all up to it, and nothing else."""
+        lacking = self.offsets.keys() - ends.keys()
+        return lacking <= {*self.unread} and all(
+            self.offsets.get(p, 0) == at for p, at in ends.items()
+        )
+
+
+class WholeEnds(Stored):
+    """The content of whole.json, the newest last."""
+
+    ends: tuple[Whole, ...] = ()
+
+    @property
+    def last(self) -> Whole | None:
+        return self.ends[-1] if self.ends else None
+
+    def end_of(self, offsets: Offsets) -> Whole | None:
+        """The newest one at which such a batch ends."""
+        return next((each for each in reversed(self.ends) if each.is_end_of(offsets)), None)
+
+    def note(self, end: Whole, paths: Paths, held: Held) -> None:
+        """Note it, before a record behind the last one is read."""
+        if end != self.last:
+            now = (*self.ends, end)[-KEPT:]
+            self.model_copy(update={"ends": now}).put(note_of(paths), held)
+
+
+def note_of(paths: Paths) -> UPath:
+    """Where it is."""
+    return paths.version / "whole.json"
+
+
+def read_whole(paths: Paths) -> WholeEnds:
+    """The note; empty without one, and of one that does not parse: a run without it finds its end
+    anew, and what no note says is published later.
+    """
+    try:
+        return WholeEnds.read(note_of(paths))
+    except FileNotFoundError:
+        return WholeEnds()
+    except ValueError:
+        return WholeEnds().over(note_of(paths))
+
 
 MOST_TOLD = 5
 """Transactions in a line."""

@@ -40,7 +40,7 @@ def is_own(column: str) -> bool:
 MALFORMED: Final = own("malformed")
 """Why a record does not decode; null if it does."""
 OUTCOME: Final = own("fate")
-"""A record's outcome (classify/outcome.py)."""
+"""A record's outcome (steps/classify.py)."""
 
 # Of a table that follows a key. Consumers see none of them, nor the rows that are deleted.
 DELETED: Final = own("deleted")
@@ -76,3 +76,7 @@ PLACE, and in a History the span.
 def placed(order_by: Sequence[str]) -> tuple[str, ...]:
     """The columns of a change's position, the heaviest first."""
     return (*order_by, *PLACE)
+
+
+HEADERS: Final = "array<struct<key:string,value:binary>>"
+"""In their order, a name as often as it was sent. A value may be null."""

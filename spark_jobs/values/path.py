@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 Path = tuple[str | int, ...]
@@ -60,3 +61,19 @@ def as_text(path: Path) -> str:
             key = step if _PLAIN.fullmatch(step) else f'"{quoted}"'
             parts += f".{key}" if parts else key
     return parts
+
+
+MOST: Final = 63
+
+
+def snake(path: Path) -> str:
+    """A field's name for what is at a path, in snake_case; empty if nothing of it can stand there.
+
+    >>> snake(("data", "userId", 0)), snake(("@HTTPStatus",)), snake(("2fa-code",)), snake(("日",))
+    ('data_user_id_0', 'http_status', 'f_2fa_code', '')
+    """
+    text = unicodedata.normalize("NFKD", "_".join(map(str, path)))
+    text = text.encode("ascii", "ignore").decode()
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
+    text = re.sub(r"[^a-z0-9]+", "_", text).strip("_")
+    return (f"f_{text}" if text[:1].isdigit() else text)[:MOST]

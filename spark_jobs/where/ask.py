@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.launch.submit import command, environment
 from spark_jobs.launch.warm.client import begun
 from spark_jobs.repair.find.plan import offsets_in
@@ -53,7 +53,7 @@ def _run(job: Where, settings: Settings) -> int:
     many = offsets_in(job.asked) + offsets_in(job.beside)
     words, out = job.words(), (STDOUT, STDERR)
     if not (warm := begun(settings, job.pipeline, words, variables, many, out)):
-        return relay.run(command(settings, job, many), variables)
+        return foreground.run(command(settings, job, many), variables)
     try:
         warm.follow()
     except BaseException:

@@ -21,7 +21,7 @@ from spark_jobs.repair.offsets.archived import archive_records, archived_or_why,
 from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps.chain import stages
-from spark_jobs.steps.classify.classifier import good_records
+from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
 from spark_jobs.where.ask import ENTERED, REACHED, REACHED_COLUMN, WHY_COLUMN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
-from spark_jobs.values.spans.span import FIRST, LAST
+from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.read import key_of, values
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.offsets.slices import merged
-from spark_jobs.values.spans.any_of import any_of
+from spark_jobs.values.spans import any_of
 from spark_jobs.where.asked import parts_of
 
 if TYPE_CHECKING:

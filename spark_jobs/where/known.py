@@ -6,9 +6,8 @@ import json
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import MadeBy, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import MadeBy, Present
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.repair.offsets.archived import NO_BATCH, beginning

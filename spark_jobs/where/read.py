@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 from confluent_kafka import TopicPartition
 
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import Sampled, records
 from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.consumer import polled, reading

@@ -14,7 +14,7 @@ from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.repair.offsets.slices import Index, merged
-from spark_jobs.values.spans.span import MICROSECOND
+from spark_jobs.values.spans import MICROSECOND
 from spark_jobs.values.times import EPOCH, time_of
 from spark_jobs.where import same_key
 from spark_jobs.where.asked import parts_of

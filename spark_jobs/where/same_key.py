@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.repair.offsets.slices import Index, clipped
-from spark_jobs.values.spans.span import MICROSECOND, Span
+from spark_jobs.values.spans import MICROSECOND, Span
 from spark_jobs.values.times import EPOCH
 from spark_jobs.where.copies import Copy, Keeping, Told, told
 from spark_jobs.where.read import key_of

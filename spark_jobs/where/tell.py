@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import KafkaRefused, KafkaUnreachable, TopicMissing
 from spark_jobs.messages.job import Where
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.times import time_of
 from spark_jobs.where.events import Events

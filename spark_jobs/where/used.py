@@ -9,7 +9,7 @@ from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.spec.analysis.ranged import ranged, unranged
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

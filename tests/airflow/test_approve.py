@@ -21,7 +21,7 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.reject import reject
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

@@ -15,7 +15,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair import planner as planning
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.airflow.installed import executed
 from tests.harness import roots
 

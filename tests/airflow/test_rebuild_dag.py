@@ -16,8 +16,7 @@ from sluice_airflow.tasks.rebuild import question
 from spark_jobs.admin.rebuild.beside import beside_paths, discard
 from spark_jobs.admin.rebuild.switch import switch
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.notes.live import read_live
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import read_begun, read_live
 from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
@@ -26,12 +25,13 @@ from tests.airflow.drains_beside import END, NEXT
 from tests.airflow.installed import Installed, executed
 from tests.airflow.metadata import run_dag, without_waiting
 from tests.airflow.reports import NOON
+from tests.harness.patience import patient
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains, began
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 PYTHON = sys.executable
 
 

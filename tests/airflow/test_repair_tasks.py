@@ -22,7 +22,7 @@ from spark_jobs.messages.job import Stage, read
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import local_report_path
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.airflow.installed import Installed, executed
 from tests.harness import roots
 from tests.harness.refused import fails, has

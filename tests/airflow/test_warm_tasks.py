@@ -17,21 +17,22 @@ from sluice_airflow.dags.backfill_dag import build_backfill
 from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.warm import client, start
-from spark_jobs.launch.warm.look import shown
-from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.fits import shown
+from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import socket_path
 from spark_jobs.registry import find as registry
 from tests.airflow.installed import executed
 from tests.airflow.test_repair_tasks import PLANNED
 from tests.airflow.test_tasks import NAME, Installation, report
+from tests.harness.patience import patient
 from tests.harness.process import lives
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 PYTHON = sys.executable
 WORKER = """
 import json, os, shutil, subprocess, sys, time
 from pathlib import Path
-from spark_jobs.launch.warm.inside.recycling import Limits
+from spark_jobs.launch.warm.inside.worker import Limits
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.launch.warm.inside.worker import Worker
 

@@ -32,8 +32,7 @@ from spark_jobs.state.answer import (
     VariableAnswer,
 )
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 EVERY: Final = timedelta(hours=6)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from spark_jobs.messages.request import Request
 from spark_jobs.ops import repairs
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
@@ -25,6 +25,7 @@ from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since
 from tests.faults.whole import Whole, bag, less, staged
+from tests.harness.patience import patient
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -32,7 +33,7 @@ EVENTS = 400
 """In a delivery. Two in a hundred arrive one to five days late."""
 FIRST = 12
 """Deliveries before the first drain: of three days, so that later ones have late records."""
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = patient(120)
 ENDED = "it had ended before"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.proof.image import copy_at_rest
+from spark_jobs.proof.acts import copy_at_rest
 from spark_jobs.spec import Pipeline
 from tests.harness.scene import Scene
 

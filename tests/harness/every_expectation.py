@@ -165,7 +165,7 @@ HEAVY = ("sqlalchemy", "botocore", "grpc", "scipy.optimize", "altair.vegalite")
 def main(how, engine):
     """Also what the import has loaded of HEAVY, and what two of it give whoever imports them then."""
     if how == "light":
-        from spark_jobs.checks.light_import import great_expectations  # noqa: PLC0415 - as above
+        from spark_jobs.checks import great_expectations  # noqa: PLC0415 - as above
 
         great_expectations()
     loaded = [name for name in HEAVY if name in sys.modules]

@@ -17,7 +17,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 
 ROOT: Final = "a röot of 5% #1"
 """The name of a root: with what escaping, patterns and URLs could take for their own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.source import sources
+from spark_jobs.source import sources as union
 from spark_jobs.source.port import SourceState
 
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ class Said(NamedTuple):
 def says(patch, state, newest=None, records=0) -> None:
     """From now on the brokers say this of every topic."""
     asked = state if callable(state) else lambda: state
-    patch.setattr(sources, "kafka", lambda *_: Said(asked, newest, records))
+    patch.setattr(union, "kafka", lambda *_: Said(asked, newest, records))

@@ -10,8 +10,8 @@ import psutil
 
 from spark_jobs.errors import ReportMissing
 from spark_jobs.launch.processes import tree
-from spark_jobs.launch.warm.look import shown
-from spark_jobs.launch.warm.message import Shown
+from spark_jobs.launch.warm.fits import shown
+from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import log_path, socket_path, socket_paths
 from spark_jobs.settings.installation import Settings
 from tests.harness.process import Running, lives

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal, NamedTuple
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec import Pipeline, Tumbling
-from spark_jobs.spec.origin import computed
+from spark_jobs.spec.columns import computed
 from spark_jobs.spec.steps.step import Balance, Step
 from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.errors import TableLacks
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.publication import Announced, publish
 from spark_jobs.spec import Aggregate, Check, Latest, Layout, Pipeline, Tumbling

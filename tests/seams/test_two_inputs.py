@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from local.broker import create_topic
 from spark_jobs.spec import Field, Pipeline, Topic
-from spark_jobs.spec.origin import computed
+from spark_jobs.spec.columns import computed
 from spark_jobs.spec.steps.step import Balance, Step
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over

@@ -13,19 +13,17 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.identity import Identity, read_identity
+from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.begun import begun
 from spark_jobs.runs.preflight import preflight
 from spark_jobs.runs.run_outcome import RunOutcome
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.micro_batch import Batch

@@ -14,7 +14,6 @@ from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.runs import repartition
-from spark_jobs.state import contents
 from tests.unit.checkpoints import commit_batch, plan_batch
 
 STORES = 2
@@ -75,7 +74,7 @@ def stood_in() -> Iterator[None]:
     """Within the block a repartition finds it."""
     with (
         patch.object(repartition, "Cluster", _Cluster),
-        patch.object(contents, "contents", _contents),
+        patch.object(repartition, "contents", _contents),
     ):
         yield
 
@@ -101,9 +100,9 @@ def _kept(folder: UPath, batch: int) -> State:
     return State(*json.loads(stored))
 
 
-def _contents(_: Spark, url: str, batch: int, partitions: int) -> contents.Contents:
+def _contents(_: Spark, url: str, batch: int, partitions: int) -> repartition.Contents:
     state = _kept(_folder(url), batch)
-    return {0: contents.StepContents(state.until, state.until, int(partitions != state.stores))}
+    return {0: repartition.StepContents(state.until, state.until, int(partitions != state.stores))}
 
 
 def _folder(url: str) -> UPath:

@@ -19,7 +19,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived

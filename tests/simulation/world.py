@@ -17,12 +17,16 @@ from deltalake.exceptions import DeltaError
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
-from spark_jobs.admin.rebuild.back import plan_back, refuse_lost as lost_back
 from spark_jobs.admin.rebuild.beside import begin, beside_paths, discard
 from spark_jobs.admin.rebuild.needs import read_to
 from spark_jobs.admin.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
-from spark_jobs.admin.rebuild.ready import behind
-from spark_jobs.admin.rebuild.switch import switch, switch_back
+from spark_jobs.admin.rebuild.switch import (
+    behind,
+    plan_back,
+    refuse_lost as lost_back,
+    switch,
+    switch_back,
+)
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import holder, lease
@@ -35,7 +39,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source import sources
+from spark_jobs.source import sources as union
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import live_version
 from spark_jobs.storage.root.paths import Paths, checkpoints
@@ -161,7 +165,7 @@ class World:
     @contextmanager
     def with_topic(self) -> Iterator[None]:
         """Within the block the product finds the topic."""
-        with patch.object(sources, "kafka", lambda *_: self.topic):
+        with patch.object(union, "kafka", lambda *_: self.topic):
             yield
 
     @contextmanager

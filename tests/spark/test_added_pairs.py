@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from spark_jobs.repair.compute.change import change
-from spark_jobs.table.delta.added_columns import MARK
+from spark_jobs.table.delta.table_layout import MARK
 from tests.unit.specs import deduplicate, pipeline
 
 COLUMNS = StructType(

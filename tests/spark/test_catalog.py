@@ -11,7 +11,7 @@ import pytest
 from spark_jobs.errors import CatalogRefused
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.catalog.register import register
+from spark_jobs.table.metastore import register
 from tests.harness.long_form import long_form
 from tests.harness.metastore import metastore
 from tests.harness.refused import fails

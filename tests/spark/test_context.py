@@ -14,8 +14,7 @@ from spark_jobs.repair.compute.replay import replay
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.steps.canonical.chain import canonical_output, next_group_state
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import LONG, long_form
@@ -66,7 +65,7 @@ def _within(row: dict[str, Any], position: Position, span: Span) -> bool:
 
 
 def _computed(spark, way, ledger, folder, span) -> list[dict[str, Any]]:
-    """As repair/compute/rows.py does it, without Kafka and ops tables."""
+    """As repair/unit/range_rows.py does it, without Kafka and ops tables."""
     spec = way.spec
     needed = Position(spec.topic.event_time).sql([way.needed(span)])
     rows = stateful_input(spark, spec, ledger).where(needed)

@@ -13,10 +13,8 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline, Transform
-from spark_jobs.steps.classify.classifier import resolve_outcomes
-from spark_jobs.steps.classify.outcome import Outcome
-from spark_jobs.values.own_columns import OUTCOME
-from spark_jobs.values.record_headers import HEADERS
+from spark_jobs.steps.classify import Outcome, resolve_outcomes
+from spark_jobs.values.own_columns import HEADERS, OUTCOME
 from tests.unit.specs import deduplicate, pipeline
 
 SETTINGS = Settings("/root", "127.0.0.1:1", Path("/jars"), "local[1]", "1g")

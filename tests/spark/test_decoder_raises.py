@@ -9,7 +9,7 @@ from local import broker
 from spark_jobs import dataflow
 from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Decoded, Records
-from spark_jobs.decode.prepared import Prepared, prepare
+from spark_jobs.decode.record_decoder import Prepared, prepare
 from tests.harness.scene import Scene
 from tests.spark.test_jvm_decoder import good, hourly
 from tests.spark.test_repair import Repairs

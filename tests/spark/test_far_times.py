@@ -18,10 +18,9 @@ from spark_jobs.messages.job import StateQuery
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Aggregate, Check, Field, GroupState, Pipeline, State, Transform
 from spark_jobs.state.view import state_view
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.steps.classify import Outcome
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.own_columns import MALFORMED, OUTCOME
-from spark_jobs.values.record_headers import HEADERS
+from spark_jobs.values.own_columns import HEADERS, MALFORMED, OUTCOME
 from tests.harness.crash import over
 from tests.harness.scene import Scene, records
 from tests.unit.specs import FIELDS, group_state, pipeline, topic

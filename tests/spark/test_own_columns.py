@@ -24,7 +24,7 @@ from spark_jobs.steps import transform
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from spark_jobs.table.delta.commit import newest
 from spark_jobs.values.own_columns import is_own
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.refused import fails
 from tests.unit.test_own_columns import named
 

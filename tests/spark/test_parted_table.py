@@ -19,7 +19,7 @@ from spark_jobs.repair.swap import swap
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Aggregate, Layout, Pipeline, Ranges, State, Transform
-from spark_jobs.table.delta.care.z_order import put_in_order
+from spark_jobs.table.delta.care_steps import put_in_order
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.table import Delta
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC

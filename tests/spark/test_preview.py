@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.draft import folder, kept
+from spark_jobs.draft import folder
 from spark_jobs.draft.drafted import draft
+from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
-from spark_jobs.draft.sample import Sampled
-from spark_jobs.draft.text import text
+from spark_jobs.draft.sample import Sampled, write
 from spark_jobs.messages.job import Preview, Prove
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected
 from spark_jobs.proof.cases import read
 from spark_jobs.proof.preview import preview
-from spark_jobs.proof.prove import prove
+from spark_jobs.proof.run import prove
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from tests.unit.test_new import CLOCK, NOON, changes, order, sampled
@@ -37,7 +37,7 @@ def test_a_preview_shows_open_windows_late_shares_and_what_is_malformed_where(tm
         Sampled(1, 70 + n, int(CLOCK) + 3_600_000 + n, None, value, [("h", b"\xff")])
         for n, value in enumerate(values)
     ]  # fmt: skip
-    kept.write(tmp_path / SAMPLE, sample)
+    write(tmp_path / SAMPLE, sample)
     job = Preview(pipeline="departure_delays", folder=str(tmp_path))
     assert [*preview(job, registry.load(job.pipeline), Settings.from_environment())] == []
     told = Answer.model_validate_json((tmp_path / FILE).read_bytes())
@@ -65,7 +65,7 @@ def test_windows_of_this_hour_are_shown_beside_those_that_the_sample_closed(tmp_
     minutes = (0, 1, now / timedelta(minutes=1))  # a day or more lies between: the first is closed
     arrived = int(CLOCK + now.total_seconds() * 1000)
     sample = [Sampled(0, n, arrived, None, departure(n, at)) for n, at in enumerate(minutes)]
-    kept.write(tmp_path / SAMPLE, sample)
+    write(tmp_path / SAMPLE, sample)
     job = Preview(pipeline="departure_delays", folder=str(tmp_path))
     assert [*preview(job, registry.load(job.pipeline), Settings.from_environment())] == []
     told = Answer.model_validate_json((tmp_path / FILE).read_bytes())

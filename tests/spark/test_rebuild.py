@@ -16,7 +16,6 @@ from local.publish import publish as send
 from spark_jobs.admin.rebuild.beside import begin, beside_paths
 from spark_jobs.admin.rebuild.compare import difference, lines
 from spark_jobs.admin.rebuild.plan import plan_rebuild, refuse_lost
-from spark_jobs.admin.rebuild.ready import behind
 from spark_jobs.admin.rebuild.run import (
     JobAt,
     Rebuilding as RebuildRun,
@@ -25,7 +24,7 @@ from spark_jobs.admin.rebuild.run import (
     drain_beside,
     switched,
 )
-from spark_jobs.admin.rebuild.switch import switch, switch_back
+from spark_jobs.admin.rebuild.switch import behind, switch, switch_back
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.errors import RebuildRefused, SluiceError
 from spark_jobs.messages.job import Drain

@@ -8,13 +8,13 @@ import pytest
 
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.checkpoint.identity import read_superseded
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
-from spark_jobs.checkpoint.notes.superseded import read_superseded
 from spark_jobs.errors import LeaseHeld, SparkFailed, StateUnreadable
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.runs.plan import plan
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -26,6 +26,9 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_rewind.py", "unit/test_anew.py")
 
 
 def shown(made: Scene) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from spark_jobs.repair.unit import session_rows as sessions
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, State
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans.span import MICROSECOND, Span
+from spark_jobs.values.spans import MICROSECOND, Span
 from tests.harness.refused import fails
 
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ from spark_jobs.launch.few_records import OF_FEW_RECORDS, for_records
 from spark_jobs.launch.session import session
 from spark_jobs.launch.submit import FEW_RECORDS
 from spark_jobs.spec import State
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.sql_settings import PINNED
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import PINNED
 from tests.harness.refused import fails
 
 DIFFERENT = {"spark.sql.variable.substitute"}

@@ -6,12 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.errors import CheckBroken, SpecInvalid
-from spark_jobs.spec.sql.refused import REFUSED
-from spark_jobs.spec.sql.texts import SqlText
-from spark_jobs.spec.sql.types import refuse_unsafe
-from spark_jobs.steps.sql.catalyst import sequence
-from spark_jobs.steps.sql.functions import ALLOWED, ALLOWED_TABLES
-from spark_jobs.steps.sql.tree import reason
+from spark_jobs.spec.sql import REFUSED, SqlText, refuse_unsafe
+from spark_jobs.steps.catalyst import sequence
+from spark_jobs.steps.sql import ALLOWED, ALLOWED_TABLES, reason
 from tests.harness.refused import because, has
 
 EXPRESSIONS = {
@@ -129,7 +126,7 @@ def test_a_query_of_rows_is_not(spark, text):
 
 
 def test_every_function_of_the_installed_spark_is_allowed_or_refused(spark):
-    """A newer Spark's are refused until somebody has written them into steps/sql/functions.py."""
+    """A newer Spark's are refused until somebody has written them into steps/sql.py."""
     analysis = spark.sparkContext._jvm.org.apache.spark.sql.catalyst.analysis  # noqa: SLF001
     known = set(REFUSED)
     for registry, allowed in (

@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 
 from local.publish import create_topic
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Field, Pipeline, Topic, Transform

@@ -8,13 +8,16 @@ import deltalake
 import pytest
 from upath import UPath
 
-from spark_jobs.table.delta import added_rows as added, few_rows, written_rows as rows_of
-from spark_jobs.table.delta.added_rows import changed_rows
+from spark_jobs.table.delta import few_rows, written_rows as added, written_rows as rows_of
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.delta.written_rows import changed_rows
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_added_rows.py", "unit/test_audited_batch.py")
 
 
 class Table:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from local import ledger
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps import chain
-from spark_jobs.values.record_headers import HEADERS
+from spark_jobs.values.own_columns import HEADERS
 from tests.harness.scene import records
 
 FOR_EVER = datetime(2100, 1, 1, tzinfo=UTC)

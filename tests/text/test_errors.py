@@ -111,7 +111,7 @@ def test_every_error_has_a_reason():
 
 def test_every_reason_is_one_that_happens():
     text = "".join(path.read_text() for path in PRODUCT)
-    text += (REPO / "spark_jobs" / "errors" / "unexpected.py").read_text()
+    text += (REPO / "spark_jobs" / "errors" / "run.py").read_text()
     used = {*re.findall(r"\b(\w+)(?=\.(\w+))", text)}
     wanted = {(kind.__name__, why.name) for kind, why in REASONS}
     assert {each for each in wanted - used if ("refused_as", each[1]) not in used} == set()

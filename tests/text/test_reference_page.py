@@ -11,7 +11,7 @@ from spark_jobs.messages import event
 from spark_jobs.messages.log import FIELDS
 from spark_jobs.ops.operator_metrics import COUNTS
 from spark_jobs.ops.schema import COLUMNS, OPERATOR
-from spark_jobs.spec.state_metrics import STATE_METRICS
+from spark_jobs.spec.checks.check import STATE_METRICS
 
 
 def test_the_page_is_current():

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_jobs.decode.formats import Decoded, Records
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.spec import Topic
 

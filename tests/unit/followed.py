@@ -26,7 +26,7 @@ from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.fields import fingerprint
-from spark_jobs.sink.keyed.here import merge_here
+from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
@@ -36,8 +36,7 @@ from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta import compaction, door
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note

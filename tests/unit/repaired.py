@@ -23,8 +23,7 @@ from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from tests.harness import roots
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

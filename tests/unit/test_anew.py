@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present, Superseded, read_identity, read_superseded
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.superseded import Superseded, read_superseded
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.journal.runner import leased
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops import ops_tables
-from spark_jobs.registry.fingerprint.classification import classification
+from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.resume.anew import anew_due, begin_anew
-from spark_jobs.runs.resume.read_again import take_out_read_again
+from spark_jobs.runs.upkeep import take_out_read_again
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import failpoint

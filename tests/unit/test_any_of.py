@@ -3,7 +3,7 @@
 import deltalake
 import pyarrow as pa
 
-from spark_jobs.values.spans.any_of import any_of
+from spark_jobs.values.spans import any_of
 
 MANY = 20_000
 

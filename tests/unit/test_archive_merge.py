@@ -10,15 +10,14 @@ import pytest
 from spark_jobs.admin.rebuild import archive, needs, run as rebuilding
 from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.rebuild.run import Rebuilding
-from spark_jobs.checkpoint.notes.live import Live
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import Live, read_begun
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.steps.group_state import initial_state_path
-from spark_jobs.values.spans.span import FIRST, MICROSECOND, MOST, Span
+from spark_jobs.values.spans import FIRST, MICROSECOND, MOST, Span
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says

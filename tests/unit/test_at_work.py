@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 from upath import UPath
 
-from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun, lease
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.checkpoint.sign import DEAD, SILENT, sign
 from spark_jobs.cli import app
@@ -21,9 +20,8 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.at_work.read import at_work
 from spark_jobs.pages.at_work import words
-from spark_jobs.runs.begun import begun
 from spark_jobs.runs.run_outcome import RunOutcome
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.source.port import SourceState
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import ROOT, report
@@ -40,7 +38,7 @@ import sys, time
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.registry import find
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.runs.begun import begun
+from spark_jobs.runs.run_record import begun
 from spark_jobs.runs.run_outcome import RunOutcome
 paths = Paths(sys.argv[1], find.load(sys.argv[2]))
 paths.ensure_writable()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.schemas.registry import Registered
 from spark_jobs.decode.schemed.registered import Given
 from spark_jobs.errors import RegistryUnreachable, SpecInvalid

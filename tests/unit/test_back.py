@@ -4,7 +4,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from spark_jobs.admin.rebuild.back import plan_back
+from spark_jobs.admin.rebuild.switch import plan_back
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE

@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun
 from spark_jobs.errors import ReportMissing
 from spark_jobs.messages.report import Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.begun import begun
 from spark_jobs.runs.run_outcome import RunOutcome
-from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import because
 from tests.harness.roots import ROOT

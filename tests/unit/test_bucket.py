@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import event, given, settings, strategies as st
 
-from spark_jobs.steps.buckets import packed
-from spark_jobs.steps.buckets.bucket import Bucket, OtherTypes, WrongResult
-from spark_jobs.steps.buckets.packed import BUCKET, pack, to_bytes, to_table, unpack
+from spark_jobs.steps import bucket_processor as processor
+from spark_jobs.steps.bucket import Bucket, OtherTypes, WrongResult
+from spark_jobs.steps.bucket_processor import BUCKET, pack, to_bytes, to_table, unpack
 from spark_jobs.values.conversions import arrow_type
 from tests.harness.long_form import examples
 
@@ -76,7 +76,7 @@ class InPlainPython:
 
 
 class InBuckets:
-    """As spark_jobs/steps/buckets/packing.py does it, with Spark's part by hand: all through bytes."""
+    """As spark_jobs/steps/group_state.py does it, with Spark's part by hand: all through bytes."""
 
     def __init__(self, function: Any = totals):
         self.bucket = bucket(function)
@@ -138,7 +138,7 @@ def test_any_rows_in_any_batches_give_what_plain_python_gives_key_by_key(batches
 def test_rows_are_packed_in_their_order_and_in_as_many_parts_as_memory_asks_for(monkeypatch):
     rows = [("a", None, amount) for amount in range(10)]
     assert amounts(rows) == [[*range(10)]]
-    monkeypatch.setattr(packed, "BYTES_TOGETHER", 1)
+    monkeypatch.setattr(processor, "BYTES_TOGETHER", 1)
     assert amounts(rows) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 

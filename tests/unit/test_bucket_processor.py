@@ -7,9 +7,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_jobs.steps.buckets.bucket import Bucket
-from spark_jobs.steps.buckets.packed import to_bytes, to_table
-from spark_jobs.steps.buckets.processor import KEYS, STATE, InBuckets
+from spark_jobs.steps.bucket import Bucket
+from spark_jobs.steps.bucket_processor import KEYS, STATE, InBuckets, to_bytes, to_table
 
 SCHEMA = pa.schema([("shop", pa.string()), ("amount", pa.int64())])
 VISIT = Row(rows=None)

@@ -9,14 +9,13 @@ from decimal import Decimal
 
 import pytest
 
+from spark_jobs.contracts.at_commit import touched
 from spark_jobs.errors import CaseInvalid
 from spark_jobs.ops.repairs import UNDO
-from spark_jobs.proof import acts, image
+from spark_jobs.proof import acts
 from spark_jobs.proof.cases import Act, read
-from spark_jobs.proof.compare import differences, same
-from spark_jobs.proof.pipelines_changed import touched
+from spark_jobs.proof.compare import differences, same, table
 from spark_jobs.proof.scratch import Scratch
-from spark_jobs.proof.show import table
 from tests.harness.refused import fails
 from tests.harness.roots import NOON
 from tests.unit.drains import SPEC, Drains
@@ -181,10 +180,10 @@ def test_each_undo_takes_back_the_newest_repair_that_is_in_the_table(tmp_path, m
 
 def test_a_copy_of_a_root_that_does_not_come_to_rest_is_none(tmp_path, monkeypatch):
     (root := tmp_path / "root").mkdir()
-    monkeypatch.setattr(image, "PATIENCE_SECONDS", -1)
-    monkeypatch.setattr(image, "files", lambda _: object())  # written to all the time
+    monkeypatch.setattr(acts, "PATIENCE_SECONDS", -1)
+    monkeypatch.setattr(acts, "files", lambda _: object())  # written to all the time
     with pytest.raises(TimeoutError):
-        image.copy_at_rest(root, tmp_path / "image")
+        acts.copy_at_rest(root, tmp_path / "image")
     assert not (tmp_path / "image").exists()
 
 

@@ -11,14 +11,23 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.errors import CatalogRefused, SettingInvalid
-from spark_jobs.settings.catalog import Catalog, parsed
+from spark_jobs.settings.roots import Catalog, parsed
 from spark_jobs.spec import Field, Transform
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.catalog import thrift
-from spark_jobs.table.catalog.entry import Column, Entry, entry, meanings
-from spark_jobs.table.catalog.metastore import MARK, Metastore, _new, changed
-from spark_jobs.table.catalog.register import register, try_to_register
-from spark_jobs.table.catalog.thrift import Value, structs, text, texts
+from spark_jobs.table import thrift
+from spark_jobs.table.metastore import (
+    MARK,
+    Column,
+    Entry,
+    Metastore,
+    _new,
+    changed,
+    entry,
+    meanings,
+    register,
+    try_to_register,
+)
+from spark_jobs.table.thrift import Value, structs, text, texts
 from tests.harness.refused import fails
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline, topic
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from spark_jobs.cli.tables.cell import cell
-from spark_jobs.cli.tables.formats import exact, plain
+from spark_jobs.cli.formats import exact, plain
+from spark_jobs.cli.layout import cell
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -9,10 +9,16 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.messages.report import Account
 from spark_jobs.ops.json_of_tables import BatchLine, Bucket, RunLine, StepUse
-from spark_jobs.pages.charts.chart import Bound, Chart, Series, drawn
-from spark_jobs.pages.charts.of_batches import bytes_of_state, rows_in_state
-from spark_jobs.pages.charts.of_rejected import by_day
-from spark_jobs.pages.charts.of_runs import accounts, lags, late_shares, outcomes
+from spark_jobs.pages.chart import Bound, Chart, Series, drawn
+from spark_jobs.pages.charts_of_runs import (
+    accounts,
+    by_day,
+    bytes_of_state,
+    lags,
+    late_shares,
+    outcomes,
+    rows_in_state,
+)
 from spark_jobs.pages.templates import ROWS, environment
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

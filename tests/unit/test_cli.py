@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 import spark_jobs
 from spark_jobs.cli import app, draining
+from spark_jobs.cli.install import BESIDE
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.cli.version import BESIDE
 from spark_jobs.errors import (
     LeaseHeld,
     PipelineUnknown,

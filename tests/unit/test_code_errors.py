@@ -11,7 +11,7 @@ from spark_jobs import pipelines
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.registry.fingerprint.environment import code_digest
 from spark_jobs.runs.failures.spark_errors import translate_error
-from spark_jobs.steps.init_errors import InitErrors
+from spark_jobs.steps.timers import InitErrors
 
 WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An
 exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
@@ -139,7 +139,7 @@ def test_what_the_code_returned_is_its_fault_though_no_line_of_it_is_told(mine, 
 
 
 def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_line_of_sluice(mine):
-    wrong = "spark_jobs.steps.buckets.bucket.WrongResult: the state has this key twice: shop='a'"
+    wrong = "spark_jobs.steps.bucket.WrongResult: the state has this key twice: shop='a'"
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 91, in after\n    return x\n'
     text = told(wrong, frame)
     assert text.startswith("PROCESSOR_FAILED: The code of mine returned ")
@@ -148,9 +148,7 @@ def test_what_a_bucket_finds_wrong_is_the_codes_fault_though_it_is_told_by_a_lin
 
 def test_a_state_of_other_types_is_no_fault_of_the_code(mine):
     """It returned nothing, so no correction of it helps."""
-    wrong = (
-        "spark_jobs.steps.buckets.bucket.OtherTypes: the stored state has the columns shop int64"
-    )
+    wrong = "spark_jobs.steps.bucket.OtherTypes: the stored state has the columns shop int64"
     frame = '  File "/srv/spark_jobs/steps/bucket.py", line 66, in after\n    return x\n'
     assert told(wrong, frame) == (
         "STATE_INCOMPATIBLE: mine: the stored state has the columns shop int64. "

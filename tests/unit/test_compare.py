@@ -10,7 +10,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.admin.rebuild.compare import Day, difference, lines
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 from tests.unit.specs import deduplicate, pipeline
 
 HOURLY, EVENTS = pipeline(), pipeline(steps=(deduplicate(),))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.decode.jvm.choice import why_python
+from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.spec import Field, Json, Topic
 from tests.unit.decoding import Decoding, records
 from tests.unit.test_record_forms import MS, WHEN

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs.errors import TableContended
-from spark_jobs.table.delta.contention import ATTEMPTS, again, conflict, in_words
+from spark_jobs.table.delta.commit import ATTEMPTS, again, conflict, in_words
 from tests.harness.refused import fails
 
 TEXT = (

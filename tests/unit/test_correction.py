@@ -5,12 +5,17 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.registry.fingerprint.correction import with_expressions
-from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, idle_declarations
+from spark_jobs.registry.fingerprint.fields import (
+    Declared,
+    changes,
+    fingerprint,
+    idle_declarations,
+    with_expressions,
+)
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, Session, Transform
 from spark_jobs.storage.root.paths import Paths

@@ -13,16 +13,16 @@ from spark_jobs.cli import app
 from spark_jobs.errors import RangeOpen, RangeUnsupported, SwapRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find import coverage as covering
-from spark_jobs.repair.find.balance import balance
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.late import count, late_fates
+from spark_jobs.repair.find.ranges_due import balance
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.reject import reject
 from spark_jobs.repair.swap import described
 from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Ranges
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, add_late, hour, hours, row, ten_hours

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app

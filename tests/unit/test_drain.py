@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from spark_jobs.errors import LeaseHeld, RecordsGone
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.runs import drain as draining
 from spark_jobs.settings.installation import Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.runs.drained import waits
+from spark_jobs.runs.run_outcome import waits
 from spark_jobs.source.port import SourceState
 
 TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})

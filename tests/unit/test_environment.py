@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs import pipelines
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
@@ -17,8 +16,8 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.pinned import language
-from spark_jobs.values.pinned.sql_settings import FAMILIES, PINNED
+from spark_jobs.values import pinned as language
+from spark_jobs.values.pinned import FAMILIES, PINNED
 from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.checks import expectations
+from spark_jobs import checks as expectations
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.spec import Check, within
-from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.spec.checks.check import StateMetrics
 from tests.harness.refused import because, has
 from tests.unit.specs import pipeline
 

@@ -8,8 +8,8 @@ from upath import UPath
 
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.decode.decoder import _Work
-from spark_jobs.decode.prepared import prepare
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.runs.failures.record_search import spans
 from spark_jobs.source.micro_batch import Batch

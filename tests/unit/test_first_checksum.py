@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.table.delta.first_checksum import write_first_checksum
+from spark_jobs.table.delta.log_entries import write_first_checksum
 
 
 def made(path):

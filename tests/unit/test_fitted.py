@@ -7,10 +7,9 @@ import json
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.data_loss import data_loss
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.checkpoint.standing import standing
+from spark_jobs.checkpoint.standing import data_loss, standing
 from spark_jobs.errors import CheckpointBroken, TopicRemade
 from spark_jobs.source.port import SourceState
 from spark_jobs.storage.root.paths import Paths

@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops.json_of_tables import BatchLine, RunLine, RunPage, TopicLine
-from spark_jobs.pages.bands import LEAST, PAD, THICK, UNIT, drawing
-from spark_jobs.pages.flow import sums
-from spark_jobs.pages.flow_of import flow_of, flow_of_rows, says
-from spark_jobs.pages.flow_of_topics import flow_of_topic, topics_differ
+from spark_jobs.pages.flow import LEAST, PAD, THICK, UNIT, drawing, sums
+from spark_jobs.pages.flow_of import flow_of, flow_of_rows, flow_of_topic, says, topics_differ
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 COUNT = st.one_of(st.integers(0, 9), st.integers(0, 10**9))

@@ -15,7 +15,7 @@ from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, LeaseLost
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish

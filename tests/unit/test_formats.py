@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.decode.formats import Decoded, Records
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
-from spark_jobs.registry.fingerprint.record_form import record_form
+from spark_jobs.registry.fingerprint.topic import record_form
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Compressed, Format, Json, Text, Topic
 from spark_jobs.spec.fields.place import Place

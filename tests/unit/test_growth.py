@@ -10,8 +10,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.growth.after_runs import after_runs, points
 from spark_jobs.ops.growth.forecast import Forecast
-from spark_jobs.pages import growth_words
-from spark_jobs.pages.growth import Measured, growth
+from spark_jobs.pages.growth import Measured, growth, lines, verdict
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import State
 from spark_jobs.storage.root.paths import Paths
@@ -122,17 +121,17 @@ def test_a_batch_whose_progress_was_lost_is_no_zero(drained):
     found = growth(drained, SPEC)
     assert [each.now for each in found.measured] == [None, None]
     assert len(points(found.live, lambda each: each.state_rows)) == 40
-    assert "not known" in "\n".join(growth_words.lines(found, BEGAN))
+    assert "not known" in "\n".join(lines(found, BEGAN))
 
 
 def test_nothing_is_said_of_nothing(tmp_path):
     found = growth(UPath(tmp_path), SPEC)
     assert (found.live, found.steps) == ([], ())
-    assert len([*growth_words.lines(found, BEGAN)]) == 1
+    assert len([*lines(found, BEGAN)]) == 1
 
 
 def told(forecast: Forecast, budget: int | None = 10_000) -> str:
-    return growth_words.verdict(Measured("rows", 5, budget, forecast), BEGAN)
+    return verdict(Measured("rows", 5, budget, forecast), BEGAN)
 
 
 AT = BEGAN.timestamp()
@@ -163,7 +162,7 @@ def test_a_range_is_told_and_why_there_is_none(forecast, says):
 
 
 def test_the_basis_is_told_with_its_runs_its_days_and_its_rate(drained):
-    told = [*growth_words.lines(growth(drained, SPEC), BEGAN + timedelta(days=11))]
+    told = [*lines(growth(drained, SPEC), BEGAN + timedelta(days=11))]
     rows, _, title, *charted, dedup, _ = told
     assert rows.startswith("state: 12,701 rows. From 40 runs over 10 days: +1,200 rows a day.")
     assert "state.budget_rows" in rows

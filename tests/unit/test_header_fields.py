@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.decode.header_fields import NOT_KEPT
-from spark_jobs.decode.headers import Headers
+from spark_jobs.decode.headers import NOT_KEPT, Headers
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Field, Topic
 from tests.unit.decoding import Decoding, Header, of_headers, records

@@ -18,7 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, strategies as st
 from upath import UPath
 
-from spark_jobs.decode.prepared import Prepared, prepare
+from spark_jobs.decode.record_decoder import Prepared, prepare
 from spark_jobs.decode.schemas.kept import Kept
 from spark_jobs.decode.schemas.registry import Registry
 from spark_jobs.decode.schemed.registered import NO_HEAD, NO_ID

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from spark_jobs.steps.hidden import hide_column
+from spark_jobs.steps.group_state import hide_column
 from spark_jobs.steps.timers import StateFunction
 
 FRAMES = [

@@ -9,8 +9,8 @@ import pytest
 from upath import UPath
 
 from spark_jobs.table import history
+from spark_jobs.table.delta.delta_log import LogFiles
 from spark_jobs.table.delta.log_entries import GENERATION, entries
-from spark_jobs.table.delta.log_files import LogFiles
 from spark_jobs.table.delta.table import Delta
 
 

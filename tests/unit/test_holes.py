@@ -26,7 +26,7 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Ranges
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.refused import fails, has
 from tests.harness.sources import says
 from tests.unit.checkpoints import plan_batch

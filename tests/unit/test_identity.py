@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, Transaction, write_deltalake
 
-from spark_jobs.checkpoint import made_by
-from spark_jobs.checkpoint.identity import Identity, read_identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint import identity
+from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (
@@ -22,7 +21,7 @@ from spark_jobs.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.registry.fingerprint.classification import classification, with_classification
+from spark_jobs.registry.fingerprint.topic import classification, with_classification
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Field, Pipeline, State
 from spark_jobs.storage.root.paths import Paths
@@ -224,7 +223,7 @@ def test_a_change_can_be_taken_back_until_a_batch_is_made_by_it(paths):
 
 def test_an_older_spark_comes_back_after_a_newer_whose_first_batch_failed(paths, monkeypatch):
     first = read_identity(paths)
-    monkeypatch.setattr(made_by, "version", lambda _: "4.3.0")
+    monkeypatch.setattr(identity, "version", lambda _: "4.3.0")
     settled(paths).write(paths.identity)
     monkeypatch.undo()
     assert settled(paths) == first

@@ -7,12 +7,10 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.admin.archive_care import kept_steps
-from spark_jobs.admin.table_care import table_steps
+from spark_jobs.admin.table_care import kept_steps, table_steps
 from spark_jobs.spec import Layout
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta import compaction, door, rewrite
 from spark_jobs.table.delta.delta_log import Log, only_rearranges
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 from tests.unit.specs import pipeline

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from upath import UPath
 
 import spark_jobs
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli import app
 from spark_jobs.errors import TableChanged
@@ -24,12 +24,11 @@ from spark_jobs.repair.exchange import commit, staging
 from spark_jobs.runs.publish.days import _with_rows
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Layout
-from spark_jobs.storage import parquet_files
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.answer import answer, parquet_file
 from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 from tests.harness.refused import fails
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
 
@@ -142,7 +141,7 @@ def test_a_file_with_torn_pages_is_named_and_a_connection_that_breaks_is_not_tor
     torn = path / rewrite.unquote(name)
     whole = torn.read_bytes()
     torn.write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[4 + len(whole) // 2 :])
-    with fails(TableChanged, "file_torn") as raised, parquet_files.parquet_file(torn) as file:
+    with fails(TableChanged, "file_torn") as raised, parquet_file(torn) as file:
         file.read()
     assert torn.name in str(raised.value)
 
@@ -151,7 +150,7 @@ def test_a_file_with_torn_pages_is_named_and_a_connection_that_breaks_is_not_tor
             raise ConnectionResetError("reset by peer")
 
     monkeypatch.setattr(type(torn), "open", lambda *_: Breaking(whole))
-    with pytest.raises(ConnectionResetError), parquet_files.parquet_file(torn):
+    with pytest.raises(ConnectionResetError), parquet_file(torn):
         pass
 
 
@@ -163,7 +162,7 @@ def test_whatever_byte_of_a_file_is_another_it_has_rows_or_is_torn(tmp_path, fli
     for at in range(len(whole)):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ flipped]) + whole[at + 1 :])
         try:
-            with parquet_files.parquet_file(file) as opened:
+            with parquet_file(file) as opened:
                 opened.read()
         except TableChanged:
             torn += 1
@@ -172,7 +171,7 @@ def test_whatever_byte_of_a_file_is_another_it_has_rows_or_is_torn(tmp_path, fli
 
 def test_each_footer_is_looked_at_once(path, monkeypatch):
     table, looked = door.open_table(path), []
-    was = parquet_files.parquet_file
+    was = parquet_file
     monkeypatch.setattr(rewrite, "parquet_file", lambda file: looked.append(file) or was(file))
 
     assert len(rewrite.inexact(table)) == len(rewrite.inexact(door.open_table(path)))
@@ -208,7 +207,7 @@ DOORS = {
     "to_pyarrow_dataset": "table/delta/door.py",
     "to_pyarrow_table": None,
     "to_pandas": None,
-    "ParquetFile": "storage/parquet_files.py",
+    "ParquetFile": "table/delta/answer.py",
     "ParquetDataset": None,
     "read_table": None,
     "read_pandas": None,

@@ -9,7 +9,7 @@ from spark_jobs.decode.schemas.protoc import OWN, NotProtobuf, descriptor_set
 from spark_jobs.settings.installation import REPO
 
 SCHEMA = 'syntax = "proto3"; import "{name}"; message Sale {{ string id = 1; }}'
-COMMANDS = "spark_jobs/values/pinned/python.py"
+COMMANDS = "spark_jobs/values/pinned.py"
 EXECUTABLES = {"executable", "_base_executable", "base_exec_prefix"}
 
 

@@ -3,10 +3,8 @@
 import pytest
 
 from spark_jobs.errors import LeaseLost, SwapRefused
-from spark_jobs.journal.begun import under_way
-from spark_jobs.journal.change import Change, Facts, Scene
-from spark_jobs.journal.changes import CHANGES
-from spark_jobs.journal.runner import carry_out, complete, leased
+from spark_jobs.journal.change import Change, Facts, Scene, under_way
+from spark_jobs.journal.runner import CHANGES, carry_out, complete, leased
 from spark_jobs.storage import failpoint
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

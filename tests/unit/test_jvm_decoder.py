@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from spark_jobs.decode.formats import Records
-from spark_jobs.decode.jvm.choice import why_python
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.spec import Avro, Csv, Field, Local, Topic
 from spark_jobs.values.gap import Unheld
 from tests.harness.jvm_decoding import JvmDecoding

@@ -11,7 +11,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.roots import ROOT, repair_plan
 from tests.unit.specs import group_state, pipeline
 

@@ -12,11 +12,11 @@ from spark_jobs.ops import repairs
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.sink.keyed.here import merge_here
+from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.spec.analysis.ranged import BY_KEY
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.span import EVER
+from spark_jobs.values.spans import EVER
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

@@ -14,11 +14,11 @@ from deltalake import DeltaTable, Schema
 from hypothesis import given, settings, strategies as st
 from upath import UPath
 
-from spark_jobs.admin.keyed_care import forgotten_steps
 from spark_jobs.admin.rebuild.compare import difference
+from spark_jobs.admin.table_care import forgotten_steps
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.sink.keyed.here import merge_here
+from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, strategies as st
 from rich.cells import cell_len
 
-from spark_jobs.cli.tables.layout import GAP, NEEDED, Column, fold, lay_out
+from spark_jobs.cli.layout import GAP, NEEDED, Column, fold, lay_out
 
 TEXT = st.text(st.sampled_from("ab1,.-   \\日é\u0301👍🏽"), max_size=90)
 WIDTHS = st.integers(2, 130)

@@ -4,8 +4,7 @@ from typing import Any
 
 from spark_jobs.errors import Stopped
 from spark_jobs.launch import limits
-from spark_jobs.launch.limits import RunLimits
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import RunLimits, StopRequest
 from spark_jobs.source.micro_batch import Batch
 from tests.unit.specs import group_state, pipeline
 

@@ -12,7 +12,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import LeaseLost
-from spark_jobs.launch.stopping import StopRequest
+from spark_jobs.launch.limits import StopRequest
 from spark_jobs.runs import drain, query
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.settings.installation import Settings

@@ -10,11 +10,12 @@ import pytest
 
 from spark_jobs import main as entry
 from spark_jobs.errors import ExpressionFailed, PipelineUnknown, RunStalled
-from spark_jobs.launch import parent_watch
+from spark_jobs.launch import processes
 from spark_jobs.messages.job import Drain, Repartition, Stage, read
 from spark_jobs.messages.report import Problem, Report, read_report
 from spark_jobs.storage import failpoint
 from tests.harness import roots
+from tests.harness.patience import patient
 from tests.unit.specs import pipeline
 
 
@@ -23,7 +24,7 @@ def words(tmp_path, monkeypatch) -> list[str]:
     """A drain of a pipeline that there is not: it ends before Spark."""
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr(entry.gc, "set_threshold", lambda *_: None)
-    monkeypatch.setattr(parent_watch, "watch", lambda: None)
+    monkeypatch.setattr(processes, "watch", lambda: None)
     time.tzset()
     return Drain(pipeline="nowhere", report=str(tmp_path / "report.json"), run_id="run").words()
 
@@ -79,7 +80,7 @@ def test_a_signal_kills_nobody_until_the_drains_report_is_written(words, tmp_pat
 
 def test_a_drain_watches_whoever_submitted_it(words, monkeypatch):
     watched: list[bool] = []
-    monkeypatch.setattr(parent_watch, "watch", lambda: watched.append(True))
+    monkeypatch.setattr(processes, "watch", lambda: watched.append(True))
     entry.main(words)
     assert watched == [True]
 
@@ -111,7 +112,7 @@ def test_the_watchdog_writes_a_report_of_a_kind_that_there_is(command, kind, wor
 
 def test_a_repartition_is_watched_as_a_run_is_and_leaves_no_report(words, tmp_path, monkeypatch):
     done = list[str]()
-    monkeypatch.setattr(parent_watch, "watch", lambda: done.append("parent"))
+    monkeypatch.setattr(processes, "watch", lambda: done.append("parent"))
     monkeypatch.setattr(entry.Watchdog, "watch", lambda *_: done.append("watchdog"))
     moves = "spark_jobs.runs.repartition.repartition"
     monkeypatch.setattr(moves, lambda *_: iter(done.append("moved") or ["line"]))
@@ -126,7 +127,7 @@ STANDS_STILL = """
 import sys, time
 from pathlib import Path
 from spark_jobs.settings.installation import Settings
-from spark_jobs.runs.watch import watchdog
+from spark_jobs.runs import watchdog
 from tests.unit.specs import pipeline
 
 watchdog.OUTSIDE_SECONDS = 1
@@ -140,7 +141,7 @@ with watchdog.Watchdog("drain", spec.name, "repartition-1", None) as watching:
 
 def test_a_repartition_that_stands_still_is_ended_without_a_report_and_a_row(tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-c", STANDS_STILL, str(tmp_path)], check=False, timeout=50
+        [sys.executable, "-c", STANDS_STILL, str(tmp_path)], check=False, timeout=patient(50)
     )
     assert ended.returncode == RunStalled.exit_status
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [

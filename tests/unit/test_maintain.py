@@ -29,10 +29,10 @@ from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_path
-from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta import compaction
 from spark_jobs.table.published.table import move
 from tests.harness import roots
 from tests.harness.aged import age

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from spark_jobs.launch.memory import free_mb, needed_mb
+from spark_jobs.launch.warm.fits import free_mb, needed_mb
 from spark_jobs.settings.installation import Settings
 
 MB = 2**20

@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.table.delta import door
-from spark_jobs.table.delta.care import compaction
+from spark_jobs.table.delta import compaction, door
 
 PARTS = {"deleted": [False, True], "current": [True, False]}
 A_YEAR_AGO = 365 * 86_400

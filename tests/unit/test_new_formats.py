@@ -11,9 +11,9 @@ import zstandard
 
 from spark_jobs.decode.schemas.registry import Registered
 from spark_jobs.draft.drafted import draft
+from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
 from spark_jobs.draft.registered_topic import keep_schemas
-from spark_jobs.draft.text import text
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.proof.cases import read
 from spark_jobs.settings.installation import Settings

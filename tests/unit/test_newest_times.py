@@ -8,7 +8,7 @@ from datetime import timedelta
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.ops.accounts import newest_times, without
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness.roots import NOON
 from tests.unit.drains import SPEC, Drains
 

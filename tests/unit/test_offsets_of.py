@@ -14,7 +14,7 @@ from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
 from spark_jobs.source.micro_batch import Parts
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
 from tests.unit.specs import pipeline
 

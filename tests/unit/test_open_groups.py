@@ -9,17 +9,15 @@ import pytest
 from upath import UPath
 
 from spark_jobs.audit.balance import RecordCounts
-from spark_jobs.audit.groups import Counting, Grouped
+from spark_jobs.audit.operator_metrics import Counting, Grouped
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account, StateUse
-from spark_jobs.runs.judge import open_groups as module
-from spark_jobs.runs.judge.open_groups import OpenGroups, open_groups
-from spark_jobs.runs.judge.unjudged import Unjudged
+from spark_jobs.runs import evaluation as module
+from spark_jobs.runs.evaluation import OpenGroups, Unjudged, open_groups
 from spark_jobs.spec import Session, Sliding, State, Transform
-from spark_jobs.spec.analysis.counting import counting_step
-from spark_jobs.spec.analysis.state_checks import GROUPS, state_checks_of
-from spark_jobs.state.grouped import MOST_STATE_ROWS
+from spark_jobs.spec.analysis.state_checks import GROUPS, counting_step, state_checks_of
+from spark_jobs.state.reader import MOST_STATE_ROWS
 from tests.unit.specs import aggregate, deduplicate, pipeline
 
 BOUNDED = {"state": State(budget_rows=100)}

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.spec import Transform, Tumbling
-from spark_jobs.spec.analysis.origins import origins_of
-from spark_jobs.spec.origin import Origin
-from spark_jobs.spec.sql.types import names_in
+from spark_jobs.spec.analysis.columns import origins_of
+from spark_jobs.spec.columns import Origin
+from spark_jobs.spec.sql import names_in
 from spark_jobs.spec.steps.step import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 

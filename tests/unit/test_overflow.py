@@ -3,7 +3,7 @@
 import pytest
 
 from spark_jobs.spec import Field, State
-from spark_jobs.spec.analysis.overflow import overflowing
+from spark_jobs.spec.analysis.rounding import overflowing
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
 
 FEW = Field(name="few", type="int")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.launch import shipment
+from spark_jobs.launch import spark_side as shipment
 from spark_jobs.launch.scratch import Scratch
 from spark_jobs.launch.warm.place import socket_path
 from spark_jobs.storage.root.files import write_whole
-from spark_jobs.storage.root.own_folder import own_folder
+from spark_jobs.storage.root.path_forms import own_folder
 from spark_jobs.storage.root.paths import local_report_path
 from tests.harness.nobody import NOBODY, needs_two_users
 from tests.harness.refused import fails

@@ -13,11 +13,11 @@ import pytest
 DRIVER = """
 import os, signal, sys, time
 from pathlib import Path
-from spark_jobs.launch import parent_watch
-parent_watch.POLL_SECONDS, parent_watch.REPORT_SECONDS = 0.05, 0.5
+from spark_jobs.launch import processes
+processes.LOOK_SECONDS, processes.REPORT_SECONDS = 0.05, 0.5
 out = Path(sys.argv[1])
 signal.signal(signal.SIGTERM, lambda *_: out.write_text("asked"))  # a wish that it is in no hurry to grant
-parent_watch.watch()
+processes.watch()
 out.write_text("up")
 time.sleep(60)
 """

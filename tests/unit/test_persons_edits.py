@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from upath import UPath
 
-from spark_jobs.sink.keyed.here import merge_here
+from spark_jobs.sink.keyed.follow import merge_here
 from tests.harness.long_form import examples
 from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, DeltaRs, Edited, stories
 from tests.unit.followed import table_of

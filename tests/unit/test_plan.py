@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.made_by import Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import (
@@ -16,7 +16,7 @@ from spark_jobs.errors import (
     RootNotWritable,
     StateIncompatible,
 )
-from spark_jobs.messages.held_back import HeldBack
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.messages.report import StateUse
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs import plan as planning, preflight

@@ -13,11 +13,11 @@ from spark_jobs.settings.installation import REPO
 STARTING = """
 import sys
 from spark_jobs.draft.sample import Sampled
-from spark_jobs.proof import ask
+from spark_jobs.proof import start
 from spark_jobs.settings.installation import Settings
 
-ask.command = lambda *_: [sys.executable, "-c", sys.argv[1]]
-ask.ask("orders", Settings.from_environment(), [Sampled(0, 0, 0, None, b"secret")])
+start.command = lambda *_: [sys.executable, "-c", sys.argv[1]]
+start.ask("orders", Settings.from_environment(), [Sampled(0, 0, 0, None, b"secret")])
 """
 AT_WORK = """
 import os, subprocess, sys, time

@@ -11,8 +11,7 @@ import pytest
 from google.protobuf import descriptor_pb2
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from spark_jobs.decode.prepared import prepare
-from spark_jobs.decode.record_decoder import RecordDecoder
+from spark_jobs.decode.record_decoder import RecordDecoder, prepare
 from spark_jobs.decode.schemas.registry import Registered
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Field, Protobuf, Topic

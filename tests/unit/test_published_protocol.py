@@ -1,8 +1,8 @@
 """What the published table takes over of the pipeline's table's protocol: what readers need, and nothing that only writers do."""
 
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.table.published.data_folder import located
-from spark_jobs.table.published.protocol import shown_metadata, shown_protocol
+from spark_jobs.table.published.commit import shown_metadata, shown_protocol
+from spark_jobs.table.published.table import located
 from tests.harness.refused import fails
 
 

@@ -22,11 +22,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.launch.warm import still
-from spark_jobs.launch.warm.inside import surroundings, tail
+from spark_jobs.launch.warm import start
+from spark_jobs.launch.warm.inside import output as tail, surroundings
 from spark_jobs.launch.warm.inside.output import own_streams
-from spark_jobs.launch.warm.inside.process_wide import VALUES
-from spark_jobs.launch.warm.inside.surroundings import put_back
+from spark_jobs.launch.warm.inside.surroundings import VALUES, put_back
 
 
 @pytest.fixture
@@ -313,7 +312,7 @@ def test_a_client_that_reads_late_gets_no_line_of_the_next_run(tmp_path, monkeyp
 
 def test_a_worker_one_of_whose_processes_has_ended_meanwhile_is_at_work():
     before = {(1, 5.0): 1.0, (2, 6.0): 1.3}
-    assert still._at_work(before, {(1, 5.0): 1.6})  # noqa: SLF001 - needs no processes
-    assert still._at_work(before, {(1, 5.0): 1.0, (2, 7.0): 0.0}), "the number is another's now"  # noqa: SLF001
-    assert still._at_work(before, before | {(3, 8.0): 0.1})  # noqa: SLF001
-    assert not still._at_work(before, {(1, 5.0): 1.01, (2, 6.0): 1.3})  # noqa: SLF001
+    assert start._at_work(before, {(1, 5.0): 1.6})  # noqa: SLF001 - needs no processes
+    assert start._at_work(before, {(1, 5.0): 1.0, (2, 7.0): 0.0}), "the number is another's now"  # noqa: SLF001
+    assert start._at_work(before, before | {(3, 8.0): 0.1})  # noqa: SLF001
+    assert not start._at_work(before, {(1, 5.0): 1.01, (2, 6.0): 1.3})  # noqa: SLF001

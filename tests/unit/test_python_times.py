@@ -15,17 +15,16 @@ from upath import UPath
 
 import spark_jobs
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.cli.tables.cell import cell, moment
+from spark_jobs.cli.layout import cell, moment
 from spark_jobs.errors.base import _plain
 from spark_jobs.pages.templates import shown
 from spark_jobs.proof.answer import plain
-from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.commit import Base
 from spark_jobs.repair.exchange.staging import same, without
 from spark_jobs.settings.installation import REPO
 from spark_jobs.values import times
 from spark_jobs.values.python_times import rows_of
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from spark_jobs.values.spark_times import make_total
 from spark_jobs.values.times import EPOCH, at_milliseconds, date_of, iso, time_of
 from tests.unit.checkpoints import begin, plan_batch

@@ -11,7 +11,7 @@ from upath import UPath
 from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.json.decoder import JsonDecoder
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import SparkFailed
 from spark_jobs.spec import Field, Topic

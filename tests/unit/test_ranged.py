@@ -22,8 +22,7 @@ from spark_jobs.spec import (
 )
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import MICROSECOND, Span, joined
+from spark_jobs.values.spans import MICROSECOND, Position, Span, joined
 from tests.harness.refused import fails
 
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)

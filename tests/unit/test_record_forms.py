@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.registry.fingerprint.classification import (
+from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
+from spark_jobs.registry.fingerprint.topic import (
     Classification,
     classification,
     with_classification,
 )
-from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.spec import Avro, Compressed, Csv, Field, Json, Lines, Local, Text, Topic, Transform
 from tests.harness.refused import fails
 from tests.unit.decoding import SENT, Decoding, records

@@ -14,7 +14,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.steps.classify import Outcome
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)

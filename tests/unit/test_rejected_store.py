@@ -9,7 +9,7 @@ from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.micro_batch import Batch
-from spark_jobs.steps.classify.outcome import Outcome
+from spark_jobs.steps.classify import Outcome
 from tests.unit.specs import pipeline
 
 BATCH = Batch(7, {0: 0}, {0: 100}, 0, 1000)

@@ -4,9 +4,7 @@ from types import SimpleNamespace
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.runs.judge.open_groups import OpenGroups
-from spark_jobs.runs.judge.state_metrics import state_metrics
-from spark_jobs.runs.judge.unjudged import Unjudged
+from spark_jobs.runs.evaluation import OpenGroups, Unjudged, state_metrics
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.table.delta.table import Delta

@@ -19,7 +19,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import LeaseHeld, SwapRefused
 from spark_jobs.ops import repairs
-from spark_jobs.repair.exchange.leftovers import Leftover, leftovers, remove_leftovers
+from spark_jobs.repair.exchange.staging import Leftover, leftovers, remove_leftovers
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.published import table as published_table
 from tests.harness.listener import Listener

@@ -15,11 +15,10 @@ from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.repartition import Planned, plan_repartition
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.branch import branch
-from spark_jobs.checkpoint.identity import FIELD, Identity, read_identity
+from spark_jobs.checkpoint.identity import FIELD, Before, Identity, MadeBy, read_identity
 from spark_jobs.checkpoint.integrity import Integrity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.made_by import Before, MadeBy
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import (
     CheckpointBroken,
@@ -30,11 +29,11 @@ from spark_jobs.errors import (
     StateUnreadable,
 )
 from spark_jobs.journal import runner
-from spark_jobs.journal.begun import Begun, under_way
+from spark_jobs.journal.change import Begun, under_way
 from spark_jobs.messages.report import StateUse
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.repartition import Repartition
-from spark_jobs.runs.resume.settling import settle
+from spark_jobs.runs.resume.anew import settle
 from spark_jobs.spec import Aggregate, Pipeline, State, Transform
 from spark_jobs.storage import failpoint
 from tests.harness.refused import fails, has

@@ -15,7 +15,7 @@ from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.swap import described
 from spark_jobs.spec import Field, Pipeline, Ranges, Transform
 from spark_jobs.spec.analysis.ranged import ranged
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.ran import python
 from tests.harness.refused import fails
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, hours, late, row, ten_hours

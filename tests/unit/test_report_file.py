@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from spark_jobs.cli import app
 from spark_jobs.messages.report import Account, Report, StateUse
-from spark_jobs.pages.charts.blocks import CELLS, blocks
+from spark_jobs.pages.chart import CELLS, blocks
 from spark_jobs.runs.run_record import append_row
 from tests.harness import roots
 from tests.harness.roots import ROOT

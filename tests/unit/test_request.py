@@ -14,7 +14,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Ranges
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.refused import fails, has
 
 FIRST, SECOND = (datetime(2013, 2, day, tzinfo=UTC) for day in (1, 2))

@@ -8,8 +8,7 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.report import Account, StateUse, parse_report
-from spark_jobs.messages.stages import account_line
-from spark_jobs.messages.summary import check_line, summary
+from spark_jobs.messages.stages import account_line, check_line, summary
 from tests.unit.test_report import check, report
 
 

@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 
 from spark_jobs.cli import app
 from spark_jobs.errors import KafkaUnreachable, PipelineUnknown, RootEmpty, SpecInvalid
-from spark_jobs.messages.new_keys import NewKey
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.part import NewKey
+from spark_jobs.messages.stages import summary
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
 from spark_jobs.spec import Field, Transform
-from spark_jobs.spec.analysis.misspelt import misspelt
+from spark_jobs.spec.analysis.columns import misspelt
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic

@@ -7,8 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
-from spark_jobs.draft import folder, kept, sample
-from spark_jobs.draft.sample import Sampled, of_file
+from spark_jobs.draft import sample
+from spark_jobs.draft.folder import next_steps, refuse_there
+from spark_jobs.draft.sample import Sampled, of_file, read, write
 from spark_jobs.errors import PipelineUnknown, SampleUnusable
 from tests.harness.refused import fails
 from tests.unit.specs import deployed
@@ -36,8 +37,8 @@ def test_a_kept_sample_is_the_same(tmp_path):
         Sampled(0, 7, None, None, None, []),
         Sampled(3, 9, 5, b"\xff", b"", [("a", None), ("a", b"\0")]),
     ]
-    kept.write(tmp_path / "sample", given)
-    assert [*kept.read(tmp_path / "sample")] == given
+    write(tmp_path / "sample", given)
+    assert [*read(tmp_path / "sample")] == given
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_a_pipeline_of_several_topics_has_no_preview(spec, tmp_path, monkeypatch
 @pytest.mark.parametrize("name", ["archive__x", "a__backfill", "x__accept"])
 def test_a_name_of_another_pipelines_dag_or_archive_is_refused(name, tmp_path):
     with fails(SampleUnusable, "name_of_another", name=name):
-        folder.refuse_there(tmp_path / "pipelines", name, name)
+        refuse_there(tmp_path / "pipelines", name, name)
 
 
 @pytest.mark.parametrize("name", ["order-events", "shop.orders", "Orders", "../orders", ""])
@@ -71,7 +72,7 @@ def test_a_topics_name_that_names_no_pipeline_is_refused_with_the_option_that_ta
     name, tmp_path
 ):
     with fails(SampleUnusable, "no_name", name=name, topic=name):
-        folder.refuse_there(tmp_path / "pipelines", name, name)
+        refuse_there(tmp_path / "pipelines", name, name)
 
 
 @pytest.mark.parametrize("into", ["my.pipes", "a b", "json", "class", "spark_jobs", "x/../1st"])
@@ -80,11 +81,11 @@ def test_a_folder_that_cannot_be_imported_is_refused(into, tmp_path, monkeypatch
     (tmp_path / "x").mkdir()
     place = (tmp_path / into).resolve()
     with fails(SampleUnusable, "no_package", folder=place, name=place.name):
-        folder.refuse_there(Path(into), "orders", "orders")
+        refuse_there(Path(into), "orders", "orders")
 
 
 def test_the_next_steps_are_quoted_for_a_shell(tmp_path):
-    [export, *_] = folder.next_steps(tmp_path / "a b" / "pipes", "orders")
+    [export, *_] = next_steps(tmp_path / "a b" / "pipes", "orders")
     assert shlex.split(export) == [
         "export", "SLUICE_PIPELINES=pipes", f"PYTHONPATH={tmp_path / 'a b'}",
     ]  # fmt: skip

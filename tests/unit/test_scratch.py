@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.launch import relay
+from spark_jobs.launch import foreground
 from spark_jobs.launch.scratch import FOLDERS, Scratch, has_sockets, remove_own, scratch
 from spark_jobs.proof import pytest_plugin
 from spark_jobs.settings.installation import REPO
@@ -29,8 +29,6 @@ STARTS = {"Popen", "run", "call", "check_call", "check_output"}
 WITHOUT_SPARK = {
     "contracts/at_commit",
     "install/environment",
-    "install/needed",
-    "proof/pipelines_changed",
 }
 WITHOUT_SPARK |= {"decode/schemas/protoc"}
 """Files that start git, pip, Maven, Java or protoc."""
@@ -171,7 +169,7 @@ def test_who_has_killed_its_jvm_removes_what_that_one_left_and_nothing_else(home
 
 
 def test_a_command_leaves_nothing(home):
-    assert relay.run([sys.executable, "-c", WRITES], os.environ) == 0
+    assert foreground.run([sys.executable, "-c", WRITES], os.environ) == 0
     assert not [*home.iterdir()]
 
 

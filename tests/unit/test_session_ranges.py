@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from spark_jobs.errors import RangeUnsupported
-from spark_jobs.repair.unit.session_unit import SessionUnit
+from spark_jobs.repair.unit.range_unit import SessionUnit
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Ranges, Session, Transform, Tumbling
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans.span import MICROSECOND, Span
+from spark_jobs.values.spans import MICROSECOND, Span
 from tests.harness.refused import fails
 
 ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)

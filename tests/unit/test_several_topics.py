@@ -8,23 +8,22 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.by_topic import by_topic
+from spark_jobs.audit.audited_batch import by_topic
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint import no_data_batch
-from spark_jobs.checkpoint.data_loss import data_loss
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import Clock, NoDataBatch
+from spark_jobs.checkpoint.standing import data_loss
 from spark_jobs.errors import CheckpointBroken, SpecInvalid
-from spark_jobs.messages.held_back import HeldBack
-from spark_jobs.registry.fingerprint.classification import classification, with_classification
+from spark_jobs.messages.part import HeldBack
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
-from spark_jobs.runs.drained import waits
-from spark_jobs.runs.silence import silent_topics
+from spark_jobs.registry.fingerprint.topic import classification, with_classification
+from spark_jobs.runs.lag import silent_topics
+from spark_jobs.runs.run_outcome import waits
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import UnionSource
+from spark_jobs.source.sources import UnionSource, source_of
 from spark_jobs.spec import Field, MoreTopics, Pipeline, Topic, Transform
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS

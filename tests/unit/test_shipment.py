@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SettingInvalid, SparkFailed
-from spark_jobs.launch import shipment
+from spark_jobs.launch import spark_side as shipment
 from spark_jobs.settings.installation import Settings
 from tests.harness.refused import fails
 

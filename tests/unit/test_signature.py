@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.errors import ProcessorFailed
 from spark_jobs.registry.logic import HANDLERS
-from spark_jobs.steps.signature import require_function, require_handlers
+from spark_jobs.steps.group_state import require_function, require_handlers
 from tests.harness.refused import fails, has
 
 

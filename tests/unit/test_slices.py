@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.audit.slice_store import stretched
-from spark_jobs.decode.schemed.counted import counted
-from spark_jobs.decode.slice_counter import SliceCounter
+from spark_jobs.audit.second_read import stretched
+from spark_jobs.decode.schemed.registered import counted
 from spark_jobs.decode.slices import (
     LEAST_OFFSETS,
     MOST_SLICES,
     NO_TIMES,
     Slice,
+    SliceCounter,
     SlicePolicy,
     Times,
     summed,

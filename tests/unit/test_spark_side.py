@@ -13,7 +13,7 @@ from spark_jobs.install.environment import install
 from spark_jobs.launch import submit
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.packages import code_version, version
+from spark_jobs.registry.fingerprint.environment import code_version, version
 from spark_jobs.settings.installation import MADE, REPO, Settings
 from tests.harness.nobody import NOBODY, needs_two_users
 from tests.harness.refused import fails

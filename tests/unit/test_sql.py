@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Aggregate, Check, Latest, Ranges, Session, Transform, Tumbling
-from spark_jobs.spec.sql.texts import sql_texts
+from spark_jobs.spec.sql import sql_texts
 from tests.harness.refused import fails
 from tests.unit.specs import deduplicate, pipeline
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.repair.compute import staged
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 FIRST = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -11,12 +11,13 @@ from spark_jobs.state.answer import (
     Expiry,
     KeySizes,
     LargeKey,
+    Measures,
     Power,
     StateAnswer,
     StepAnswer,
     VariableAnswer,
+    told,
 )
-from spark_jobs.state.measures import Measures, told
 from spark_jobs.state.table import Table
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
 

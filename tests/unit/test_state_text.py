@@ -7,10 +7,14 @@ import pytest
 from pyspark.sql import Row
 
 from spark_jobs.spec.steps.expires import Variable
-from spark_jobs.state.changes import row_changes
-from spark_jobs.state.store_columns import buffer_names
-from spark_jobs.state.table import Table
-from spark_jobs.state.text import format_change, format_rows, format_title, format_value
+from spark_jobs.state.table import Table, buffer_names
+from spark_jobs.state.text import (
+    format_change,
+    format_rows,
+    format_title,
+    format_value,
+    row_changes,
+)
 
 GROUP = (("shop", "key"), ("sales", "value"), ("turnover", "value"))
 GROUPS = Variable("", "stateStoreSave")

@@ -10,8 +10,7 @@ import pytest
 
 from spark_jobs.runs.explain import describe_state
 from spark_jobs.spec import Field, Pipeline, State
-from spark_jobs.steps.operator import Operator, StatefulOperator
-from spark_jobs.steps.operators import operator, stateful_operator
+from spark_jobs.steps.operator import Operator, StatefulOperator, operator, stateful_operator
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
 from tests.unit.test_steps import EXAMPLES
 

@@ -12,12 +12,11 @@ import pytest
 from pydantic_core import PydanticCustomError
 
 from spark_jobs.spec import Field, History, Latest, Ranges, Tumbling
-from spark_jobs.spec.origin import Origin
+from spark_jobs.spec.columns import Origin
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, Step
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from tests.unit.specs import group_state
 from tests.unit.test_steps import EXAMPLES, STEPS
 

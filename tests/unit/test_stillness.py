@@ -1,6 +1,6 @@
 """When a run has stood still for too long, from looks at times that are said."""
 
-from spark_jobs.runs.watch.stillness import Stillness
+from spark_jobs.runs.watch.stall import Stillness
 
 
 def looks(stillness: Stillness, *found: tuple[float, str]) -> list[bool]:

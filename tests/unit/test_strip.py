@@ -7,8 +7,8 @@ from typing import Any, get_args
 from spark_jobs.messages.request import Request
 from spark_jobs.pages.strip import WIDTH, segments, text
 from spark_jobs.pages.templates import STYLE
-from spark_jobs.repair.find.balance import Balance
 from spark_jobs.repair.find.coverage import Coverage, Interval, State
+from spark_jobs.repair.find.ranges_due import Balance
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 BALANCE = Balance(late=0, merged=0, duplicates=0, filtered=0, waiting=0, off=0)

@@ -28,7 +28,7 @@ from spark_jobs.errors import (
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange import commit, exchange
-from spark_jobs.repair.exchange.base import Base
+from spark_jobs.repair.exchange.commit import Base
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
@@ -37,7 +37,7 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.delta.log_entries import entries
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.repaired import DAY, POSITION, SPEC, Changes, Root, hour, hours, late, row, texts

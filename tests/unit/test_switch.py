@@ -26,8 +26,14 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import GRACE, following, live_spec, read_live, refuse_dead
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import (
+    GRACE,
+    following,
+    live_spec,
+    read_begun,
+    read_live,
+    refuse_dead,
+)
 from spark_jobs.errors import (
     CheckpointBroken,
     DecisionRefused,
@@ -38,15 +44,15 @@ from spark_jobs.errors import (
     StagingStale,
     VersionNotLive,
 )
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
+from spark_jobs.runs.preflight import refuse_ahead, refuse_replaced
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.live_place import Place

@@ -11,7 +11,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckpointBroken, TableChanged, TableReplaced
-from spark_jobs.sink.same_table import refuse_ahead, refuse_replaced
+from spark_jobs.runs.preflight import refuse_ahead, refuse_replaced
 from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import begin, plan_batch

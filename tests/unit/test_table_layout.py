@@ -13,15 +13,14 @@ from upath import UPath
 from spark_jobs.errors import SpecInvalid, TableChanged
 from spark_jobs.repair.exchange.commit import overwriting
 from spark_jobs.spec import Deduplicate, Field, History, Latest, Layout, Pipeline, Topic, Transform
-from spark_jobs.table.delta.care import compaction
-from spark_jobs.table.delta.care.z_order import put_in_order
+from spark_jobs.table.delta import compaction
+from spark_jobs.table.delta.care_steps import put_in_order
 from spark_jobs.table.delta.delta_log import Log, only_rearranges
 from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.delta.table_layout import order, parts, refuse_other_parts, set_properties
 from spark_jobs.values.own_columns import DELETED
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline
 

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 from hypothesis import given, strategies as st
 
-from spark_jobs.decode.plain.compressed_decoder import PART, PIECE, gunzip
+from spark_jobs.decode.compressed_decoder import PART, PIECE, gunzip
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Avro, Compressed, Csv, Field, Format, Json, Lines, Topic
 from tests.harness.refused import fails

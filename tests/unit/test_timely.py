@@ -13,12 +13,11 @@ from hypothesis import given, settings, strategies as st
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.checks.expectations import check_metrics
+from spark_jobs.checks import check_metrics
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.runs.judge.timely import Metric, overdue, timely
-from spark_jobs.runs.judge.volume import Accepted, by_run, compared
+from spark_jobs.runs.timely import Accepted, Metric, by_run, compared, overdue, timely
 from spark_jobs.spec import fresh, volume
-from spark_jobs.spec.state_metrics import StateMetrics
+from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.storage.root.live_place import Place
 from tests.harness.long_form import examples
 from tests.harness.refused import fails

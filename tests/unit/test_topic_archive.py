@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from upath import UPath
 
 from spark_jobs.admin import dead_places
-from spark_jobs.admin.archive_care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
-from spark_jobs.audit.overtaken import note_overtaken, overtaken
+from spark_jobs.admin.table_care import kept_steps
+from spark_jobs.audit.batch_offsets import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -44,7 +44,7 @@ from spark_jobs.registry.archive_spec import (
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.offsets.archived import archived, archived_or_why, located
 from spark_jobs.runs import plan as planning
-from spark_jobs.runs.archive_lag import lag_lines
+from spark_jobs.runs.lag import lag_lines
 from spark_jobs.source.micro_batch import Batch, Parts
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Archive, Field

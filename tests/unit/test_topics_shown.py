@@ -9,9 +9,8 @@ from upath import UPath
 
 from sluice_airflow.web.pages import HERE
 from spark_jobs.admin.quarantine import quarantine
-from spark_jobs.audit.by_topic import TopicAccount
-from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.made_by import Present
+from spark_jobs.audit.audited_batch import TopicAccount
+from spark_jobs.checkpoint.identity import Identity, Present
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, read_failing
 from spark_jobs.checkpoint.notes.partitions import Partitions
@@ -27,7 +26,7 @@ from spark_jobs.repair.find.plan import places
 from spark_jobs.runs.failures.failing_search import places as failing_places
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source import sources
+from spark_jobs.source import sources as union
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
@@ -159,7 +158,7 @@ def test_a_plan_tells_what_each_topic_brings_and_how_far_it_is_behind_the_first(
     tmp_path, monkeypatch
 ):
     state = SourceState("e u", {0: 0, PARTITIONS: 0}, {0: 12, PARTITIONS: 9})
-    monkeypatch.setattr(sources, "union", lambda *_: Said(lambda: state))
+    monkeypatch.setattr(union, "union", lambda *_: Said(lambda: state))
     settings = Settings(str(tmp_path), "localhost:1", tmp_path, "local[1]", "1g")
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()

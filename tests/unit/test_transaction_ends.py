@@ -4,14 +4,18 @@ from typing import NamedTuple
 
 import pytest
 
-from spark_jobs.messages.up_to import UpTo
+from spark_jobs.messages.part import UpTo
 from spark_jobs.runs.preflight import cut
 from spark_jobs.transactions import Transactions
 from spark_jobs.transactions.cut import Change
-from spark_jobs.transactions.marks import Mark
-from spark_jobs.transactions.transaction_ends import TransactionEnds
-from spark_jobs.transactions.view import Told
-from spark_jobs.transactions.whole import Whole, WholeEnds, note_of, read_whole
+from spark_jobs.transactions.transaction_ends import (
+    TransactionEnds,
+    Whole,
+    WholeEnds,
+    note_of,
+    read_whole,
+)
+from spark_jobs.transactions.view import Mark, Told
 from tests.unit import specs
 from tests.unit.test_plan import Installation, installation
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings, strategies as st
 from spark_jobs.transactions import look as looking
 from spark_jobs.transactions.cut import Change
 from spark_jobs.transactions.look import Begin, look
-from spark_jobs.transactions.marks import Mark
-from spark_jobs.transactions.view import Told
+from spark_jobs.transactions.view import Mark, Told
 from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.long_form import examples
 from tests.unit import specs

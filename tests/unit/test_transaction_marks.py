@@ -10,9 +10,8 @@ from spark_jobs.spec import Avro, MoreTopics
 from spark_jobs.transactions import Transactions
 from spark_jobs.transactions.cut import Change
 from spark_jobs.transactions.look import Begin, look
-from spark_jobs.transactions.marks import Mark, block, mark
-from spark_jobs.transactions.view import Told
-from spark_jobs.transactions.whole import Whole, WholeEnds
+from spark_jobs.transactions.transaction_ends import Whole, WholeEnds
+from spark_jobs.transactions.view import Mark, Told, block, mark
 from tests.harness.refused import fails, has
 from tests.unit.specs import pipeline, topic
 

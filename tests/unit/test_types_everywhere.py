@@ -14,8 +14,8 @@ from upath import UPath
 from spark_jobs.decode.seen import seen
 from spark_jobs.repair.exchange.staging import arrow_schema, same, within, without
 from spark_jobs.spec import Field, GroupState, State, Topic
-from spark_jobs.spec.analysis.unheld import unheld
-from spark_jobs.state.literal import parse
+from spark_jobs.spec.analysis.lateness import unheld
+from spark_jobs.state.query import parse
 from spark_jobs.state.text import format_value
 from spark_jobs.values.conversions import arrow_array, arrow_type
 from tests.unit.decoding import Decoding

@@ -10,7 +10,7 @@ import pytest
 
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy, RawFilter
 from spark_jobs.spec import Field, Pipeline, State, Transform
-from spark_jobs.spec.analysis.unheld import unheld
+from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.steps.group_forms import FIRST, LAST, NO_JULIAN
 from tests.unit.specs import (
     FIELDS,

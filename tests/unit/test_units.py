@@ -10,12 +10,12 @@ import pytest
 
 from spark_jobs import repair
 from spark_jobs.repair.find.late import LateRecord
-from spark_jobs.repair.unit.of_spec import unit_of
 from spark_jobs.repair.unit.range_rows import fates
+from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans.span import EVER, MICROSECOND, Span
+from spark_jobs.values.spans import EVER, MICROSECOND, Span
 from tests.harness import roots
 from tests.unit.repaired import DAY, SPEC
 from tests.unit.test_latest import LATEST, spec
@@ -40,7 +40,7 @@ def test_what_plans_stages_swaps_and_undoes_does_not_know_which_unit_there_is():
     outside = [path for path in REPAIR.rglob("*.py") if path.parent.name != "unit"]
     assert {path.name for path in outside} >= {"planner.py", "stage.py", "comparison.py", "swap.py"}
     assert {path.name: found for path in outside if (found := asking(path))} == {}
-    assert asking(REPAIR / "unit" / "of_spec.py") == WHICH
+    assert asking(REPAIR / "unit" / "unit.py") == WHICH
 
 
 @pytest.mark.parametrize("name", SPECS)

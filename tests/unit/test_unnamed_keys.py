@@ -8,13 +8,13 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.decode.json.unnamed import MOST, Seen, UnnamedKeys, is_named, names_of, of_all
 from spark_jobs.errors import LeaseLost, SpecInvalid
-from spark_jobs.messages.new_keys import FEWEST, NewKey
+from spark_jobs.messages.part import FEWEST, NewKey
 from spark_jobs.runs.new_keys import MOST as MOST_TOLD, MOST_LINES, _new_key, declarations, tell
 from spark_jobs.spec import Field, Pipeline, Topic
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values import path as paths
-from spark_jobs.values.names import snake
+from spark_jobs.values.path import snake
 from tests.harness.refused import fails
 from tests.unit.decoding import Decoding, records
 from tests.unit.specs import deduplicate, pipeline

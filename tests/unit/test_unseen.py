@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.cli.sample import unseen_lines
 from spark_jobs.draft.sample import Sampled
-from spark_jobs.proof.unseen import Unseen, unseen
+from spark_jobs.proof.answer import Unseen, unseen
 from spark_jobs.spec import Compressed, Field, Json, Topic
 from tests.unit.test_new import order, sampled
 

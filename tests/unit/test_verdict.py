@@ -10,8 +10,8 @@ from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import staged_verdict, verdict
 from spark_jobs.repair.compute.account import Source, thinned
 from spark_jobs.repair.find.plan import RepairPlan
-from spark_jobs.spec.state_metrics import STATE_METRICS
-from spark_jobs.values.spans.span import Span
+from spark_jobs.spec.checks.check import STATE_METRICS
+from spark_jobs.values.spans import Span
 from tests.harness.refused import because, has
 
 

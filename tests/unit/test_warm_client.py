@@ -17,9 +17,19 @@ import pytest
 from spark_jobs.errors import SettingInvalid, SparkFailed
 from spark_jobs.launch.warm import client as clients, fits, place
 from spark_jobs.launch.warm.client import Warm, begun
-from spark_jobs.launch.warm.link import Gone, Link, listening
-from spark_jobs.launch.warm.look import foretold
-from spark_jobs.launch.warm.message import Accepted, Busy, Drain, Ended, Ending, Go, Shown
+from spark_jobs.launch.warm.fits import foretold
+from spark_jobs.launch.warm.link import (
+    Accepted,
+    Busy,
+    Drain,
+    Ended,
+    Ending,
+    Go,
+    Gone,
+    Link,
+    Shown,
+    listening,
+)
 from spark_jobs.launch.warm.place import MOST_PATH_BYTES, socket_path, starting
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.settings.installation import REPO, Settings

@@ -10,8 +10,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.launch.warm import link as links
-from spark_jobs.launch.warm.link import LENGTH, MOST_BYTES, BadMessage, Gone, Link
-from spark_jobs.launch.warm.message import Drain, Ended, Look, Stop, decode, encode
+from spark_jobs.launch.warm.link import (
+    LENGTH,
+    MOST_BYTES,
+    BadMessage,
+    Drain,
+    Ended,
+    Gone,
+    Link,
+    Look,
+    Stop,
+    decode,
+    encode,
+)
 
 TEXT = st.text()
 """Halves of surrogate pairs too, which stand for bytes that are no UTF-8."""

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from spark_jobs.launch.submit import DAEMON
-from spark_jobs.launch.warm.inside.python_workers import DaemonGone, PythonWorkers
+from spark_jobs.launch.warm.inside.jvm import DaemonGone, PythonWorkers
 
 FORKS = """
 import subprocess, sys

@@ -13,31 +13,42 @@ import psutil
 import pytest
 
 from spark_jobs.errors import CheckFailed
-from spark_jobs.launch.warm.address import Address
 from spark_jobs.launch.warm.fingerprint import changed
-from spark_jobs.launch.warm.inside.turn import LOOK_SECONDS, Turn
+from spark_jobs.launch.warm.fits import shown
+from spark_jobs.launch.warm.inside.reception import LOOK_SECONDS, Turn
 from spark_jobs.launch.warm.inside.worker import COLLECT_EVERY
-from spark_jobs.launch.warm.link import Gone, Link, connected, listening
-from spark_jobs.launch.warm.look import shown
-from spark_jobs.launch.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
-from spark_jobs.launch.warm.place import log_path, starting
+from spark_jobs.launch.warm.link import (
+    Accepted,
+    Busy,
+    Changed,
+    Drain,
+    Ended,
+    Ending,
+    Go,
+    Gone,
+    Link,
+    Stop,
+    connected,
+    listening,
+)
+from spark_jobs.launch.warm.place import Address, log_path, starting
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 from tests.harness.process import lives
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 MORE_THAN_A_TICK = 0.05
 """Of the clock by which a file system gives its files a time, in seconds."""
 BORN = {"code": "1", "variable A": "1"}
 WORKER = """
 import logging, os, socket, sys, time
 from pathlib import Path
-from spark_jobs.launch.stopping import stop_on_signals
-from spark_jobs.launch.warm.inside.recycling import Limits
-from spark_jobs.launch.warm.inside import job, worker
-from spark_jobs.launch.warm.inside.worker import Worker
+from spark_jobs.launch.limits import stop_on_signals
+from spark_jobs.launch.warm.inside import reception, worker
+from spark_jobs.launch.warm.inside.worker import Limits, Worker
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
-job.PATIENCE_SECONDS = 1.0
+reception.PATIENCE_SECONDS = 1.0
 
 def mark(word): Path(sys.argv[1]).with_suffix("." + word).touch()
 def words_of(word): return Path(sys.argv[1]).with_suffix("." + word).exists()
@@ -345,15 +356,15 @@ def test_one_at_work_that_is_asked_to_end_does_so_behind_its_drain(start, tmp_pa
     assert worker.process.wait(PATIENCE_SECONDS) == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'{"type":"Stop"}', b'{"type":"Drain"}', b"\x00"])
-def test_whoever_says_anything_else_is_refused_and_the_next_one_is_served(start, content):
+def test_whoever_says_anything_else_is_refused_and_the_next_one_is_served(start):
     worker = start()
-    link = connected(worker.socket)
-    link._socket.sendall(len(content).to_bytes(4, "big") + content)  # noqa: SLF001 - what no client says
-    with pytest.raises(Gone):
-        link.receive(PATIENCE_SECONDS)
-    link.close()
-    assert worker.run("say").end() == Ended(0)
+    for content in (b"", b"{}", b'{"type":"Stop"}', b'{"type":"Drain"}', b"\x00"):
+        link = connected(worker.socket)
+        link._socket.sendall(len(content).to_bytes(4, "big") + content)  # noqa: SLF001 - what no client says
+        with pytest.raises(Gone):
+            link.receive(PATIENCE_SECONDS)
+        link.close()
+        assert worker.run("say").end() == Ended(0), content
 
 
 def test_a_run_whose_output_nobody_reads_goes_on(start):

@@ -6,7 +6,7 @@ import pytest
 
 from spark_jobs.errors import by_code, catalogue
 from spark_jobs.messages.report import CheckResult, Problem, Report
-from spark_jobs.messages.summary import check_line, summary
+from spark_jobs.messages.stages import check_line, summary
 from spark_jobs.messages.verdict import staged_verdict, verdict
 from spark_jobs.messages.withheld import SETTING, WITHHELD, for_tasks, of_problem, of_reason
 

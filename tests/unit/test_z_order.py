@@ -14,7 +14,7 @@ from spark_jobs.admin.table_care import table_steps
 from spark_jobs.errors import MaintenanceRefused, SpecInvalid
 from spark_jobs.spec import Layout, Transform
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.delta.care.z_order import due, put_in_order
+from spark_jobs.table.delta.care_steps import due, put_in_order
 from spark_jobs.table.delta.table import Delta
 from tests.harness.aged import age
 from tests.harness.refused import fails, has

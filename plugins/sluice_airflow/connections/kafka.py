@@ -17,7 +17,7 @@ from spark_jobs.errors import KafkaConfigInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
-from spark_jobs.settings.named import connection as named
+from spark_jobs.settings.roots import connection as named
 
 CONNECTION = "sluice_kafka"
 PREFIX = "sluice-kafka-"

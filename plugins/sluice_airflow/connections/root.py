@@ -17,8 +17,7 @@ from airflow.sdk.log import mask_secret
 from sluice_airflow.connections.secret_folder import secret_folder, sweep
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.registry.root_by_name import root_name
-from spark_jobs.settings.named import connection as named
-from spark_jobs.settings.roots import CONNECTION
+from spark_jobs.settings.roots import CONNECTION, connection as named
 
 PREFIX = "sluice-root-"
 """The prefix of the folders with keys for a child process."""

@@ -18,11 +18,11 @@ from openlineage.client.facet_v2 import (
 
 from sluice_airflow.lineage.facets import OFFSETS, OffsetsFacet
 from sluice_airflow.lineage.names import Name, table_name, topic_name
-from spark_jobs.checkpoint.notes.known_topics import with_known_topics
+from spark_jobs.checkpoint.notes.live import with_known_topics
 from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.settings.roots import root_of
-from spark_jobs.spec.analysis.origins import origins_of
-from spark_jobs.spec.origin import Origin, Origins
+from spark_jobs.spec.analysis.columns import origins_of
+from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 

@@ -69,7 +69,7 @@ class ConfirmOperator(ApprovalOperator):
         from spark_jobs.ops import repairs  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
         from spark_jobs.repair.exchange.exchange import is_going_in  # noqa: PLC0415 - as above
         from spark_jobs.repair.exchange.preconditions import refuse_ended  # noqa: PLC0415 - as above
-        from spark_jobs.repair.exchange.sample import sample  # noqa: PLC0415 - as above
+        from spark_jobs.repair.exchange.staging import sample  # noqa: PLC0415 - as above
         from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
         from spark_jobs.repair.swap import SETTLED, refuse_other_spec  # noqa: PLC0415 - as above
 

@@ -79,7 +79,7 @@ class PublishOperator(TellsLineage, BaseOperator):
         super().__init__(inlets=[self.asset], outlets=outlets, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:
-        from spark_jobs.runs.publish.lag import show_lag  # noqa: PLC0415 - as below
+        from spark_jobs.runs.publish.due import show_lag  # noqa: PLC0415 - as below
         from spark_jobs.runs.publish.publication import publish  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with one_line_errors(self.log), root_credentials(self.pipeline):

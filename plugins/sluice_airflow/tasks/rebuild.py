@@ -22,8 +22,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
+    from spark_jobs.admin.rebuild.beside import Shown
     from spark_jobs.admin.rebuild.run import Rebuilding, Submit
-    from spark_jobs.admin.rebuild.table_in_question import Shown
     from spark_jobs.messages.request import Request
     from spark_jobs.settings.installation import Settings
 
@@ -84,13 +84,13 @@ def stage(
 
 def question(waits: str, pipeline: str, settings: Settings) -> tuple[str, Shown]:
     """The question, in Markdown: what a switch would change now, by day. And what it is about,
-    which the swap compares (rebuild/table_in_question.py). `waits`: what the stage said of late
+    which the swap compares (admin/rebuild/beside.py). `waits`: what the stage said of late
     records.
     """
+    from spark_jobs.admin.rebuild.beside import shown  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild.compare import lines  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild.plan import versions  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild.run import differing  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild.table_in_question import shown  # noqa: PLC0415 - as above
 
     live, following = versions(registry.load(pipeline), settings.root)
     paths = Paths(settings.root, live)
@@ -123,8 +123,8 @@ def swap(
     Raises RebuildRefused if nobody has approved in this DAG run, or what is there is not what was
     shown; LeaseHeld while a drain works.
     """
+    from spark_jobs.admin.rebuild.beside import COMPUTED, refuse_changed, shown  # noqa: PLC0415 - as above
     from spark_jobs.admin.rebuild.run import switched  # noqa: PLC0415 - as above
-    from spark_jobs.admin.rebuild.table_in_question import COMPUTED, refuse_changed, shown  # noqa: PLC0415 - as above
     from spark_jobs.checkpoint.identity import read_identity  # noqa: PLC0415 - as above
 
     answered = _approved(context, pipeline)

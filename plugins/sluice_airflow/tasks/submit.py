@@ -19,7 +19,7 @@ from sluice_airflow.tasks.xcom import to_xcom
 from spark_jobs.messages.job import Run
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Report
-from spark_jobs.messages.summary import summary
+from spark_jobs.messages.stages import summary
 from spark_jobs.messages.verdict import CHECK_CODES
 
 CONNECTION = "sluice_spark"

@@ -36,20 +36,25 @@ from spark_jobs.ops import history
 from spark_jobs.ops.at_work.json_of_run import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
-from spark_jobs.pages import growth_words
-from spark_jobs.pages.charts import of_state
-from spark_jobs.pages.charts.of_check import of_check
-from spark_jobs.pages.figures import figures
-from spark_jobs.pages.flow_of import flow_of, flow_of_rows, flow_so_far, says
-from spark_jobs.pages.flow_of_topics import flow_of_topic, topics_differ
-from spark_jobs.pages.overview.strip import strip
+from spark_jobs.pages import charts_of_state as of_state, growth as growth_words
+from spark_jobs.pages.charts_of_runs import of_check
+from spark_jobs.pages.flow_of import (
+    flow_of,
+    flow_of_rows,
+    flow_of_topic,
+    flow_so_far,
+    says,
+    topics_differ,
+)
+from spark_jobs.pages.overview.json_of_overview import strip
 from spark_jobs.pages.overview.troubles import TROUBLES
+from spark_jobs.pages.report import figures
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.spec.analysis.ranged import ranged, unranged
-from spark_jobs.state.measures import expires
+from spark_jobs.state.answer import expires
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"

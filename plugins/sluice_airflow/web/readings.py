@@ -39,7 +39,7 @@ from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
 from spark_jobs.state.answer import StateAnswer, read_answer
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from upath import UPath

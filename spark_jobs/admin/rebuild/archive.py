@@ -22,8 +22,16 @@ from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import open_table
-from spark_jobs.values.spans.span import EPOCH, FIRST, LAST, MICROSECOND, Span, joined
-from spark_jobs.values.spans.span_sql import floor_sql, microseconds
+from spark_jobs.values.spans import (
+    EPOCH,
+    FIRST,
+    LAST,
+    MICROSECOND,
+    Span,
+    floor_sql,
+    joined,
+    microseconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +46,7 @@ SHOWN = 5
 SLICE = 1_000
 """Offsets."""
 REACHED = f"at >= {microseconds(FIRST)} AND at < {microseconds(LAST)}"
-"""Whether the time is in a range that there can be (spans/span.py)."""
+"""Whether the time is in a range that there can be (values/spans.py)."""
 
 
 class Found(NamedTuple):

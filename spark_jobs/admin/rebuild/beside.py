@@ -7,22 +7,23 @@ drain that cannot touch the live place, resumes as any other, and is looked at w
 
 from __future__ import annotations
 
+import hashlib
+import json
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.identity import Identity
+from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.live import read_live
-from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.live import Begun, read_begun, read_live
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.ops import ops_tables
-from spark_jobs.registry.fingerprint.classification import classification
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Fingerprint, fingerprint
-from spark_jobs.registry.fingerprint.packages import version
-from spark_jobs.registry.fingerprint.record_form import ABSENT
+from spark_jobs.registry.fingerprint.topic import ABSENT, classification
 from spark_jobs.registry.logic import is_of_older_form
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import FOLDER, Place, first_table, unused
 from spark_jobs.storage.root.paths import Paths
@@ -161,3 +162,37 @@ def _remove(paths: Paths, begun: Begun) -> None:
             ops_tables.remove(paths.root, table, rows)
     for folder in (place, paths.tables / begun.table, paths.root / "staging" / begun.table):
         remove_folder(folder)
+
+
+COMPUTED = "what is computed"
+JUDGED = {"on_lost_records", "close_after", "output_checks", "state_checks", "state_checks_off"}
+"""Fields that change freely between drains, and that decide which rows are switched to."""
+
+Shown = dict[str, str]
+"""A thing in words -> what tells it from another one, as JSON has it; empty for none."""
+
+
+def shown(live: Paths, following: Pipeline) -> Shown:
+    """What is there now. `live` are the paths of the version that drains.
+
+    Drains change nothing of it: the switch lets NEXT catch up with the live pipeline. A rewind, a
+    reset, a switch and its way back change a generation.
+    """
+    side, begun, known = beside_paths(live, following), read_begun(live), read_identity(live)
+    computed = read_identity(side) if Checkpoint(side.checkpoint).committed() else None
+    judged = following.model_dump(mode="json", include=JUDGED)
+    made = json.dumps([logic_of(following), judged], sort_keys=True, default=str)
+    return {
+        "the rebuild": begun.began.isoformat() if begun else "",
+        "NEXT": hashlib.sha256(made.encode()).hexdigest()[:16],
+        "the live table": known.generation if known else "",
+        COMPUTED: computed.generation if computed else "",
+    }
+
+
+def refuse_changed(name: str, was: Shown, now: Shown) -> None:
+    """Raise RebuildRefused if the answer was about something else. Where nothing was computed yet,
+    it may be by now.
+    """
+    if differing := [each for each in now if was.get(each) not in (now[each], "")]:
+        raise RebuildRefused.question_outdated(pipeline=name, differing=", ".join(differing))

@@ -14,8 +14,7 @@ from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import open_table
 from spark_jobs.values.own_columns import DELETED, is_own, own
-from spark_jobs.values.spans.span import MICROSECOND
-from spark_jobs.values.spans.span_sql import floor_sql
+from spark_jobs.values.spans import MICROSECOND, floor_sql
 from spark_jobs.values.times import date_of
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Pipeline
-    from spark_jobs.values.spans.position import Position
+    from spark_jobs.values.spans import Position
 
 
 DAY: Final = timedelta(days=1)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, beginning, located
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import is_table, open_table
-from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
     from upath import UPath

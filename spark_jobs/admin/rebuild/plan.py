@@ -12,15 +12,18 @@ from spark_jobs.admin.rebuild.needs import Needs, needs, read_to
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.known_topics import with_known_topics
-from spark_jobs.checkpoint.notes.live import live_spec, read_live
-from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
+from spark_jobs.checkpoint.notes.live import (
+    Begun,
+    live_spec,
+    read_begun,
+    read_live,
+    with_known_topics,
+)
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in, places
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 

@@ -16,11 +16,10 @@ from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.rebuild.compare import Difference, difference
 from spark_jobs.admin.rebuild.needs import NOTE, read_to
 from spark_jobs.admin.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
-from spark_jobs.admin.rebuild.ready import behind
-from spark_jobs.admin.rebuild.switch import switch
+from spark_jobs.admin.rebuild.switch import behind, switch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import read_begun
 from spark_jobs.errors import (
     LeaseHeld,
     RangeInvalid,
@@ -32,7 +31,7 @@ from spark_jobs.errors import (
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.job import Drain, Run, Stage
 from spark_jobs.messages.request import Request
-from spark_jobs.messages.summary import check_line
+from spark_jobs.messages.stages import check_line
 from spark_jobs.messages.verdict import CHECK_CODES
 from spark_jobs.repair.find.late import late_fates
 from spark_jobs.repair.find.plan import RepairPlan, offsets_in

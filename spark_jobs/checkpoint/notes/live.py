@@ -7,17 +7,19 @@ of NEXT must come first.
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.known_topics import with_known_topics
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.errors import CheckpointBroken, RebuildRefused, VersionNotLive
+from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused, VersionNotLive
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import about_next
+from spark_jobs.spec.inputs import BETWEEN
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.live_place import (
     LIVE,
@@ -29,13 +31,27 @@ from spark_jobs.storage.root.live_place import (
     place_of,
     rebuilt,
 )
-from spark_jobs.storage.root.paths import checkpoints
+from spark_jobs.storage.root.paths import Paths, checkpoints
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
+
+
+def with_known_topics(spec: Pipeline, root: str, live: Pipeline | None = None) -> Pipeline:
+    """The spec with the topics of its checkpoint, in their order; before the first run of a
+    rebuild, with `live`'s.
+    """
+    if spec.more_topics is None:
+        return spec
+    for each in filter(None, (spec, live)):
+        # As text: who reads an identity whole asks first which spec is live.
+        path = Paths(root, each).identity
+        with suppress(FileNotFoundError, ValueError, KeyError):  # who reads it whole says so
+            names = json.loads(path.read_text())["fingerprint"]["topic.name"]
+            return spec.with_topics(names.split(BETWEEN))
+    return spec
 
 
 GRACE = timedelta(days=7)
@@ -208,3 +224,59 @@ def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> Version
         version=spec.state.version,
         also=also,
     )
+
+
+class Begun(Stored):
+    """The content of rebuild.json: what is rebuilt, where, and since when."""
+
+    version: int
+    """The state version."""
+    replaces: int
+    """The state version that drained when it began."""
+    folder: str
+    table: str
+    fingerprint: dict[str, object]
+    """Of NEXT, and what its records are classified with: see logic_of (rebuild/beside.py)."""
+    topic_id: str
+    began: datetime
+    who: str
+    ended: bool = False
+    """Whether it was switched to, or discarded."""
+
+    @property
+    def place(self) -> Place:
+        return Place(self.folder, self.table, beside=True)
+
+    def begin(self, paths: Paths) -> None:
+        """Put it over the note of the rebuild before. Raises RebuildRefused if another has begun
+        one.
+        """
+        before = _note(paths)
+        try:
+            if before is None or before.ended:
+                self.behind(before).put(paths.rebuild, None)
+                return
+        except LeaseLost:
+            pass
+        raise RebuildRefused.begun_meanwhile(pipeline=paths.pipeline)
+
+    def end(self, paths: Paths, held: Held | None) -> None:
+        """Let nothing be rebuilt, over this note. Raises LeaseLost."""
+        self.model_copy(update={"ended": True}).put(paths.rebuild, held)
+
+
+def read_begun(paths: Paths) -> Begun | None:
+    """What is rebuilt; None if nothing is. Raises CheckpointBroken if it does not parse."""
+    note = _note(paths)
+    return None if note is None or note.ended else note
+
+
+def _note(paths: Paths) -> Begun | None:
+    try:
+        return Begun.read(paths.rebuild)
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise CheckpointBroken.rebuild_unreadable(
+            note=paths.rebuild, pipeline=paths.pipeline
+        ) from None

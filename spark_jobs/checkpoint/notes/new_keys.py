@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.messages.new_keys import NewKey
+from spark_jobs.messages.part import NewKey
 
 if TYPE_CHECKING:
     from upath import UPath

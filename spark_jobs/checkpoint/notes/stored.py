@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from spark_jobs.errors import LeaseLost
 from spark_jobs.storage.lease_view import Held
-from spark_jobs.storage.root.files import write_whole
-from spark_jobs.storage.root.form_version import refuse_newer
+from spark_jobs.storage.root.files import refuse_newer, write_whole
 from spark_jobs.storage.seen import ABSENT, Seen, look, put_over
 
 if TYPE_CHECKING:

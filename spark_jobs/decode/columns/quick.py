@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.decode.columns.epochs import from_epoch
+from spark_jobs.decode.columns.times import from_epoch
 from spark_jobs.values.conversions import arrow_type
 from spark_jobs.values.type_tree import Decimal
 

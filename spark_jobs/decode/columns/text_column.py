@@ -7,25 +7,34 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.columns.column import Column, Wrong, each_read
-from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
-from spark_jobs.decode.columns.local_clock import LocalClock
 from spark_jobs.decode.columns.quick import LARGEST_FLOAT, quick
-from spark_jobs.decode.columns.times import in_years, read_local, read_time
+from spark_jobs.decode.columns.times import (
+    NANOSECONDS,
+    LocalClock,
+    from_epoch,
+    in_years,
+    read_local,
+    read_time,
+)
+from spark_jobs.decode.formats import Decoded
 from spark_jobs.spec import Local
+from spark_jobs.values import path as paths
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.field_types import FIELD_TYPES, fits
+from spark_jobs.values.path import as_text
 from spark_jobs.values.type_tree import MOST_DIGITS, Decimal as DecimalType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.spec import Field
+    from spark_jobs.spec.fields.place import Place
 
 WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
@@ -207,3 +216,70 @@ def day(number: int) -> date:
     if not DAYS[0] <= number <= DAYS[1]:
         raise Wrong("is a number that is no date of the years 1 to 9999")
     return date.fromordinal(number + datetime(1970, 1, 1).toordinal())  # noqa: DTZ001 - a date
+
+
+def judged(
+    places: Sequence[Place],
+    columns: Iterable[Column],
+    wanted: Sequence[str],
+    reasons: list[str | None],
+) -> Decoded:
+    """Of the columns of these places the wanted ones. A record has the first reason that it gets,
+    the given ones before those of its fields.
+    """
+    import pyarrow.compute as pc  # noqa: PLC0415 - a process that only plans needs it not
+
+    found = {}
+    for place, (array, wrong) in zip(places, columns, strict=True):
+        field, where = place.field, as_text(place.paths[0])
+        found[field.name] = array
+        for index, why in wrong.items():
+            reasons[index] = reasons[index] or f"`$.{where}` {why}"
+        if field.required and array.null_count:
+            lacks = f"Object missing required field `{where}`, or it is null"
+            for index in pc.indices_nonzero(pc.is_null(array)).to_pylist():
+                reasons[index] = reasons[index] or lacks
+    return Decoded([found[name] for name in wanted], reasons)
+
+
+def refused_places(places: Sequence[Place], names: Sequence[str]) -> list[str]:
+    """The paths of the fields that no text has."""
+    known = {*names}
+    return [
+        paths.as_text(path)
+        for place in places
+        for path in place.paths
+        if len(path) != 1 or path[0] not in known
+    ]
+
+
+def text_of(value: bytes) -> str:
+    """A value that is text, without a byte order mark in front of it. Raises UnicodeDecodeError."""
+    return value.decode("utf-8-sig")
+
+
+def utf8(values: pa.Array) -> pa.Array:
+    """Bytes as texts; null where they are none."""
+    import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
+
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts, _ = each_read(bytes.decode, values.to_pylist(), "")
+        return pa.array(texts, pa.string())
+
+
+def decoded(
+    texts: Mapping[str, pa.Array],
+    reasons: list[str | None],
+    places: Sequence[Place],
+    wanted: Sequence[str],
+) -> Decoded:
+    """The fields' columns. `texts`: name -> the text of each record."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    columns = (
+        text_column(pc.coalesce(*(texts[str(path[0])] for path in place.paths)), place.field)
+        for place in places
+    )
+    return judged(places, columns, wanted, reasons)

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.decode.formats import Records, decoder_class
-from spark_jobs.decode.together import in_parts, whole
+from spark_jobs.decode.formats import Records, decoder_class, in_parts, whole
 from spark_jobs.spec import Field
 from spark_jobs.spec.fields.place import value_places
 from spark_jobs.values.truncated import TRUNCATED

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from spark_jobs.decode.columns.column import Column, each_value
-from spark_jobs.decode.columns.epochs import NANOSECONDS
 from spark_jobs.decode.columns.text_column import decimal_of_base64
+from spark_jobs.decode.columns.times import NANOSECONDS
+from spark_jobs.decode.formats import REFUSED
 from spark_jobs.decode.json.leaf import leaf
-from spark_jobs.decode.json.refused import REFUSED
 from spark_jobs.spec.fields.place import PAYLOAD
 from spark_jobs.values.conversions import arrow_type
 from spark_jobs.values.type_tree import Array, Decimal, Map, Scalar, Struct, Type

@@ -4,7 +4,7 @@ Never raises.
 
 msgspec decodes strictly: one JSON object and nothing after it, exact types, numbers in range, times
 with a zone. Undeclared keys are ignored. If a key occurs twice, the last value is used. The whole
-value must be UTF-8. Of a second six digits count (long_fractions.py).
+value must be UTF-8. Of a second six digits count (tree.py).
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
-from spark_jobs.decode.json.case import Names, odd_case
+from spark_jobs.decode.formats import EMPTY, REFUSED, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.json.connect import Schemas, spliced
 from spark_jobs.decode.json.leaf import lacks_member, leaf
-from spark_jobs.decode.json.long_fractions import LongFractions, may_have
-from spark_jobs.decode.json.refused import REFUSED
-from spark_jobs.decode.json.tree import Node
+from spark_jobs.decode.json.tree import LongFractions, Node, may_have
+from spark_jobs.decode.json.unnamed import Names, odd_case
 from spark_jobs.decode.json.way import (
     Way,
     is_sure,

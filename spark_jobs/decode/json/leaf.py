@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 import msgspec
 
 from spark_jobs.decode.columns.column import Column, Wrong, each_read, each_value
-from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
 from spark_jobs.decode.columns.quick import LARGEST_FLOAT
 from spark_jobs.decode.columns.text_column import (
     NUMBER,
@@ -23,7 +22,15 @@ from spark_jobs.decode.columns.text_column import (
     text_column,
     typed,
 )
-from spark_jobs.decode.columns.times import LOCAL, OUTSIDE, ZONED, read_local, read_time
+from spark_jobs.decode.columns.times import (
+    LOCAL,
+    NANOSECONDS,
+    OUTSIDE,
+    ZONED,
+    from_epoch,
+    read_local,
+    read_time,
+)
 from spark_jobs.spec import Local
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array

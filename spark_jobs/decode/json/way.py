@@ -10,8 +10,7 @@ import msgspec
 
 from spark_jobs.decode.json.connect import Read, Schema, beside
 from spark_jobs.decode.json.leaf import Leaf, members_of
-from spark_jobs.decode.json.step import Step
-from spark_jobs.decode.json.tree import Node, joined, walk
+from spark_jobs.decode.json.tree import Node, Step, joined, walk
 from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:

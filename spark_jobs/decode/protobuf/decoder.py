@@ -5,22 +5,75 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from google.protobuf.descriptor import FieldDescriptor as F
 from google.protobuf.message import DecodeError
 
 from spark_jobs.decode.columns.column import Wrong
-from spark_jobs.decode.protobuf.messages import Get, Message, Messages, nothing, widened
-from spark_jobs.decode.protobuf.shape import shape_of
+from spark_jobs.decode.protobuf.messages import (
+    AS_JSON,
+    DECIMAL,
+    TIMESTAMP,
+    WRAPPERS,
+    Get,
+    Message,
+    Messages,
+    is_map,
+    nothing,
+    widened,
+)
 from spark_jobs.decode.schemas.schema import Schema
-from spark_jobs.decode.schemed.decoder import SchemedDecoder
+from spark_jobs.decode.schemed.decoder import ANY, SchemedDecoder, Shape, scalar
 from spark_jobs.decode.schemed.objects import Objects, Read, Wire
 from spark_jobs.decode.schemed.registered import Given
-from spark_jobs.decode.schemed.shape import Shape
 from spark_jobs.decode.schemed.varint import number
 from spark_jobs.errors import SpecInvalid
 
 if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
     from spark_jobs.spec import Protobuf, Topic
     from spark_jobs.spec.fields.place import Place
+
+NAMED: Final = {TIMESTAMP: "timestamp", DECIMAL: "decimal"}
+KINDS: Final = {
+    **dict.fromkeys(
+        (F.CPPTYPE_INT32, F.CPPTYPE_INT64, F.CPPTYPE_UINT32, F.CPPTYPE_UINT64), "whole number"
+    ),
+    **dict.fromkeys((F.CPPTYPE_FLOAT, F.CPPTYPE_DOUBLE), "number"),
+    F.CPPTYPE_BOOL: "boolean",
+    F.CPPTYPE_ENUM: "text",
+}
+
+
+def shape_of(message: Descriptor) -> Shape:
+    """Of a message."""
+    fields = dict(message.fields_by_name)
+    return Shape(
+        frozenset(("object",)), lambda key: _field(fields[str(key)]) if key in fields else None
+    )
+
+
+def _field(field: F) -> Shape:
+    if not field.is_repeated:
+        return _value(field)
+    if is_map(field):
+        value = field.message_type.fields_by_name["value"]
+        return Shape(frozenset(("object",)), lambda _: _value(value))
+    return Shape(frozenset(("array",)), lambda _: _value(field))
+
+
+def _value(field: F) -> Shape:
+    if field.message_type is None:
+        if field.cpp_type == F.CPPTYPE_STRING:
+            return scalar("bytes" if field.type == F.TYPE_BYTES else "text")
+        return scalar(KINDS.get(field.cpp_type, ANY))
+    name = str(field.message_type.full_name)
+    if name in NAMED:
+        return scalar(NAMED[name])
+    if name in WRAPPERS:
+        return _value(field.message_type.fields_by_name["value"])
+    return scalar(ANY) if name in AS_JSON else shape_of(field.message_type)
+
 
 MOST_INDEXES: Final = 32
 """Depth of a message in its file."""

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from spark_jobs.decode.columns.column import Column, Wrong, each_value
-from spark_jobs.decode.columns.epochs import NANOSECONDS, from_epoch
-from spark_jobs.decode.columns.judged import judged
-from spark_jobs.decode.columns.text_column import DAYS, checked, day, text_column
+from spark_jobs.decode.columns.text_column import DAYS, checked, day, judged, text_column
+from spark_jobs.decode.columns.times import NANOSECONDS, from_epoch
 from spark_jobs.spec import Local
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array

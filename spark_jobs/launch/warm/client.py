@@ -1,28 +1,47 @@
-"""Client: gives a run to a worker of its root, and follows it to its end."""
+"""Client: gives a run to a worker of its root, and follows it to its end; without one, it runs in
+the foreground by spark-submit.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import psutil
 
 from spark_jobs.errors import SluiceError
+from spark_jobs.launch import foreground
 from spark_jobs.launch.foreground import interrupts
 from spark_jobs.launch.processes import kill_tree
-from spark_jobs.launch.submit import serve_command
+from spark_jobs.launch.submit import application, command, environment, serve_command
 from spark_jobs.launch.warm.fingerprint import taken
 from spark_jobs.launch.warm.fits import no_room_because, unfit_because
-from spark_jobs.launch.warm.link import PATIENCE_SECONDS, BadMessage, Gone, Link, connected
-from spark_jobs.launch.warm.message import Accepted, Busy, Changed, Drain, Ended, Ending, Go, Stop
+from spark_jobs.launch.warm.link import (
+    PATIENCE_SECONDS,
+    Accepted,
+    BadMessage,
+    Busy,
+    Changed,
+    Drain,
+    Ended,
+    Ending,
+    Go,
+    Gone,
+    Link,
+    Stop,
+    connected,
+)
 from spark_jobs.launch.warm.place import log_path, socket_path, socket_paths, starting
-from spark_jobs.launch.warm.start import start
-from spark_jobs.launch.warm.still import Watched
+from spark_jobs.launch.warm.start import Watched, start
 from spark_jobs.messages.job import Serve
 from spark_jobs.settings.installation import Settings
+
+if TYPE_CHECKING:
+    from spark_jobs.messages.job import Run
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -222,3 +241,19 @@ def _confirmed(link: Link) -> bool:
     except Gone:
         return False
     return True
+
+
+OUTPUT = (1, 2)
+"""The descriptors that a run writes to: standard output and error."""
+
+
+def run(settings: Settings, job: Run, records: int) -> None:
+    """Do the job to its end; its report says how it ended. `records`: how many it will read; 0 if
+    unknown.
+    """
+    variables = {**os.environ, **environment(settings)}
+    if warm := begun(settings, job.pipeline, job.words(), variables, records, OUTPUT):
+        warm.follow()
+        return
+    words = command(settings, job, records)
+    foreground.run_in_foreground(words, variables, application(settings.spark_env))

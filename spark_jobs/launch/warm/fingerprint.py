@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from spark_jobs.launch.spark_side import SparkSide, spark_side
-from spark_jobs.launch.warm.variables import compared
+from spark_jobs.launch.warm.start import compared
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import MADE, Settings
 

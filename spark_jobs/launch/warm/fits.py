@@ -1,16 +1,102 @@
-"""Fits: which runs may go through a worker, and whether one may be started. The others start cold,
-and say why.
+"""Fits: which runs may go through a worker, which workers a root has, and whether one may be
+started. The other runs start cold, and say why.
+
+A container's limit of memory is its control group's: what the machine has free says nothing there.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
 
-from spark_jobs.launch.memory import free_mb, needed_mb
+import psutil
+
+from spark_jobs.errors import SluiceError
 from spark_jobs.launch.submit import C2_MIN_RECORDS
-from spark_jobs.launch.warm.place import MOST_PATH_BYTES, socket_path
+from spark_jobs.launch.warm.link import (
+    PATIENCE_SECONDS,
+    BadMessage,
+    End,
+    Gone,
+    Look,
+    Shown,
+    connected,
+)
+from spark_jobs.launch.warm.place import MOST_PATH_BYTES, socket_path, socket_paths
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.store import is_remote
+
+PROC, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+BESIDE_HEAP_MB = 1024
+"""Of a run, beside the JVM's heap: what the JVM has outside it, the driver's Python and workers."""
+_SIZE = re.compile(r"(\d+)([kmgt]?)b?", re.IGNORECASE)
+_KILOBYTES = {"k": 1, "": 1024, "m": 1024, "g": 1024**2, "t": 1024**3}
+"""Of Spark's units of memory; a number without one is in MiB."""
+
+
+class _Form(NamedTuple):
+    """Where a version of control groups says what."""
+
+    folder: str
+    most: str
+    used: str
+    cached: str
+    """The line of memory.stat with what is given back to processes that need it."""
+
+
+_FORMS = {
+    "": _Form("", "memory.max", "memory.current", "inactive_file"),
+    "memory": _Form(
+        "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+    ),
+}
+"""Controller of a line of /proc/self/cgroup -> version 2 and 1. Source: cgroups(7)."""
+
+
+def needed_mb(settings: Settings) -> int:
+    """Megabytes that a run may come to need. Raises ValueError for a size that is none."""
+    found = _SIZE.fullmatch(settings.driver_memory)
+    if found is None:
+        raise ValueError(f"SLUICE_DRIVER_MEMORY={settings.driver_memory} is no size as 2g is")
+    return int(found[1]) * _KILOBYTES[found[2].lower()] // 1024 + BESIDE_HEAP_MB
+
+
+def free_mb(proc: Path = PROC, groups: Path = GROUPS) -> int:
+    """Megabytes that a new process can have without taking them from another."""
+    machine = psutil.virtual_memory().available
+    return int(min([machine, *_left_in_groups(proc, groups)]) // 2**20)
+
+
+def _left_in_groups(proc: Path, groups: Path) -> Iterator[int]:
+    """Bytes left in each group that has a limit: the process's own, and all above it."""
+    with suppress(OSError):
+        for line in proc.read_text(encoding="utf-8").splitlines():
+            _, controllers, own = line.split(":", 2)
+            form = next((_FORMS[each] for each in controllers.split(",") if each in _FORMS), None)
+            if form is None:
+                continue
+            top = groups / form.folder
+            group = top / own.lstrip("/")
+            # In a container the path may be the machine's, where the container has its own at top.
+            for folder in (group, *group.parents):
+                if folder.is_relative_to(top) and (left := _left(folder, form)) is not None:
+                    yield left
+
+
+def _left(folder: Path, form: _Form) -> int | None:
+    """Bytes; None without a limit."""
+    with suppress(OSError, ValueError):  # "max" is no number
+        most = int((folder / form.most).read_text(encoding="ascii"))
+        used = int((folder / form.used).read_text(encoding="ascii"))
+        stat = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
+        cached = next((int(each.split()[1]) for each in stat if each.split()[0] == form.cached), 0)
+        return max(0, most - used + cached)
+    return None
+
 
 CONTAINERS = ("AIRFLOW_IS_K8S_EXECUTOR_POD", "AIRFLOW_IS_EXECUTOR_CONTAINER")
 """Variables of a container that Airflow has made for one task: of KubernetesExecutor, and of
@@ -70,3 +156,54 @@ def _short_lived() -> str:
     if 1 in {os.getpid(), os.getppid()}:
         return "it is all that its container or service runs, which ends a worker with it"
     return ""
+
+
+def shown(socket: Path, *, ends: bool = False) -> Shown | None:
+    """The worker at this socket; None if there is none that answers. `ends` asks it to end, behind
+    the drain at work if there is one.
+    """
+    with suppress(BadMessage, Gone):
+        if (link := connected(socket)) is not None:
+            try:
+                link.send(End() if ends else Look())
+                answer = link.receive(PATIENCE_SECONDS)
+            finally:
+                link.close()
+            return answer if isinstance(answer, Shown) else None
+    return None
+
+
+def lines(worker: Shown, log: Path) -> list[str]:
+    """The worker in words."""
+    work = f"at work: {worker.run}" if worker.run else "idle"
+    return [
+        f"process {worker.process} since {worker.started_at}: {worker.drains} drains, "
+        f"{worker.memory_mb} MB, {work}",
+        *([f"it ends: {worker.ending}"] if worker.ending else []),
+        f"log: {log}",
+    ]
+
+
+def foretold(settings: Settings, records: int) -> str:
+    """Whether a run that reads so many records would be warm now, and why."""
+    try:
+        return _foretold(settings, records)
+    except (SluiceError, OSError, ValueError) as error:
+        return f"a run now starts cold: no worker can be started: {error}"
+
+
+def _foretold(settings: Settings, records: int) -> str:
+    if settings.warm == "off":
+        return "a run now starts cold: SLUICE_WARM is off"
+    if why := unfit_because(settings, records):
+        return f"a run now starts cold: {why}"
+    every = socket_paths(settings.root)
+    there = [found for path in every if (found := shown(path))]
+    if free := [each for each in there if not each.run]:
+        return f"a run now is warm: worker {free[0].process} waits for one"
+    if len(there) == len(every):
+        return "a run now starts cold: every worker is busy"
+    wanted = settings.warm == "on" and not there
+    if not wanted and (why := no_room_because(settings)):
+        return f"a run now starts cold: {why}"
+    return "a run now starts a worker, which waits for the next ones (SLUICE_WARM)"

@@ -1,7 +1,8 @@
 """Place: where a worker of a root has its socket, its log and the lock of its starter.
 
 A user's workers are in a folder of the temporary folder that only this user may enter. The root's
-own folder would not do: the path of a socket may have MOST_PATH_BYTES.
+own folder would not do: the path of a socket may have MOST_PATH_BYTES. Another worker's socket may
+have taken the place of this one's.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from socket import socket
 
-from spark_jobs.storage.root.own_folder import own_folder
+from spark_jobs.launch.warm.link import listening
+from spark_jobs.storage.root.path_forms import own_folder
 
 MOST_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """Of a socket's path. Source: sun_path of sockaddr_un, whose last byte is 0."""
@@ -79,3 +82,30 @@ def _locked(path: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(descriptor)
+
+
+class Address:
+    """The path at which one worker listens."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._own: tuple[int, int, int] | None = None
+
+    def listen(self) -> socket:
+        """The socket that listens there. Raises OSError."""
+        made = listening(self._path)
+        self._own = self._there()
+        return made
+
+    def remove(self) -> None:
+        """Remove the file, if it is the one that `listen` made."""
+        if self._own is not None and self._there() == self._own:
+            self._path.unlink(missing_ok=True)
+
+    def _there(self) -> tuple[int, int, int] | None:
+        """Device, inode and time: a file system may reuse the inode of a removed file."""
+        try:
+            status = self._path.lstat()
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino, status.st_ctime_ns

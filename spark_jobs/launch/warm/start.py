@@ -1,4 +1,13 @@
-"""Start: a worker as a process of its own, which outlives its starter."""
+"""Start: a worker as a process of its own, which outlives its starter; and the end of one that does
+nothing any more.
+
+It takes the variables that do not belong to one run. Another value of one of these is another
+environment: the JVM, a Python worker or a pipeline's code may have read it. So the worker ends
+then.
+
+Somebody may have stopped it (SIGSTOP), or its threads may wait for one another. Each client would
+wait for it, and then start cold.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +18,61 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+import psutil
 
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.scratch import Scratch
 from spark_jobs.launch.warm.link import Link, connected
 from spark_jobs.launch.warm.place import log_path, sweep
-from spark_jobs.launch.warm.variables import of_the_worker
+
+OF_A_RUN: Final = {
+    "SLUICE_KAFKA_CONFIG",  # only the driver reads the file, at the start of each drain
+    "SLUICE_NEXT",  # of a rebuild: only the driver reads it, in each run
+    "SLUICE_FAILPOINTS",
+    "SLUICE_FAILPOINTS_WAITING",
+    # of the shell or the terminal
+    "_",
+    "SHLVL",
+    "OLDPWD",
+    "COLUMNS",
+    "LINES",
+    "WINDOWID",
+    "TERM_SESSION_ID",
+    "TMUX_PANE",
+    "SSH_CLIENT",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "XDG_SESSION_ID",
+    # of one start of a service, by systemd
+    "INVOCATION_ID",
+    "JOURNAL_STREAM",
+    # of the test that starts the run
+    "PYTEST_CURRENT_TEST",
+}
+KAFKA: Final = "SLUICE_KAFKA"
+"""Begins the names of what a drain's settings have of its cluster. A worker needs one to start, and
+serves pipelines of several clusters.
+"""
+PREFIXES: Final = ("AIRFLOW_CTX_", "_AIRFLOW_", "__AIRFLOW_")
+"""Of an Airflow task: its ids, and what its supervisor hands it, a token among that."""
+
+
+def of_a_run(name: str) -> bool:
+    """Whether this variable may differ from one run to the next."""
+    return name in OF_A_RUN or name.startswith(PREFIXES)
+
+
+def compared(variables: Mapping[str, str]) -> dict[str, str]:
+    """The worker's variables that another drain must have alike."""
+    return {n: v for n, v in of_the_worker(variables).items() if not n.startswith(KAFKA)}
+
+
+def of_the_worker(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that do not belong to one run."""
+    return {name: value for name, value in variables.items() if not of_a_run(name)}
+
 
 BORN = "SLUICE_WORKER_BORN"
 """The variable with the fingerprint that the worker is started with."""
@@ -62,3 +120,63 @@ def start(
         kill_tree(process.pid)
         process.wait()
     return None
+
+
+BUSY_SECONDS = 0.05
+"""Of the processor. A worker that has used more while its client waited is at work, and may only be
+slow: its drain is not ended.
+"""
+
+_Used = dict[tuple[int, float], float]
+"""Process and when it was made -> seconds."""
+GONE_SECONDS = 10.0
+"""How long a killed worker may take to be gone: until then it has its socket."""
+
+
+class Watched:
+    """The process at the other end of a link, watched from now on. `pid` is the kernel's word; None
+    where it gives none.
+    """
+
+    def __init__(self, pid: int | None) -> None:
+        self._process: psutil.Process | None = None
+        self._used = _Used()
+        with suppress(psutil.Error):
+            if pid is not None and BORN in psutil.Process(pid).environ():
+                # Its JVM, which computes, is above the driver's Python, which has the socket.
+                self._process = _topmost(psutil.Process(pid))
+                self._used = _used(self._process)
+
+    def ended(self) -> bool:
+        """Whether it is a worker that has done nothing since: it is ended then, with its JVM."""
+        with suppress(psutil.Error):
+            process = self._process
+            if process is None or not process.is_running():
+                return False
+            if not _at_work(self._used, _used(process)):
+                kill_tree(process.pid, GONE_SECONDS)
+                return True
+        return False
+
+
+def _used(process: psutil.Process) -> _Used:
+    """By the process and by each below it, in seconds of the processor."""
+    found = _Used()
+    for each in [process, *process.children(recursive=True)]:
+        with suppress(psutil.Error):
+            times = each.cpu_times()
+            found[each.pid, each.create_time()] = float(times.user + times.system)
+    return found
+
+
+def _at_work(before: _Used, now: _Used) -> bool:
+    used = sum(seconds - before.get(process, 0.0) for process, seconds in now.items())
+    return bool(before.keys() - now.keys()) or used >= BUSY_SECONDS
+
+
+def _topmost(process: psutil.Process) -> psutil.Process:
+    above = process.parent()
+    with suppress(psutil.Error):
+        if above is not None and BORN in above.environ():
+            return _topmost(above)
+    return process

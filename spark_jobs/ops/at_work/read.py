@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.checkpoint.lease import Begun
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.begun import Begun
-from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.live import live_spec, read_begun
 from spark_jobs.checkpoint.sign import Sign, sign
 from spark_jobs.errors import SluiceError
 from spark_jobs.ops import history, ops_tables

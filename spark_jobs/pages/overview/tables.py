@@ -21,7 +21,7 @@ from spark_jobs.pages.overview.json_of_overview import Mark
 from spark_jobs.pages.overview.reading import Notes, Waits
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.spans.span import EPOCH
+from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
     from upath import UPath

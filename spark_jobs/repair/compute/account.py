@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.manifest import MergedRecord
     from spark_jobs.spec import Pipeline
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 
 class Source(NamedTuple):

@@ -2,7 +2,7 @@
 
 A row of an Aggregate is identified by its group. Any other row is what its columns say, and may be
 there several times. Whether two values of a measure differ by no more than the order of added
-doubles makes, its terms tell (steps/canonical/rounding.py), never its result: 0.0 and 2.9e-11 are
+doubles makes, its terms tell (steps/canonical/aggregate.py), never its result: 0.0 and 2.9e-11 are
 near where the terms are large, and 1e12 and 1e12 + 1 are not where they are few.
 """
 
@@ -28,8 +28,8 @@ from pyspark.sql.types import (
 
 from spark_jobs.repair.compute.pairs import OF_MOVED, comparable, identities, pairs, together
 from spark_jobs.spec.analysis.rounding import output_key
-from spark_jobs.steps.canonical.rounding import MOVED
-from spark_jobs.table.delta.added_columns import is_added
+from spark_jobs.steps.canonical.aggregate import MOVED
+from spark_jobs.table.delta.table_layout import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
 
     Columns: before and after struct (the table's columns; null where there is none), and op string:
     added, removed, changed, or null where they are equal, but for the order in which doubles were
-    added. Of that the columns MOVED of `computed` tell (steps/canonical/rounding.py). Null in a
+    added. Of that the columns MOVED of `computed` tell (steps/canonical/aggregate.py). Null in a
     column that was added later is equal to anything: the row is from before.
     """
     moved = [name for name in computed.columns if name.startswith(MOVED)]

@@ -17,30 +17,36 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as F
 
-from spark_jobs.decode.jvm.decoder import UNSURE
+from spark_jobs.decode.jvm import UNSURE
 from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.launch.few_records import release
+from spark_jobs.launch.limits import StopRequest
 from spark_jobs.repair.compute.judging import Fetched, Judging
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
-from spark_jobs.runs.failures.record_search import failing
-from spark_jobs.runs.failures.try_search import all_failing
+from spark_jobs.runs.failures.record_search import all_failing, failing
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.classifier import good_records
-from spark_jobs.values.spans.position import Position
+from spark_jobs.steps.classify import good_records
+from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed
-    from spark_jobs.launch.stopping import StopRequest
     from spark_jobs.repair.find.plan import RepairPlan
+
 
 LOG = logging.getLogger(__name__)
 NAMED = 3
 """Failing records that are looked for: each takes some twenty queries of a million records."""
+
+
 LISTED = 100
 """Failing records that the line lists, so that a person can put them aside."""
+
+
 NEVER_LATE_MS = int(datetime(1, 1, 1, tzinfo=UTC).timestamp()) * 1000
+
+
 THEN = "Nothing was changed: then plan the repair again."
 
 

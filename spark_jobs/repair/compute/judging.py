@@ -15,14 +15,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_jobs.audit.second_read import rejected_columns
 from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
 from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.decode.jvm.choice import why_python
+from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec.analysis.unheld import unheld
-from spark_jobs.steps.classify.classifier import has_outcome
-from spark_jobs.steps.classify.outcome import QUARANTINED
+from spark_jobs.spec.analysis.lateness import unheld
+from spark_jobs.steps.classify import QUARANTINED, has_outcome
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.few_rows import to_spark
 from spark_jobs.table.tables import table_of
@@ -62,7 +61,7 @@ class Computed(NamedTuple):
     """The rows of a unit, and what is observed while they are computed."""
 
     rows: DataFrame
-    """With the columns of the output and of steps/canonical/rounding.py. Of sessions all that the
+    """With the columns of the output and of steps/canonical/aggregate.py. Of sessions all that the
     records give, else those of the plan's positions.
     """
     explaining: DataFrame | None
@@ -71,7 +70,7 @@ class Computed(NamedTuple):
     """
     fetched: Fetched
     read: Observation
-    """outcome_counts of the records (classify/classifier.py)."""
+    """outcome_counts of the records (steps/classify.py)."""
     entered: Observation
     """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
     late, and replayed ones, array<struct<partition, offset>>.

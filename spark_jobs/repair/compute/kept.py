@@ -14,11 +14,10 @@ import pyarrow as pa
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.folders import remove_folder
-from spark_jobs.storage.parquet_files import parquet_file
 from spark_jobs.storage.root.store import is_remote
+from spark_jobs.table.delta.answer import parquet_file
 from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of
-from spark_jobs.values.spans.any_of import any_of
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position, any_of
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -31,10 +31,9 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps.canonical.chain import Counted, canonical_output, event_time, next_group_state
-from spark_jobs.steps.operator import StepContext
-from spark_jobs.steps.operators import operator
+from spark_jobs.steps.chain import held
+from spark_jobs.steps.operator import StepContext, operator
 from spark_jobs.steps.timers import Timers
-from spark_jobs.steps.unholdable import held
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import spark_pattern, spark_url
 from spark_jobs.values.own_columns import KAFKA, own

@@ -2,7 +2,7 @@
 records that it finds bad and that ops.quarantine lacks.
 
 No drain has quarantined them: the spec was tightened since, or no drain has read them, and a
-rebuild has them from the topic's archive. The swap puts them there (bad_rows.py).
+rebuild has them from the topic's archive. The swap puts them there (exchange.py).
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.errors import StagingStale
 from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.repair.compute.change import rows_after
-from spark_jobs.repair.exchange.bad_rows import BAD
+from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.path_forms import delta_path, spark_url
 from spark_jobs.table.delta import door
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span, joined
+from spark_jobs.values.spans import Position, Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

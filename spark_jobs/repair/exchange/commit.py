@@ -2,29 +2,117 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.errors import SwapRefused, TableContended
+from spark_jobs.errors import StagingStale, SwapRefused, TableContended
 from spark_jobs.repair.exchange.preconditions import Claim
-from spark_jobs.repair.exchange.staging import arrow_schema, select
+from spark_jobs.repair.exchange.staging import arrow_schema, same, select, within
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import from_uri, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.features import untried, unwritable
+from spark_jobs.table.delta.delta_log import Action, Log, only_rearranges
+from spark_jobs.table.delta.door import open_table, untried, unwritable
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from upath import UPath
 
-    from spark_jobs.repair.exchange.base import Base
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.values.spans import Position, Span
+
+Rows = Callable[["pa.Schema"], "pa.Table"]
+"""Gives rows of the table with these columns."""
+TRUNCATED = timedelta(milliseconds=1)
+"""Spark writes the largest time of a file without its microseconds."""
+
+
+class Base(NamedTuple):
+    """The rows of a table within some spans, at one version."""
+
+    table: UPath
+    version: int
+    position: Position
+    spans: tuple[Span, ...]
+    kept: Rows | None = None
+    """Gives the rows of the version, where they are kept beside the table."""
+
+    def at(self, version: int) -> Base:
+        """The same rows, found at this version too."""
+        return self._replace(version=version)
+
+    def touched(self) -> bool:
+        """Whether a later version may have changed one of the rows, as far as the log alone tells:
+        it reads no row. True if the log no longer tells.
+        """
+        log = Log.of(self.table)
+        if not log.has(self.version, log.newest):
+            return True
+        return any(
+            self._may_touch(log.commit(each)) for each in range(self.version + 1, log.newest + 1)
+        )
+
+    def compared(self) -> Base:
+        """This, at the newest version. Raises StagingStale if the rows are others there."""
+        newest = Log.of(self.table).newest
+        if not self.touched():
+            return self.at(newest)
+        now = open_table(self.table)
+        columns = arrow_schema(now)
+        before = self.kept(columns) if self.kept else self._read(columns)
+        if before is None or not same(before, within(now, self._condition, columns)):
+            raise self._stale("are others now")
+        return self.at(now.version())
+
+    @property
+    def _condition(self) -> str:
+        return self.position.sql(self.spans)
+
+    def _read(self, columns: pa.Schema) -> pa.Table | None:
+        then = open_table(self.table)
+        try:
+            then.load_as_version(self.version)
+            if not {*arrow_schema(then).names} <= {*columns.names}:
+                return None
+            return within(then, self._condition, columns)
+        except Exception as error:  # noqa: BLE001 - delta-rs's queries raise nothing more exact
+            told = f"VACUUM may have removed them: {str(error).splitlines()[0]}"
+            raise self._stale(f"cannot be read any more ({told})") from None
+
+    def _may_touch(self, actions: list[Action]) -> bool:
+        if only_rearranges(actions):
+            return False
+        if any(kind in action for action in actions for kind in ("remove", "metaData")):
+            return True  # which rows were in the file, the entry does not say
+        return any(self._may_hold(action["add"]) for action in actions if "add" in action)
+
+    def _may_hold(self, file: Action) -> bool:
+        stats = json.loads(file.get("stats") or "{}")
+        try:
+            first, last = (
+                datetime.fromisoformat(stats[of][self.position.column])
+                for of in ("minValues", "maxValues")
+            )
+            return any(first <= span.end and last >= span.start - TRUNCATED for span in self.spans)
+        except (KeyError, TypeError, ValueError):
+            return bool(stats.get("numRecords") != 0)
+
+    def _stale(self, how: str) -> StagingStale:
+        return StagingStale.rows_changed(
+            table=self.table,
+            version=self.version,
+            how=how,
+        )
+
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
 """Makes the commit."""

@@ -18,7 +18,7 @@ from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.table.delta import door
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

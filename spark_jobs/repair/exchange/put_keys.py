@@ -16,19 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from spark_jobs.errors import StagingStale, SwapRefused
-from spark_jobs.repair.exchange.base import Base, Rows
-from spark_jobs.repair.exchange.commit import Prepared, refuse_features
+from spark_jobs.repair.exchange.commit import Base, Prepared, Rows, refuse_features
 from spark_jobs.repair.exchange.staging import arrow_schema, texts
 from spark_jobs.sink.keyed.delta_rs import put, rows_of
 from spark_jobs.spec.analysis.ranged import BY_KEY
 from spark_jobs.steps.keyed.merge import merged as merged_rows
-from spark_jobs.steps.keyed.places import known_of
-from spark_jobs.steps.keyed.ranks import Flags, Numbers, ranks
+from spark_jobs.steps.keyed.places import Flags, Numbers, known_of, ranks
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import WHOLE, placed
-from spark_jobs.values.spans.span import EVER
+from spark_jobs.values.spans import EVER
 
 if TYPE_CHECKING:
     from upath import UPath

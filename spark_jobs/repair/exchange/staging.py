@@ -6,27 +6,35 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from itertools import repeat
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
+from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.errors import StagingStale
+from spark_jobs.errors.base import visible
+from spark_jobs.messages.withheld import SETTING
+from spark_jobs.settings.installation import record_bytes
+from spark_jobs.storage.folders import newest_change, remove_folder
 from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import open_table
-from spark_jobs.values.python_times import values_of
-
-Side = Literal["before", "after"]
-SIDES: Final[tuple[Side, Side]] = ("before", "after")
+from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.values.python_times import rows_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     import deltalake
+    from upath import UPath
 
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.storage.root.paths import Paths
+
+Side = Literal["before", "after"]
+SIDES: Final[tuple[Side, Side]] = ("before", "after")
 
 
 def new_rows(
@@ -136,3 +144,102 @@ def texts(rows: pa.Table) -> list[str]:
     if not columns:
         return [*repeat("", rows.num_rows)]
     return ["\0".join(values) for values in zip(*columns, strict=True)]
+
+
+LOG = logging.getLogger(__name__)
+ROWS = 20
+LONGEST = 60
+"""Characters of a value."""
+
+
+def sample(staging: UPath) -> list[dict[str, Any]]:
+    """Up to ROWS rows of a staging's changes, first those that no record explains; none without a
+    table of changes.
+
+    Keys: op, before, after and explained, as in staged.py. A filter of PyArrow's dataset would find
+    nothing: Spark writes no bounds of a boolean column into the log.
+    """
+    changes = staging / "changes"
+    if not is_table(changes):
+        return []
+    sql = f"SELECT op, before, after, explained FROM changes ORDER BY explained LIMIT {ROWS}"
+    return rows_of(answer(sql, {"changes": open_table(changes)}))
+
+
+def sample_lines(rows: list[dict[str, Any]]) -> list[str]:
+    r"""A line for each row of a sample, for a terminal or a log; none without rows. Of a changed
+    row each value that differs is told as before -> after.
+
+    >>> old, new = {"carrier": "UA\x1b", "flights": 12}, {"carrier": "UA\x1b", "flights": 13}
+    >>> sample_lines([{"op": "changed", "before": old, "after": new, "explained": False}])
+    ['1 of the rows that differ:', '  changed, unexplained: carrier UA\\x1b, flights 12 -> 13']
+    """
+    if not rows:
+        return []
+    return [f"{len(rows)} of the rows that differ:", *(f"  {_line(row)}" for row in rows)]
+
+
+def log_sample(staging: UPath) -> None:
+    """Nobody is asked about a stage that failed, so its log shows the rows, if values may be."""
+    changes = staging / "changes"
+    if not record_bytes():
+        LOG.warning("the rows that differ are in %s. %s", changes, SETTING)
+        return
+    try:
+        for line in sample_lines(sample(staging)):
+            LOG.warning("%s", line)
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the verdict stands
+        LOG.warning("the rows that differ are in %s: %s", changes, error)
+
+
+def _line(row: dict[str, Any]) -> str:
+    before, after = row["before"], row["after"]
+    old, new = before or after, after or before
+    told = (
+        f"{name} {_text(value)}" + ("" if new[name] == value else f" -> {_text(new[name])}")
+        for name, value in old.items()
+    )
+    return f"{row['op']}{'' if row['explained'] else ', unexplained'}: {', '.join(told)}"
+
+
+def _text(value: object) -> str:
+    return visible(str(value), LONGEST)
+
+
+KEPT = timedelta(days=30)
+"""How long a staged repair can be swapped in, or undone."""
+BEGUN = timedelta(days=1)
+"""How long after its last file a repair without a manifest may still be going on: between its plan
+and its stage it holds no lease.
+"""
+
+
+class Leftover(NamedTuple):
+    """A staging folder to remove."""
+
+    folder: UPath
+    why: str
+
+
+def leftovers(paths: Paths, now: datetime | None = None) -> list[Leftover]:
+    """The pipeline's staging folders to remove; none while a repair is computed."""
+    if not paths.stagings.exists() or holder(paths.staging_lease):
+        return []
+    found = (_leftover(folder, now or datetime.now(UTC)) for folder in paths.stagings.iterdir())
+    return sorted(each for each in found if each)
+
+
+def remove_leftovers(paths: Paths, found: list[Leftover], who: str) -> None:
+    """Remove them. Raises LeaseHeld if a repair has begun to be computed since."""
+    with lease(paths.staging_lease, who):
+        for leftover in found:
+            remove_folder(leftover.folder)
+
+
+def _leftover(folder: UPath, now: datetime) -> Leftover | None:
+    changed = newest_change(folder)
+    if changed is None or changed < now - KEPT:
+        return Leftover(folder, f"it is older than {KEPT.days} days")
+    if not (folder / "manifest.json").exists() and changed < now - BEGUN:
+        return Leftover(folder, "it has no manifest.json: the repair was cut off")
+    return None

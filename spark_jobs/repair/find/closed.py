@@ -2,7 +2,7 @@
 it.
 
 A raised `state.version` makes such a table, and a checkpoint that was deleted or moved. The drain
-that would have to come first is refused for it (sink/table.py), but behind a JVM.
+that would have to come first is refused for it (table/port.py), but behind a JVM.
 """
 
 from __future__ import annotations

@@ -21,15 +21,20 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.find.balance import Balance, QuarantineBalance, balance, quarantine_balance
 from spark_jobs.repair.find.closed import refuse_foreign
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
 from spark_jobs.repair.find.quarantine import waiting
+from spark_jobs.repair.find.ranges_due import (
+    Balance,
+    QuarantineBalance,
+    balance,
+    quarantine_balance,
+)
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
-from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span, floor
+from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offsets

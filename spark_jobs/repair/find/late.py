@@ -12,9 +12,16 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND, MOST, Span
-from spark_jobs.values.spans.span_sql import SpanSql, floor_sql, microseconds
+from spark_jobs.values.spans import (
+    EPOCH,
+    MICROSECOND,
+    MOST,
+    Position,
+    Span,
+    SpanSql,
+    floor_sql,
+    microseconds,
+)
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

@@ -15,10 +15,9 @@ from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.holes import EVER
 from spark_jobs.repair.offsets.slices import clipped
-from spark_jobs.side.sides import gone
+from spark_jobs.side.port import gone
 from spark_jobs.source.micro_batch import Parts
-from spark_jobs.source.sources import source_of
-from spark_jobs.source.union import same_topics
+from spark_jobs.source.sources import same_topics, source_of
 
 if TYPE_CHECKING:
     from datetime import datetime

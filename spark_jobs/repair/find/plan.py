@@ -17,14 +17,14 @@ from pydantic import Field as Described
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import AskedKind
-from spark_jobs.registry.fingerprint.classification import classification
+from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import fingerprint
-from spark_jobs.registry.fingerprint.packages import version
+from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.side.port import Pin
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.storage.root.store import is_remote
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.find.replaying import Replaying
     from spark_jobs.spec.inputs import Topics
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 SHOWN = 5
 """Ranges that the plan prints one by one."""

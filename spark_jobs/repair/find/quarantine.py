@@ -13,16 +13,15 @@ import pyarrow as pa
 
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.decode.formats import Decoded, Records
-from spark_jobs.decode.prepared import prepare
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.runs.failures.data_error import fails_still
-from spark_jobs.spec.analysis.unheld import unheld
+from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.values.numbering import input_of
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import FIRST, LAST, Span
+from spark_jobs.values.spans import FIRST, LAST, Position, Span
 
 if TYPE_CHECKING:
     from spark_jobs.decode.record_decoder import RecordDecoder

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.repair.find.quarantine import Replayable
-from spark_jobs.values.spans.span import Span, joined
+from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.spec.analysis.ranged import Ranged

@@ -20,7 +20,7 @@ from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.slices import without
 from spark_jobs.source.archive import ArchiveRecords
 from spark_jobs.source.micro_batch import Offsets, Parts
-from spark_jobs.source.union import BETWEEN, UnionRecords
+from spark_jobs.source.sources import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.offsets.slices import clipped, gaps
 from spark_jobs.spec.analysis.lateness import late_for_certain
-from spark_jobs.values.spans.span import EPOCH, MICROSECOND, Span
+from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,7 +15,7 @@ from spark_jobs.repair.offsets.archived import Where, archived_or_why, beginning
 from spark_jobs.repair.offsets.holes import EVER, Hole, holes
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
 from spark_jobs.source.micro_batch import Parts
-from spark_jobs.values.spans.span import joined
+from spark_jobs.values.spans import joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Offset, Offsets, Parts
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 
 class TouchedHole(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.micro_batch import Offset, Offsets, Parts
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     import numpy as np

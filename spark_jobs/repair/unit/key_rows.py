@@ -16,18 +16,18 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
 from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, Judging, late_places
 from spark_jobs.repair.manifest import MergedRecord
-from spark_jobs.source.union import id_of
-from spark_jobs.spec.sql.texts import SqlText
+from spark_jobs.source.sources import id_of
+from spark_jobs.spec.sql import SqlText
 from spark_jobs.steps.keyed import buckets
 from spark_jobs.steps.latest import marked
-from spark_jobs.steps.sql.tree import reason
+from spark_jobs.steps.sql import reason
 from spark_jobs.values.own_columns import DELETED, DELETED_AT, OF_A_KEY, OFFSET, PARTITION, SET
-from spark_jobs.values.spans.any_of import any_of
+from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 MOST: Final = 200_000
 """Rows that the driver swaps at a time: it has them in memory."""

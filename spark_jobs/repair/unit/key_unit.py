@@ -28,8 +28,8 @@ from spark_jobs.repair.offsets.archived import (
 )
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged
-from spark_jobs.spec.sql.types import names_in
-from spark_jobs.values.spans.span import EVER, Span
+from spark_jobs.spec.sql import names_in
+from spark_jobs.values.spans import EVER, Span
 
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request

@@ -19,7 +19,7 @@ from spark_jobs.repair.compute.staged import differing, hour, write_rows
 from spark_jobs.repair.find.late import LateRecord, LateSpans
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
-from spark_jobs.source.union import id_of
+from spark_jobs.source.sources import id_of
 from spark_jobs.spec.analysis.ranged import Ranged
 from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.chain import (
@@ -30,8 +30,7 @@ from spark_jobs.steps.canonical.chain import (
     of_step,
 )
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
+from spark_jobs.values.spans import Position, Span
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan

@@ -5,13 +5,20 @@ quarantined ones, or as they are given.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from spark_jobs.errors import RangeInvalid, RangeOpen, RecordsUnreachable, StagingStale
 from spark_jobs.messages.kind import Reads
-from spark_jobs.repair.exchange.base import Base, Rows
-from spark_jobs.repair.exchange.commit import Prepared, condition, overwriting, refuse_features
+from spark_jobs.repair.exchange.commit import (
+    Base,
+    Prepared,
+    Rows,
+    condition,
+    overwriting,
+    refuse_features,
+)
 from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
 from spark_jobs.repair.find.late import LateSpans, Touching, count_within
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
@@ -23,7 +30,7 @@ from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
 from spark_jobs.table.delta import door
-from spark_jobs.values.spans.span import Span, joined
+from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -216,3 +223,13 @@ def _old(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
         raise StagingStale.staging_damaged(
             rows=folder / "rows", changes=folder / "changes", error=error
         ) from None
+
+
+class SessionUnit(RangeUnit):
+    """A range too; but what its rows replace is found by their keys."""
+
+    rows: ClassVar = "spark_jobs.repair.unit.session_rows:SessionRows"
+
+    def around(self, spans: Iterable[Span]) -> tuple[Span, ...]:
+        before = self.spec.ranges.context or timedelta()
+        return joined(span.widened(before, timedelta()) for span in spans)

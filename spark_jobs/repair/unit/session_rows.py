@@ -24,7 +24,7 @@ from spark_jobs.repair.compute.judging import Compared, Computed
 from spark_jobs.repair.unit.range_rows import RangeRows
 from spark_jobs.spec.duration import interval
 from spark_jobs.values.own_columns import own
-from spark_jobs.values.spans.span import MICROSECOND, Span, joined
+from spark_jobs.values.spans import MICROSECOND, Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

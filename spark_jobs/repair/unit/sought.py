@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.port import Source
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 
 class Brought(NamedTuple):

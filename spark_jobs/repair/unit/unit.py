@@ -1,13 +1,17 @@
 """Unit: what a repair computes again and replaces as a whole: a range of time, a range of whole
 sessions, or keys. Planner, stage, swap and undo ask it, and never which one it is.
 
-It has two halves. A Unit finds records and puts rows, and needs no Spark. Its Rows (rows.py) are
-made where Spark is, and compute. of_spec.py has the unit of a spec.
+It has two halves. A Unit finds records and puts rows, and needs no Spark. Its Rows
+(comparison.py) are made where Spark is, and compute.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from spark_jobs.repair.unit.key_unit import KeyUnit
+from spark_jobs.repair.unit.range_unit import RangeUnit, SessionUnit
+from spark_jobs.spec.analysis.ranged import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,9 +20,10 @@ if TYPE_CHECKING:
     from spark_jobs.repair.exchange.commit import Prepared
     from spark_jobs.repair.exchange.preconditions import Claim
     from spark_jobs.repair.unit.sought import Found, Sought
+    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Span
 
 
 class Unit(Protocol):
@@ -61,3 +66,10 @@ class Unit(Protocol):
 
     def take_out(self, paths: Paths, claim: Claim) -> Prepared:
         """Likewise the commit that gives the table back what `put_in` has replaced."""
+
+
+def unit_of(spec: Pipeline) -> Unit:
+    """Also where nothing can be computed: what was staged may still be taken back."""
+    if spec.keyed is not None:
+        return KeyUnit(spec, spec.keyed)
+    return SessionUnit(spec) if sessions(spec) else RangeUnit(spec)

@@ -14,7 +14,7 @@ from spark_jobs.errors import ProcessorFailed, SluiceError, StateIncompatible
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.environment import resume_remedy
 from spark_jobs.registry.logic import parsed
-from spark_jobs.steps.buckets.bucket import OtherTypes, WrongResult
+from spark_jobs.steps.bucket import OtherTypes, WrongResult
 
 FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)')
 _SLUICE = re.compile(r"/spark_jobs/(?!pipelines/|topics/)")

@@ -1,5 +1,5 @@
 """Data error: Spark could not compute an expression of the spec for a value: a division by zero, a
-failed cast, an overflow.
+failed cast, an overflow. Or a row breaks a constraint of the table.
 
 Spark runs in ANSI mode, in which these are errors. By the SQL standard their SQLSTATE has class 22,
 data exception; raise_error, which the gap of a session calls too, has P0001.
@@ -8,9 +8,11 @@ data exception; raise_error, which the gap of a session calls too, has P0001.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from spark_jobs.errors import ExpressionFailed
+from spark_jobs.errors import ExpressionFailed, RowRefused
+from spark_jobs.errors.base import visible
+from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Pipeline
 
 _STATE = re.compile(r"SQLSTATE: (?:22[0-9A-Z]{3}|P0001)\b")
@@ -21,7 +23,7 @@ _ADVICE = re.compile(r" *(?:Use [`']try_\w+[`'][^.]*\.|If necessary,? set .*)", 
 _CONDITION_WITHIN = re.compile(r": [A-Z][A-Z0-9_]{2,}(?:\.[A-Z0-9_]+)*: ")
 _SUM = re.compile(r"\bsum\b", re.IGNORECASE)
 _BEFORE_STATE = re.compile(r"step \d+ \([^)]+\)")
-"""How steps/unholdable.py and steps/latest.py begin their own messages."""
+"""How steps/chain.py and steps/latest.py begin their own messages."""
 MOST = 300
 """Characters of Spark's message that are kept: it may contain the value."""
 REPEATS = "The next run repeats the batch on the same state."
@@ -133,3 +135,40 @@ def _expressions(spec: Pipeline) -> list[tuple[str, str]]:
         if not step.stateful and step.logic
     ]
     return fields + code
+
+
+_CHECK = re.compile(
+    r"\[DELTA_VIOLATE_CONSTRAINT_WITH_VALUES\] CHECK constraint (?P<name>\S+) (?P<rule>.+?) "
+    r"violated by row with values:(?P<row>(?:\s* - [^\n]+)*)"
+)
+_NULL = re.compile(
+    r"\[DELTA_NOT_NULL_CONSTRAINT_VIOLATED\] NOT NULL constraint violated for column: (?P<name>\S+)"
+)
+_VALUE = re.compile(r" - (?P<column>[^\n]+?) : (?P<value>[^\n]*)")
+SHOWN: Final = 200
+"""Characters of a value."""
+
+
+def constraint_error(text: str, pipeline: str) -> RowRefused | None:
+    """From the text of Spark's error; None if it is of another kind. Of the row's values only the
+    columns, unless bytes of records may be shown.
+    """
+    if found := _CHECK.search(text):
+        what = f"CHECK constraint {found['name']} {found['rule']}"
+        values = [(each["column"], each["value"]) for each in _VALUE.finditer(found["row"])]
+    elif found := _NULL.search(text):
+        what, values = "NOT NULL", [(found["name"].rstrip("."), "null")]
+    else:
+        return None
+    shown = record_bytes()
+    row = ", ".join(
+        f"{visible(column, SHOWN)} {visible(value, SHOWN)}" if shown else visible(column, SHOWN)
+        for column, value in values
+    )
+    hidden = "" if shown else " (their values: SLUICE_RECORD_BYTES=shown)"
+    return RowRefused.constraint_broken(
+        pipeline=pipeline,
+        constraint=visible(what, SHOWN),
+        row=row,
+        hidden=hidden,
+    )

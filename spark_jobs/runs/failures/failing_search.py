@@ -1,7 +1,7 @@
 """Failing search: finds the records on which an expression of the spec fails, in a batch that
 failed, and puts them aside, or proposes them to a person.
 
-The batch's offsets are read again; record_search.py and try_search.py look for records that fail by
+The batch's offsets are read again; record_search.py looks for records that fail by
 themselves, group_search.py for those that fail together.
 """
 
@@ -20,13 +20,12 @@ from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.errors import ExpressionFailed
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
-from spark_jobs.runs.failures.record_search import Failing, failing
-from spark_jobs.runs.failures.try_search import all_failing
+from spark_jobs.runs.failures.record_search import Failing, all_failing, failing
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import chain
-from spark_jobs.steps.classify.classifier import good_records
+from spark_jobs.steps.classify import good_records
 
 LOG = logging.getLogger(__name__)
 SLICE = 500_000

@@ -1,10 +1,14 @@
 """Group search: finds the records of a batch that make an expression fail together: a sum over a
 group that overflows, also with what the state has of it.
 
-No record fails by itself, so the batch is tried (trial.py) with the records of half of its groups,
-and so on, down to single groups that fail. Of those, all records of the batch are the found ones:
-which of them is one too many depends on their order. What it had no time for is not said to fail:
-the batch fails again without the found ones, and the next search goes on.
+No record fails by itself, so the batch is tried with the records of half of its groups, and so on,
+down to single groups that fail. Of those, all records of the batch are the found ones: which of
+them is one too many depends on their order. What it had no time for is not said to fail: the batch
+fails again without the found ones, and the next search goes on.
+
+A trial's query is the drain's, on its own checkpoint and state; its sink computes the rows and then
+fails. So Spark commits neither the batch nor what it did to the state. It runs only where
+State.takes_trials: the batch itself then runs with other records.
 """
 
 from __future__ import annotations
@@ -13,19 +17,58 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.checkpoint.notes.failing import FailingRecord
 from spark_jobs.dataflow import dataflow
-from spark_jobs.runs.failures.trial import trial
+from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Tumbling
+from spark_jobs.steps.timers import Timers
+from spark_jobs.storage.root.path_forms import spark_url
 
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.failing import FailingRecords
     from spark_jobs.checkpoint.run import Run
-    from spark_jobs.runs.failures.data_error import DataError
     from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline
+
+PASSED: Final = "sluice: the trial has passed"
+
+
+def trial(run: Run, known: FailingRecords, entering: Column) -> DataError | None:
+    """What fails if only these rows of the stateful input enter; None if nothing does."""
+    run.lease.confirm()
+    spec = run.spec
+    assert spec.state.takes_trials
+    records = source_of(spec, run.settings).stream(run.spark)
+    flow = dataflow(records, spec, run.settings, run.inputs, failing=known.reasons)
+    rows = flow.entering(entering).output(run.paths.root, Timers(run.spark), run.identity.topic_id)
+
+    def compute(batch: DataFrame, _: int) -> None:
+        batch.write.format("noop").mode("append").save()
+        raise RuntimeError(PASSED)
+
+    writer = rows.writeStream.outputMode(spec.output_mode).queryName(f"{spec.name}, a trial")
+    query = (
+        writer.foreachBatch(compute)
+        .option("checkpointLocation", spark_url(run.target.checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        text = str(error)
+        if PASSED in text:
+            return None
+        if (found := DataError.of(text)) is None:
+            raise
+        return found
+    message = f"batch of {spec.name} was committed by a trial"
+    raise AssertionError(message)
+
 
 BUCKET_BITS: Final = 16
 """Groups are tried by the first bits of their keys' hash, and within those by all of it."""

@@ -37,8 +37,7 @@ from spark_jobs.runs.failures.code_errors import (
     result_error,
     worker_error,
 )
-from spark_jobs.runs.failures.constraint_error import constraint_error
-from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.runs.failures.data_error import DataError, constraint_error
 from spark_jobs.storage.root.store import sluice_url
 from spark_jobs.storage.root.store_errors import translate_store_error
 
@@ -161,7 +160,7 @@ _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b"
 def translate_error(error: BaseException, pipeline: str, lost: str = "") -> SluiceError:
     """The SluiceError for what Spark, Delta, the store or the pipeline's code raised.
 
-    `lost` is the traceback of a worker that Spark does not tell (steps/init_errors.py). An unknown
+    `lost` is the traceback of a worker that Spark does not tell (steps/timers.py). An unknown
     error becomes SPARK_FAILED.
     """
     if isinstance(error, SluiceError):

@@ -1,21 +1,30 @@
-"""Due: from which version to which the next event tells."""
+"""Due: from which version to which the next event tells; and the lag to it.
+
+Kafka's tools show the lag too, if SLUICE_LAG_GROUP says so.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.journal.begun import under_way
+from spark_jobs.journal.change import under_way
 from spark_jobs.ops import ops_tables
-from spark_jobs.source.ends import ends_of
+from spark_jobs.settings.installation import lag_group
+from spark_jobs.source.port import ends_of
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.source.ends import End, Ends
+    from spark_jobs.messages.event import Event
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.port import End, Ends
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 
@@ -129,3 +138,20 @@ def _newest_batch(
     ).to_pylist()
     newest: int | None = row["newest"]
     return newest
+
+
+LOG = logging.getLogger(__name__)
+
+
+def show_lag(spec: Pipeline, event: Event, settings: Callable[[], Settings]) -> None:
+    """Commit the offsets of the newest event to the pipeline's group. A failure is a warning."""
+    ends = {int(partition): end for partition, end in event.offsets_end.items()}
+    prefix = lag_group()
+    if not prefix or not ends:
+        return
+    from spark_jobs.source.lag_group import commit  # noqa: PLC0415 - Kafka's client, which publish alone does not need
+
+    try:
+        commit(settings(), spec, ends, f"{prefix}.{spec.name}")
+    except Exception as error:  # noqa: BLE001 - it is for eyes alone
+        LOG.warning("%s: Kafka's tools show an old lag: %s", spec.name, error)

@@ -1,7 +1,10 @@
-"""Same state: whether a spec whose expressions were corrected continues on the stored state.
+"""Same state: whether a spec whose expressions were corrected continues on the stored state; and
+the batch that runs again for its state alone.
 
-A person has declared it (compatible_expressions). Here Spark tells, before anything is stored or
-read, whether the types of the state stay.
+A person has declared the correction (compatible_expressions). Here Spark tells, before anything is
+stored or read, whether the types of the state stay.
+
+A killed run may have put a batch's rows into the table, and not have committed it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import StateIncompatible
+from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.state_types import state_types
@@ -66,3 +70,14 @@ def _query(run: Run, spec: Pipeline) -> DataFrame:
     records = source_of(spec, run.settings).stream(run.spark)
     flow = dataflow(records, spec, run.settings, run.inputs)
     return flow.output(run.paths.root, Timers(run.spark))
+
+
+def of_the_table(run: Run) -> Offsets | None:
+    """Where it ends; None if there is none.
+
+    Of a registry's records it runs alone, before anybody asks for schemas: with one more, its state
+    and its account would have records that the table has not.
+    """
+    committed = max(run.checkpoint.committed(), default=-1)
+    in_table = run.target.table.newest_batch(run.target.owner)
+    return run.checkpoint.batch(in_table).end if in_table > committed else None

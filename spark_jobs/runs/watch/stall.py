@@ -3,7 +3,7 @@ threads did.
 
 It is asked by the thread that waits for the query, so that the run ends as any run that fails: its
 query is stopped, and its batches have their account. watchdog.py is for a thread that is stuck
-itself.
+itself, and asks as this one how long nothing has moved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import RunStalled
-from spark_jobs.runs.watch.stillness import PULSE, Movement, Stillness
 from spark_jobs.spec.duration import interval
 from spark_jobs.storage.root.paths import report_path
 
@@ -27,6 +26,66 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
     from spark_jobs.checkpoint.run import Run
+
+LOOKS = 30
+"""How often to look in one stall_timeout; not more often than every SECONDS."""
+SECONDS = 1.0
+MISSED = 3
+"""How many looks may be missed before the time without them does not count: nobody knows what
+moved then.
+"""
+
+OUTSIDE_SECONDS = 300.0
+"""What a run has at least for each phase but its query, in which less is seen to move: the start of
+Spark, the import of Great Expectations, the checks.
+"""
+
+Movement = tuple[object, ...]
+"""What differs if something has moved since the last look."""
+
+
+class Pulse:
+    """Counts what moves in a run outside of Spark: a phase that ends."""
+
+    def __init__(self) -> None:
+        self.beats = 0
+        self.querying = False
+        """Whether a query runs: then batches, jobs and tasks show that something moves."""
+
+    def beat(self) -> None:
+        """Something has moved."""
+        self.beats += 1
+
+
+PULSE = Pulse()
+"""Of the runs of this process."""
+
+
+class Stillness:
+    """Compares what each look finds. Times are seconds of the monotonic clock."""
+
+    def __init__(self, stall_timeout: float, now: float, more: float = 0) -> None:
+        """`more`: seconds on top of stall_timeout."""
+        self.interval = max(SECONDS, stall_timeout / LOOKS)
+        """How often to look."""
+        self._limit = stall_timeout + more
+        self._last: Movement = ()
+        self._moved = self._looked = now
+
+    def due(self, now: float) -> bool:
+        """Whether it is time to look."""
+        return now - self._looked >= self.interval
+
+    def too_long(self, movement: Movement, now: float, least: float = 0) -> bool:
+        """Whether nothing has moved for the limit, and for `least` seconds. `movement`: what this
+        look finds.
+        """
+        missed = now - self._looked > MISSED * self.interval
+        self._looked = now
+        if missed or movement != self._last:
+            self._last, self._moved = movement, now
+        return now - self._moved >= max(self._limit, least)
+
 
 THREADS = ".threads.txt"
 """The ending of the file with the thread dump; the rest of its name is the report's."""

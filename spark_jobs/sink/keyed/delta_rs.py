@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.spec.steps.history import CURRENT
 from spark_jobs.steps.keyed.merge import kept_anew
-from spark_jobs.steps.keyed.ranks import ranks
+from spark_jobs.steps.keyed.places import ranks
 from spark_jobs.table.delta import door
 from spark_jobs.values.own_columns import DELETED, WHOLE
 

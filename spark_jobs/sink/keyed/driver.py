@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.storagelevel import StorageLevel
 
-from spark_jobs.table.delta.features import untried
+from spark_jobs.table.delta.door import untried
 
 if TYPE_CHECKING:
     import deltalake

@@ -4,12 +4,20 @@ Spark, where the driver should not hold batch or table. Both write what `merged`
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+import deltalake
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError
+
+from spark_jobs.errors import TableContended
+from spark_jobs.sink.keyed.delta_rs import put, rows_of
 from spark_jobs.sink.keyed.driver import held, load, takes_changes, takes_table
-from spark_jobs.sink.keyed.here import merge_here
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
-from spark_jobs.sink.keyed.standing import size
+from spark_jobs.sink.keyed.standing import key_broken, size
+from spark_jobs.steps.keyed.merge import merged
+from spark_jobs.steps.keyed.places import known_of, misplaced
 from spark_jobs.table.delta import door
 
 if TYPE_CHECKING:
@@ -17,6 +25,42 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec.steps.following import Following
     from spark_jobs.table.delta.commit import Commit
+
+
+def merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
+    """Merge the changes into the very version that they were held against, in one commit that tells
+    their fates. All is made anew where another writer was faster, such as OPTIMIZE. Raises
+    TableChanged if somebody has broken a key of theirs.
+    """
+    try:
+        _merge_here(changes, step, commit)
+    except CommitFailedError as error:
+        raise TableContended.written_meanwhile(
+            path=commit.path, conflict=type(error).__name__, error=str(error)[:300]
+        ) from None
+
+
+@door.patiently
+def _merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
+    table = door.open_table(commit.table)
+    done = table.transaction_version(commit.owner)
+    if done is not None and done >= commit.batch_id:
+        return  # by a commit whose answer was lost
+    # Behind the read: what a later holder commits is then behind it, and refuses this one.
+    commit.confirm()
+    columns = [name for name in changes.column_names if name not in step.spans]
+    changes = changes.select(columns)
+    known = rows_of(table, changes, step, known_of(step, columns))
+    if (broken := misplaced(known, step)) is not None:
+        raise key_broken(str(commit.table), broken)
+    made = merged(known, changes, step)
+    note = {**commit.note, "fates": made.fates._asdict()}
+    said = deltalake.CommitProperties(
+        custom_metadata={"userMetadata": json.dumps(note)},
+        max_commit_retries=0,
+        app_transactions=[deltalake.Transaction(commit.owner, commit.batch_id)],
+    )
+    put(made.rows, step, table, said, newest_only=made.newest_only)
 
 
 def follow(rows: DataFrame, step: Following, commit: Commit) -> None:

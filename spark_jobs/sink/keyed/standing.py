@@ -13,7 +13,7 @@ from spark_jobs.errors import TableChanged
 from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Action, Log
-from spark_jobs.table.delta.features import untried
+from spark_jobs.table.delta.door import untried
 from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:

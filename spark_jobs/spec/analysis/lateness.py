@@ -5,11 +5,14 @@ Whether any other record is late, only Spark's expression of the step says (step
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.origin import Origin
+from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.spec.output_mode import mode_facts
+from spark_jobs.values.gap import Unheld
+from spark_jobs.values.spans import EPOCH
 
 
 def late_for_certain(spec: Pipeline, late_before_ms: int) -> int | None:
@@ -32,3 +35,43 @@ def keeps_time(spec: Pipeline) -> bool:
     return all(
         step.origins_after({time: known}, time).get(time) == known for step in spec.before_state
     )
+
+
+def unheld(spec: Pipeline) -> tuple[Unheld, ...]:
+    """Of the fields that reach a GroupState as they are in the record.
+
+    Of the event time only what is far in the past, and that only where no record is late by it: one
+    far in the future is premature.
+    """
+    return tuple(_but_ahead(each, spec) for each in _unheld(spec) if not _is_late(each, spec))
+
+
+def _is_late(limit: Unheld, spec: Pipeline) -> bool:
+    return limit.field == spec.inputs.event_time and late_if_far(spec)
+
+
+def _but_ahead(limit: Unheld, spec: Pipeline) -> Unheld:
+    if limit.field != spec.inputs.event_time:
+        return limit
+    return limit._replace(gaps=tuple(gap for gap in limit.gaps if gap.last < EPOCH))
+
+
+def late_if_far(spec: Pipeline) -> bool:
+    """Whether a record is late by an event time that is far in the past."""
+    judged = spec.entry is not None and spec.entry.late_after is not None
+    return judged and spec.watermark_delay is not None
+
+
+def _unheld(spec: Pipeline) -> Iterator[Unheld]:
+    types = spec.inputs.types
+    origins: Origins = {name: (Origin(name, "identity"),) for name in types}
+    conditions, as_decoded = tuple[str, ...](), True
+    for step in spec.steps:
+        for name, of in origins.items():
+            gaps, why = step.unheld(types.get(name, ""))
+            if gaps and of == (Origin(name, "identity"),):
+                yield Unheld(name, gaps, why, conditions)
+        as_decoded = as_decoded and step.keeps_rows
+        if step.condition is not None and as_decoded:
+            conditions = (*conditions, step.condition)
+        origins = step.origins_after(origins, None)

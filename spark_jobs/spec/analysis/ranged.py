@@ -15,9 +15,16 @@ from spark_jobs.spec.analysis.lateness import keeps_time
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.own_columns import DELETED
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import FIRST, LAST, MICROSECOND, Span
-from spark_jobs.values.spans.span_sql import SpanSql, Times, microseconds
+from spark_jobs.values.spans import (
+    FIRST,
+    LAST,
+    MICROSECOND,
+    Position,
+    Span,
+    SpanSql,
+    Times,
+    microseconds,
+)
 
 BY_KEY: Final = Position(DELETED)
 """Of a table that follows a key: its rows have no place in time, so all of them are one range."""

@@ -3,7 +3,7 @@
 Two computations over the same records may differ by that. How far, their terms say: n doubles in
 any order come to sums at most n * 2^-52 * sum(abs(x)) apart (Higham, Accuracy and Stability of
 Numerical Algorithms, 4.2). The result does not: a ledger's hour may come to 0.0 or to 2.9e-11.
-steps/canonical/rounding.py computes it. What is here is text alone: it may miss what Spark's types
+steps/canonical/aggregate.py computes it. What is here is text alone: it may miss what Spark's types
 would say.
 """
 
@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.spec.sql.types import names_in
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.sql import Token, names_in, tokens
 
 if TYPE_CHECKING:
-    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
 
 SUMS: Final = frozenset({"sum", "try_sum"})
@@ -106,3 +106,54 @@ def _argument(sql: str, start: int) -> str:
         if not depth:
             return sql[start:at]
     return sql[start:]
+
+
+WIDE: Final = "bigint"
+SAFE: Final = {"double", "float", "decimal"}
+"""Types to which a text may cast: their sums hold any number of bigints."""
+
+
+def overflowing(spec: Pipeline) -> Iterator[str]:
+    """A line for each measure that can overflow, and one if no run could put its records aside."""
+    tried = spec.state.takes_trials
+    aside = "; or set on_failing_expression='quarantine'" if tried else ""
+    grouped = any(step.grouping_keys is not None for step in spec.steps)
+    if grouped and not tried and spec.on_failing_expression == "quarantine":
+        yield (
+            "on_failing_expression='quarantine' with state.provider='hdfs': records that fail "
+            "together are not looked for, and the run ends with EXPRESSION_FAILED"
+        )
+    types = spec.inputs.types
+    for number, step in enumerate(spec.steps, 1):
+        for name, sql in step.aggregates.items():
+            if _overflows(sql, types):
+                yield (
+                    f"step {number} ({step.kind}), measures[{name!r}]: {sql} fails beyond 2^63, "
+                    "which two records can reach: use try_sum, which is null then, or cast to "
+                    f"decimal(38, 0){aside}"
+                )
+        types = step.types_after(types)
+
+
+def _overflows(sql: str, types: dict[str, str]) -> bool:
+    found = tokens(sql) or ()
+    return any(
+        _is_wide({token.text for token in _within(found, at + 1)}, types)
+        for at, token in enumerate(found[:-1])
+        if token == ("name", "sum") and found[at + 1].text == "("
+    )
+
+
+def _is_wide(names: set[str], types: dict[str, str]) -> bool:
+    kinds = {kind for name, kind in types.items() if name.lower() in names}
+    return WIDE in kinds and not (kinds | names) & SAFE
+
+
+def _within(found: tuple[Token, ...], opened: int) -> Iterator[Token]:
+    """What stands between a parenthesis and its end."""
+    depth = 0
+    for token in found[opened:]:
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "other" else 0
+        if depth == 0:
+            return
+        yield token

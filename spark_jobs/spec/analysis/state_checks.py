@@ -6,7 +6,22 @@ from collections.abc import Iterable
 from typing import Final
 
 from spark_jobs.spec import Check, Pipeline, within
-from spark_jobs.spec.analysis.counting import counting_step
+from spark_jobs.spec.output_mode import mode_facts
+
+
+def counting_step(spec: Pipeline) -> int | None:
+    """The index of the Aggregate whose records can be balanced; None if there is none.
+
+    Not if rows are written again while their group is open, and the group is evicted later without
+    a row (update with a window).
+    """
+    for index, step in enumerate(spec.steps):
+        if step.counted_by:
+            mode = mode_facts(spec.output_mode)
+            keeps = mode.keeps_all_state or step.grouping_window is None
+            return index if keeps or mode.writes_evicted else None
+    return None
+
 
 UNACCOUNTED = within(
     "unaccounted",

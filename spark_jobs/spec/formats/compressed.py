@@ -18,7 +18,7 @@ class Compressed(Format):
     """
 
     kind: ClassVar[str] = "compressed"
-    decoder: ClassVar[str] = "spark_jobs.decode.plain.compressed_decoder:CompressedDecoder"
+    decoder: ClassVar[str] = "spark_jobs.decode.compressed_decoder:CompressedDecoder"
 
     by: Literal["gzip", "zstd"]
     """the compression"""

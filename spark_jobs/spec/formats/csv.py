@@ -14,7 +14,7 @@ class Csv(Format):
     """A row of text in UTF-8 (RFC 4180). A field is the cell of its name."""
 
     kind: ClassVar[str] = "csv"
-    decoder: ClassVar[str] = "spark_jobs.decode.plain.csv_decoder:CsvDecoder"
+    decoder: ClassVar[str] = "spark_jobs.decode.plain:CsvDecoder"
     of_texts: ClassVar[bool] = True
 
     columns: tuple[str, ...]

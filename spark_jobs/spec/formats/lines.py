@@ -15,7 +15,7 @@ class Lines(Format):
     """A line of text in UTF-8, such as a log's. A field is the group of its name."""
 
     kind: ClassVar[str] = "lines"
-    decoder: ClassVar[str] = "spark_jobs.decode.plain.lines_decoder:LinesDecoder"
+    decoder: ClassVar[str] = "spark_jobs.decode.plain:LinesDecoder"
     of_texts: ClassVar[bool] = True
 
     pattern: str = "(?P<line>.*)"

@@ -12,7 +12,7 @@ from spark_jobs.spec.json_schema.document import OWN, Document, refuse
 from spark_jobs.spec.json_schema.rules import held_by, rules_of
 from spark_jobs.spec.json_schema.types import NOT_HELD, OF_A_MEMBER, Types, named
 from spark_jobs.values import path as paths, type_tree
-from spark_jobs.values.names import snake
+from spark_jobs.values.path import snake
 
 if TYPE_CHECKING:
     from spark_jobs.spec.json_schema.document import Part

@@ -11,7 +11,7 @@ from spark_jobs.spec.json_schema.document import OWN, Schema
 from spark_jobs.spec.json_schema.reading import from_json_schema
 from spark_jobs.spec.json_schema.rules import with_rules
 from spark_jobs.spec.json_schema.types import or_null, schema_of
-from spark_jobs.values.names import snake
+from spark_jobs.values.path import snake
 
 if TYPE_CHECKING:
     from spark_jobs.spec.topic import Topic

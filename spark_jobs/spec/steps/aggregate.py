@@ -12,23 +12,23 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.spec.columns import (
     ColumnName,
     Columns,
+    Origins,
+    computed,
     in_words,
+    of_sql,
     refuse_own,
     refuse_repeated,
     refuse_unknown,
 )
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.origin import Origins, computed, of_sql
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.sql import Expression
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Step
 from spark_jobs.spec.windows import Session, Sliding, Tumbling, Window
 from spark_jobs.values.own_columns import WINDOW
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
-from spark_jobs.values.spans.span_sql import Times
+from spark_jobs.values.spans import Position, Span, Times
 
 
 class Aggregate(Step):

@@ -8,14 +8,12 @@ from typing import ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.columns import Columns, in_words, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import Columns, Origins, in_words, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Step
-from spark_jobs.values.spans.span import Span
-from spark_jobs.values.spans.span_sql import Times
+from spark_jobs.values.spans import Span, Times
 
 KEPT_UNTIL: Final = {
     "watermark": "keys are kept until the watermark passes their event time plus the delay",

@@ -13,7 +13,7 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.sql import Expression
 from spark_jobs.spec.steps.step import Balance, Step
 
 COMPARABLE: Final = re.compile(

@@ -11,10 +11,16 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.columns import Columns, in_words, refuse_own, refuse_repeated, refuse_unknown
+from spark_jobs.spec.columns import (
+    Columns,
+    Origins,
+    in_words,
+    refuse_own,
+    refuse_repeated,
+    refuse_unknown,
+)
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.expires import Clock, Expires, Variable
 from spark_jobs.spec.steps.group_forms import (
@@ -26,9 +32,7 @@ from spark_jobs.spec.steps.group_forms import (
 )
 from spark_jobs.spec.steps.step import Balance, Bucketed, EvictedBy, Known, Step
 from spark_jobs.values.gap import Gap
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
-from spark_jobs.values.spans.span_sql import Times
+from spark_jobs.values.spans import Position, Span, Times
 
 CLOCKS: Final = {
     "none": "without timers",

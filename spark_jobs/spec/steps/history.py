@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from spark_jobs.spec.columns import Columns, in_words
+from spark_jobs.spec.columns import Columns, Origins, computed, in_words
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.origin import Origins, computed
 from spark_jobs.spec.steps.following import Following
 
 VALID_FROM: Final = "valid_from"

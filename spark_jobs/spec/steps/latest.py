@@ -7,10 +7,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.columns import in_words
+from spark_jobs.spec.columns import Origins, in_words
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.steps.following import Following
 
 

@@ -7,20 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
-from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.columns import Columns, Origins
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import Model
-from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.side import SideTable
-from spark_jobs.spec.sql.texts import SqlText, sql_texts
-from spark_jobs.spec.sql.types import Expression
+from spark_jobs.spec.sql import Expression, SqlText, sql_texts
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.windows import Window
 from spark_jobs.values.gap import Gap
-from spark_jobs.values.spans.position import Position
-from spark_jobs.values.spans.span import Span
-from spark_jobs.values.spans.span_sql import Times
+from spark_jobs.values.spans import Position, Span, Times
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
 

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.columns import Columns
+from spark_jobs.spec.columns import Columns, Origins
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
-from spark_jobs.spec.origin import Origins
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.sql.types import Expression, Query
+from spark_jobs.spec.sql import Expression, Query
 from spark_jobs.spec.steps.step import Balance, Known, Step
-from spark_jobs.values.spans.position import Position
+from spark_jobs.values.spans import Position
 
 
 class Transform(Step):

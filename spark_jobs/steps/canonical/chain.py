@@ -70,7 +70,7 @@ def canonical_output(
     `rows` enter the step `first`: the stateful input, with the column kafka, or what the step
     before it gave. No output row has kafka. `counted` is given an Observation for each Deduplicate
     that counts; another call needs another. With `moved`, the groups have the columns of
-    steps/canonical/rounding.py too.
+    steps/canonical/aggregate.py too.
     """
     first = spec.first_stateful if first is None else first
     until = len(spec.steps) if until is None else until

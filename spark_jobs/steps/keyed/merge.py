@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from spark_jobs.spec.steps.history import CURRENT, VALID_FROM, VALID_TO
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.lacked import lacked
-from spark_jobs.steps.keyed.places import Places, from_others, places
-from spark_jobs.steps.keyed.ranks import Flags, Numbers, ranks
+from spark_jobs.steps.keyed.places import Flags, Numbers, Places, from_others, places, ranks
 from spark_jobs.values.own_columns import DELETED, PLACE, WHOLE
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""Atomic writes of files, on a disk and on an object store: a reader finds a whole file or none."""
+"""Atomic writes of files, on a disk and on an object store: a reader finds a whole file or none. A
+newer form of a file is refused.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from spark_jobs.errors import FormatNewer
 from spark_jobs.storage.root.store import is_remote, is_s3
 
 if TYPE_CHECKING:
@@ -77,3 +80,13 @@ def _is_refused(error: OSError) -> bool:
         "PreconditionFailed",
         "412",
     }
+
+
+def refuse_newer(found: object, known: int, path: str) -> None:
+    """Raise FormatNewer if a newer Sluice wrote the file."""
+    if isinstance(found, int) and found > known:
+        raise FormatNewer.form_unknown(
+            path=path,
+            found=found,
+            known=known,
+        )

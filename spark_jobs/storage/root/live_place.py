@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import CheckpointBroken, RootNotWritable
 from spark_jobs.spec.archive import PREFIX
-from spark_jobs.storage.root.form_version import refuse_newer
+from spark_jobs.storage.root.files import refuse_newer
 from spark_jobs.storage.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def unused(above: UPath, tables: UPath, version: int, table: str) -> Place:
 
 
 def _coming(journal: UPath) -> Content | None:
-    """A note that does not parse is told by who reads the journal (journal/begun.py)."""
+    """A note that does not parse is told by who reads the journal (journal/change.py)."""
     note = _parsed(_content(journal) or b"")
     facts = note.get("facts") if isinstance(note, dict) else None
     found = facts.get("live") if isinstance(facts, dict) else None

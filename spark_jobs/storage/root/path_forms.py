@@ -10,12 +10,19 @@ module writes such a path (tests/unit/test_path_forms.py).
 | delta-rs, obstore | `delta_path` |
 | Python's own files | `disk_path` |
 | a statement of SQL that a person reads | `sql_table` |
+
+Beside the root is a user's own folder, in the machine's temporary folder. Its name is known, and
+everybody may write there. So the folder's first maker could read what is put there, or put a link
+in the place of a file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import stat
+import tempfile
 import unicodedata
 from contextlib import suppress
 from pathlib import Path
@@ -23,11 +30,33 @@ from typing import TYPE_CHECKING, NewType
 from urllib.parse import unquote
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.storage.root.own_folder import own_folder
 from spark_jobs.storage.root.store import SCHEME, is_remote
 
 if TYPE_CHECKING:
     from upath import UPath
+
+
+def folder_name(name: str) -> str:
+    """What the folder of this user and of that name is called."""
+    return f"sluice-{name}-{os.getuid()}"
+
+
+def own_folder(name: str, risk: str, within: str = "") -> Path:
+    """The folder of this user and of that name in the temporary folder, or in `within`. It is made
+    if it is not there.
+
+    `risk`: what another user could do, to end the sentence "it is not this user's alone, and ...".
+    Raises SettingInvalid if another user owns it or may enter it, or if it is a link.
+    """
+    folder = Path(within or tempfile.gettempdir()) / folder_name(name)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()
+    alone = status.st_uid == os.getuid() and not status.st_mode & 0o077
+    if not stat.S_ISDIR(status.st_mode) or not alone:
+        raise SettingInvalid.folder_shared(folder=folder, risk=risk)
+    return folder
+
 
 SparkPath = NewType("SparkPath", str)
 DeltaPath = NewType("DeltaPath", str)

@@ -48,8 +48,7 @@ from spark_jobs.storage.root.live_place import (
     spark_folder,
     unused,
 )
-from spark_jobs.storage.root.own_folder import own_folder
-from spark_jobs.storage.root.path_forms import disk_path
+from spark_jobs.storage.root.path_forms import disk_path, own_folder
 from spark_jobs.storage.root.store import is_remote, opened
 
 if TYPE_CHECKING:

@@ -1,15 +1,22 @@
-"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL."""
+"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL. Beside it is the
+one door to the rows of Parquet files by pyarrow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
 
+from spark_jobs.errors import TableChanged
+
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
+    from upath import UPath
 
 EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
 """Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
@@ -61,3 +68,23 @@ def _in_a_thread(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     with ThreadPoolExecutor(1) as beside:
         while (part := beside.submit(next, parts, None).result()) is not None:
             yield part
+
+
+@contextmanager
+def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
+    """The file, open: INT96 times, which plain Spark writes, are of microseconds and keep their
+    years. Raises FileNotFoundError; TableChanged for a file that is torn or none of Parquet's, also
+    while its rows are read.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - a plan reads no table
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    with path.open("rb") as content:
+        try:
+            yield pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+        except (OSError, pa.ArrowInvalid, UnicodeDecodeError) as error:
+            # The system's errors have a number, and a connection's a class. Arrow's have neither.
+            if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
+                raise
+            first = str(error).partition("\n")[0]
+            raise TableChanged.file_torn(file=path, error=first) from error

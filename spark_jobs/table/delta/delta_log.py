@@ -1,21 +1,29 @@
-"""Delta log: a table's own entries, read and added to as Delta's protocol has them.
+"""Delta log: a table's own files and entries, read and added to as Delta's protocol has them.
 
 delta-rs gives no statistics as they were written, no deletion vectors and no way to change a
 table's files and columns in one commit. The published table (table/published/table.py) needs these.
-Source: https://github.com/delta-io/delta/blob/master/PROTOCOL.md
+Log files are read without delta-rs: while a store does not answer, other threads go on. Source:
+https://github.com/delta-io/delta/blob/master/PROTOCOL.md
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.storage.object_store import put_new
-from spark_jobs.storage.parquet_files import parquet_file
+import obstore
+
+from spark_jobs.storage.object_store import client, put_new
+from spark_jobs.storage.root.path_forms import delta_path, disk_path
+from spark_jobs.storage.root.store import is_remote
+from spark_jobs.table.delta.answer import parquet_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from upath import UPath
 
 Action = dict[str, Any]
@@ -171,3 +179,45 @@ def _as_written(content: Action) -> Action:
         for name, value in content.items()
         if value is not None and not name.endswith("_parsed")
     }
+
+
+LOG = "_delta_log"
+PAGE = 100
+"""Names that are handed over at a time; the store sends a thousand."""
+
+
+class LogFiles:
+    """Those of one table, on a disk or in an object store.
+
+    Raises the errors of obstore, and RootRefused without credentials.
+    """
+
+    def __init__(self, table: UPath | str) -> None:
+        folder = f"{str(table).rstrip('/')}/{LOG}"
+        self._store = client(delta_path(folder)) if is_remote(folder) else None
+        self._folder = disk_path(folder)
+
+    def names(self) -> Iterator[str]:
+        """Their names, in no order; none without a table."""
+        if self._store is None:
+            yield from _listed(self._folder)
+            return
+        for page in obstore.list(self._store, chunk_size=PAGE):
+            yield from (each["path"] for each in page)
+
+    def content(self, name: str) -> bytes | None:
+        """What the file of that name has; None if it is gone."""
+        try:
+            if self._store is None:
+                return (self._folder / name).read_bytes()
+            return bytes(obstore.get(self._store, name).bytes())
+        except FileNotFoundError:
+            return None
+
+
+def _listed(folder: Path) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:
+            yield from (each.name for each in found)
+    except (FileNotFoundError, NotADirectoryError):
+        return

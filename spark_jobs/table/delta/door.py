@@ -1,4 +1,5 @@
-"""Delta tables without a JVM: the one door to delta-rs, on a disk or in an object store.
+"""Delta tables without a JVM: the one door to delta-rs, on a disk or in an object store; and the
+features of tables with which writing by it was tried.
 
 Some functions of delta-rs 1.6 keep the interpreter's lock until the store has answered: the lease's
 renewal, the watch over the parent and every other request of a server wait too. `is_table` and
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
+from deltalake import TableFeatures
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
@@ -21,7 +24,7 @@ from spark_jobs.errors import TableChanged
 from spark_jobs.storage.root.path_forms import delta_path
 from spark_jobs.storage.root.store import Store, is_s3
 from spark_jobs.table.delta import rewrite
-from spark_jobs.table.delta.log_files import LogFiles
+from spark_jobs.table.delta.delta_log import LogFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,3 +219,47 @@ def version_is_whole(path: UPath, version: int) -> bool:
     folders = path.glob("/".join("*=*" for _ in parts)) if parts else (path,)
     present = {file.name for folder in folders for file in folder.iterdir()}
     return all(uri.rpartition("/")[2] in present for uri in table.file_uris())
+
+
+DELETION_VECTORS: Final = "deletionVectors"
+INVARIANTS: Final = "invariants"
+MAPPING: Final = "delta.columnMapping.mode"
+TRIED: Final = frozenset(
+    {
+        "appendOnly",
+        "changeDataFeed",
+        "checkConstraints",
+        "columnMapping",
+        INVARIANTS,
+        "timestampNtz",
+        "vacuumProtocolCheck",
+    }
+)
+"""Column mapping: only while it maps nothing."""
+
+
+def untried(table: deltalake.DeltaTable, tried: Collection[str] = ()) -> list[str]:
+    """What the table has beside these and TRIED, in words; empty if nothing stands in the way."""
+    protocol = table.protocol()
+    has = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    mapping = table.metadata().configuration.get(MAPPING, "none")
+    maps = [] if mapping == "none" else [f"{MAPPING} = {mapping}"]
+    return sorted(has - TRIED - {*tried}) + maps
+
+
+def unwritable(table: deltalake.DeltaTable) -> list[str]:
+    """What keeps delta-rs from replacing rows of the table, in words; empty if nothing does."""
+    return untried(table, {DELETION_VECTORS})
+
+
+def name_invariants(path: UPath) -> int:
+    """Let a protocol that names features name that of the table's NOT NULL columns. The version.
+
+    For a timestamp_ntz delta-rs 1.6 writes such a protocol without it, and Spark refuses the table.
+    """
+    table = briefly(path)
+    named = table.protocol().writer_features
+    if named and INVARIANTS not in named and '"nullable":false' in table.schema().to_json():
+        table.alter.add_feature([TableFeatures.Invariants])
+        table = open_table(path)
+    return table.version()

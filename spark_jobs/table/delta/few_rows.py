@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.table.delta.door import dataset, open_table
-from spark_jobs.table.delta.features import untried
+from spark_jobs.table.delta.door import dataset, open_table, untried
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
     from upath import UPath
 
-    from spark_jobs.values.spans.position import Position
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
 MOST_BYTES: Final = 4_000_000

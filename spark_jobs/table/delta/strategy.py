@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, assert_never
 from pyspark.sql import DataFrame
 
 from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.table.delta import commit, contention
-from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta import commit
+from spark_jobs.table.delta.commit import Commit, in_words
 from spark_jobs.table.delta.table_layout import order, parts
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def commit_batch(table: UPath, rows: DataFrame, spec: Pipeline, of: OfBatch, hel
     """As Table.commit."""
     path = spark_url(table)
     to = Commit(path, of.owner, of.batch, of.note, table, of.records, held.confirm)
-    with contention.in_words(path), commit.within(rows.sparkSession, held.told):
+    with in_words(path), commit.within(rows.sparkSession, held.told):
         commit_strategy(spec)(rows, to)
 
 

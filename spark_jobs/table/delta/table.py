@@ -15,15 +15,13 @@ from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
 from spark_jobs.table import history
-from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.added_columns import add_columns
+from spark_jobs.table.delta import compaction, door, rewrite
 from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.care import compaction
-from spark_jobs.table.delta.care.steps import in_words, steps
-from spark_jobs.table.delta.features import name_invariants, untried, unwritable
-from spark_jobs.table.delta.first_checksum import write_first_checksum
-from spark_jobs.table.delta.log_entries import GENERATION, told
+from spark_jobs.table.delta.care_steps import in_words, steps
+from spark_jobs.table.delta.door import name_invariants, untried, unwritable
+from spark_jobs.table.delta.log_entries import GENERATION, told, write_first_checksum
 from spark_jobs.table.delta.table_layout import (
+    add_columns,
     parts,
     refuse_other_parts,
     refuse_unfit,
@@ -43,8 +41,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
-    from spark_jobs.values.spans.position import Position
-    from spark_jobs.values.spans.span import Span
+    from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
 CHECKPOINT_INTERVAL = "100"
@@ -190,13 +187,13 @@ class Delta(Table):
 
     def sum_of(self, version: int, column: str) -> int | None:
         """See Table."""
-        from spark_jobs.table.delta.added_rows import sum_of  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.written_rows import sum_of  # noqa: PLC0415 - as above
 
         return sum_of(self.path, version, column)
 
     def added(self, version: int) -> pa.Table | None:
         """See Table."""
-        from spark_jobs.table.delta.added_rows import added  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.written_rows import added  # noqa: PLC0415 - as above
 
         return added(self.path, version)
 

@@ -1,15 +1,22 @@
-"""Written rows: what some versions of a table wrote, as it is now.
+"""Written rows: what some versions of a table wrote, as it is now; and what a small run added or
+changed by key, read by the driver itself.
 
 A person who mends failing rows by DELETE, UPDATE or MERGE is judged by what is left. In update mode
 a key has its last row only.
+
+Spark reads a table's changes by its log, a scan and a cache. In a fresh JVM that takes nearly two
+processor seconds, however few rows there are (bench/NOTES.md).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
@@ -17,12 +24,151 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table import history
-from spark_jobs.table.delta.added_rows import KIND, VERSION, added_rows, changed_rows
+from spark_jobs.table.delta.answer import parquet_file, reader_of
+from spark_jobs.table.delta.delta_log import Log, Replay, changes_data
+from spark_jobs.table.delta.door import MAPPING, change_feed, open_table, untried
+from spark_jobs.table.delta.few_rows import (
+    MOST_BYTES,
+    MOST_FILES,
+    ROWS_AT_ONCE,
+    arrow_schema,
+    columns,
+    few,
+    to_spark,
+)
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql.types import StructType
+    from upath import UPath
+
     from spark_jobs.spec import Pipeline
     from spark_jobs.table.port import Table
+
+KIND: Final = "_change_type"
+VERSION: Final = "_commit_version"
+
+
+def added_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:
+    """The rows that versions after `since`, up to `version`, added, with the columns of `version`.
+
+    None if Spark must tell: these versions removed, rearranged or only noted files, or changed the
+    columns, a file lacks columns or has deleted rows, there are many rows, or something cannot be
+    read.
+    """
+    try:
+        made = Log.of(path).replay(version, since)
+        if not made.added or not _only_adds(made):
+            return None
+        if (schema := _schema(path, version)) is None:
+            return None
+        rows = _read(path, made, schema)
+        return None if rows is None else to_spark(spark, rows, schema)
+    except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
+        LOG.debug("%s: Spark reads versions %d to %d: %s", path, since + 1, version, error)
+        return None
+
+
+def _only_adds(made: Replay) -> bool:
+    """Delta adds a file once more where it finds its statistics anew (StatisticsCollection)."""
+    changed = made.removed or made.rewritten or made.metadata or made.protocol
+    return not changed and all(
+        changes_data(file) and not file.get("deletionVector") for file in made.added.values()
+    )
+
+
+def _schema(path: UPath, version: int) -> StructType | None:
+    """The columns of the version; None if its files have others."""
+    table = open_table(path)
+    if table.version() != version:
+        table.load_as_version(version)
+    facts = table.metadata()
+    if facts.partition_columns or facts.configuration.get(MAPPING, "none") != "none":
+        return None
+    return columns(table)
+
+
+def _read(path: UPath, made: Replay, schema: StructType) -> pa.Table | None:
+    """None if there are too many rows. Raises ArrowInvalid or KeyError if a file has not the
+    columns.
+    """
+    sizes = [file["size"] for file in made.added.values()]
+    if len(sizes) > MOST_FILES or sum(sizes) > MOST_BYTES:
+        return None
+    wanted = arrow_schema(schema)
+    found = few(_batches(path, made, wanted))
+    return None if found is None else pa.Table.from_batches(found, wanted)
+
+
+def _batches(path: UPath, made: Replay, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for file in made.added.values():
+        with parquet_file(path / unquote(file["path"])) as parquet:
+            for rows in parquet.iter_batches(ROWS_AT_ONCE, columns=wanted.names):
+                yield rows.select(wanted.names).cast(wanted)
+
+
+def sum_of(table: UPath, version: int, column: str) -> int | None:
+    """The sum of a column over the rows that the version added.
+
+    None if its entry of the log or one of its files is gone (VACUUM, log clean-up).
+    """
+    total = 0
+    try:
+        for action in Log.of(table).commit(version):
+            if "add" in action:
+                with parquet_file(table / unquote(action["add"]["path"])) as file:
+                    read = file.read(columns=[column])
+                total += pc.sum(read[column]).as_py() or 0
+    except FileNotFoundError:
+        return None
+    return total
+
+
+def added(table: UPath, version: int) -> pa.Table | None:
+    """As Table.added."""
+    found = []
+    try:
+        for action in Log.of(table).commit(version):
+            if "remove" in action and changes_data(action["remove"]):
+                return None
+            if "add" in action:
+                if action["add"].get("partitionValues"):  # columns that the file has not
+                    return None
+                with parquet_file(table / unquote(action["add"]["path"])) as file:
+                    found.append(file.read())
+    except FileNotFoundError:
+        return None
+    return pa.concat_tables(found, promote_options="default") if found else pa.table({})
+
+
+def changed_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:
+    """Delta's change feed of the versions after `since`, up to `version`: the table's columns, KIND
+    and VERSION.
+
+    None if Spark must tell: there is much, or something cannot be read.
+    """
+    from pyspark.sql.types import LongType, StringType, StructField, StructType  # noqa: PLC0415 - a process that only plans has no Spark
+
+    try:
+        table = open_table(path)
+        if since >= version or untried(table):
+            return None
+        table.load_as_version(version)
+        schema = columns(table)
+        if (feed := change_feed(path, since, version)) is None:
+            return None
+        reader = reader_of(feed)
+        if (found := few(reader)) is None:
+            return None
+        told = [StructField(KIND, StringType()), StructField(VERSION, LongType())]
+        rows = pa.Table.from_batches(found, reader.schema)
+        return to_spark(spark, rows, StructType([*schema.fields, *told]))
+    except Exception as error:  # noqa: BLE001 - Spark reads it then, or says why it cannot
+        LOG.debug("%s: Spark reads versions %d to %d: %s", path, since + 1, version, error)
+        return None
+
 
 LOG = logging.getLogger(__name__)
 FEED = (KIND, VERSION, "_commit_timestamp")
@@ -34,7 +180,7 @@ NEWEST = own("newest")
 def written_rows(
     spark: SparkSession, table: Table, spec: Pipeline, since: int, version: int
 ) -> DataFrame:
-    """As Table.written. Cached, or in memory anyway (added_rows.py).
+    """As Table.written. Cached, or in memory anyway (`added_rows`).
 
     All rows of `version` if the output mode replaces the table, or if VACUUM or a clean-up of the
     log removed the changes.

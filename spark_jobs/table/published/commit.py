@@ -1,16 +1,93 @@
-"""Commit of the published table: its actions, as Delta's protocol has them."""
+"""Commit of the published table: its actions, as Delta's protocol has them, with the protocol and
+metadata that readers need of the pipeline's table's.
+
+Of a table that follows a key, consumers see neither the deletes that it remembers, nor Sluice's own
+columns. Deletes are in files of their own, since they are a partition.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.table.delta.delta_log import Action
-from spark_jobs.table.published.protocol import shown_metadata, shown_protocol
+from spark_jobs.table.delta.door import INVARIANTS
+from spark_jobs.values.own_columns import DELETED, is_own
+
+
+def seen(files: Iterable[Action]) -> Iterator[Action]:
+    """The adds or removes that consumers see, as the published table has them."""
+    for file in files:
+        parts = file.get("partitionValues") or {}
+        if DELETED not in parts:
+            yield file
+        elif parts[DELETED] == "false":
+            yield file | {"partitionValues": {n: v for n, v in parts.items() if n != DELETED}}
+
+
+def seen_columns(metadata: Action) -> Action:
+    """The metaData action without Sluice's own columns."""
+    schema = json.loads(metadata["schemaString"])
+    fields = [field for field in schema["fields"] if not is_own(field["name"])]
+    parts = [name for name in metadata.get("partitionColumns", ()) if not is_own(name)]
+    if len(fields) == len(schema["fields"]):
+        return metadata
+    columns = json.dumps(schema | {"fields": fields})
+    return metadata | {"schemaString": columns, "partitionColumns": parts}
+
+
+CARRIED = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview"}
+)
+"""Features that a reader must know, and that are in the entries and the schema alone, which are
+copied.
+"""
+NOT_READ = frozenset({"v2Checkpoint", "vacuumProtocolCheck"})
+"""Features of readers that concern a log or its VACUUM: the published table has its own log."""
+COLUMN_MAPPING = 2
+"""The reader version of a table with column mapping, before features had names."""
+NAMED_FEATURES = 3
+"""The reader version from which on features have names."""
+
+
+def shown_protocol(protocol: Action, table: str) -> Action:
+    """The protocol action: only what readers need, because nobody but `publish` writes it.
+
+    Raises PublishedTableRefused for a feature that entries and schema alone do not carry.
+    """
+    if protocol["minReaderVersion"] < NAMED_FEATURES:
+        mapped = protocol["minReaderVersion"] == COLUMN_MAPPING
+        versions = (2, 5) if mapped else (1, 2)
+        return dict(zip(("minReaderVersion", "minWriterVersion"), versions, strict=True))
+    features = set(protocol.get("readerFeatures", ())) - NOT_READ
+    if unknown := sorted(features - CARRIED):
+        raise PublishedTableRefused.feature_unpublishable(table=table, unknown=", ".join(unknown))
+    # Spark reads no NOT NULL column that the features of writers do not allow.
+    written = features | {INVARIANTS} & {*protocol.get("writerFeatures", ())}
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": sorted(features),
+        "writerFeatures": sorted(written),
+    }
+
+
+def shown_metadata(metadata: Action, own_id: str, properties: dict[str, str]) -> Action:
+    """The metaData action: the same schema and partitions, but for own columns, with the published
+    table's own id and properties.
+    """
+    mapping = {
+        name: value
+        for name, value in metadata.get("configuration", {}).items()
+        if name.startswith("delta.columnMapping.")
+    }
+    return seen_columns(metadata) | {"id": own_id, "configuration": properties | mapping}
+
 
 OWNER = "sluice.published"
 """The property of a published table that names its pipeline."""

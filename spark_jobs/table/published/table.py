@@ -1,9 +1,13 @@
 """Published table: a second Delta table, of the rows that passed the checks and nothing else.
 
-It has a log and no data: its entries name the files of the pipeline's table (data_folder.py). The
-task `publish` moves it from one judged version to the next, in few commits (parts.py); each says
-what it shows. So a move that was killed goes on from there, and one that is repeated, or made by
-two processes, changes nothing.
+It has a log and no data: its entries name the files of the pipeline's table. The task `publish`
+moves it from one judged version to the next, in few commits (parts.py); each says what it shows. So
+a move that was killed goes on from there, and one that is repeated, or made by two processes,
+changes nothing.
+
+On a disk its folder has a symbolic link to the pipeline's table, so the names are relative and lead
+downward, and every reader opens them. Its name begins with an underscore: VACUUM leaves such
+folders alone. An object store has no links; there the names lead through `..`.
 """
 
 from __future__ import annotations
@@ -12,15 +16,17 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
 from spark_jobs.errors import PublishedTableRefused
 from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.path_forms import disk_path
+from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.delta.delta_log import Log, Replay, file_key, only_rearranges
 from spark_jobs.table.delta.door import is_table, open_table
-from spark_jobs.table.published import data_folder
 from spark_jobs.table.published.commit import (
     CHECKPOINT_EVERY,
     OWNER,
@@ -30,16 +36,65 @@ from spark_jobs.table.published.commit import (
     as_new,
     as_removed,
     no_file,
+    seen,
 )
-from spark_jobs.table.published.data_folder import located
 from spark_jobs.table.published.parts import Part, in_one, next_part
-from spark_jobs.table.published.seen import seen
 from spark_jobs.table.tables import own_table, table_of
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.table.delta.delta_log import Action
+
+LINK = "_rows-"
+"""The beginning of a link's name."""
+VECTOR_ID = 20
+"""Characters of a deletion vector's id; those before them are a folder (Delta's protocol)."""
+
+
+def reachable(paths: Paths, table_id: str) -> str:
+    """The folder of the table's files, from the published table's folder. Makes the link, if there
+    can be one.
+    """
+    if is_remote(str(paths.root)):
+        return _leads_to(paths.table.name)
+    try:
+        _lead(disk_path(paths.published_table) / _name(table_id), paths.table.name)
+    except OSError:  # a file system without links
+        return _leads_to(paths.table.name)
+    return _name(table_id)
+
+
+def located(file: Action, data: str) -> Action:
+    """An add or a remove of the pipeline's table, as an entry of the published table."""
+    found = dict(file)
+    if "://" not in file["path"] and not file["path"].startswith(("/", "file:")):
+        found["path"] = f"{data}/{file['path']}"
+    vector = file.get("deletionVector")
+    if vector and vector["storageType"] == "u":  # a file beside the table's data
+        stored = vector["pathOrInlineDv"]
+        folder = "/".join(filter(None, (data, stored[:-VECTOR_ID])))
+        found["deletionVector"] = {**vector, "pathOrInlineDv": folder + stored[-VECTOR_ID:]}
+    return found
+
+
+def _name(table_id: str) -> str:
+    """One name for each table: entries of a table that was moved keep leading to it."""
+    return f"{LINK}{table_id[:8]}"
+
+
+def _leads_to(table: str) -> str:
+    return f"../../tables/{table}"
+
+
+def _lead(link: Path, table: str) -> None:
+    if link.is_symlink() and link.readlink() == Path(_leads_to(table)):
+        return
+    link.parent.mkdir(parents=True, exist_ok=True)
+    partial = link.with_name(f".{link.name}.{uuid.uuid4().hex[:8]}")
+    partial.symlink_to(_leads_to(table), target_is_directory=True)
+    partial.rename(link)
 
 
 class Target(NamedTuple):
@@ -95,7 +150,7 @@ def move(
     Raises PublishedTableRefused; VersionNotLive if a switch or a reset has come.
     """
     wanted = target(paths, judged)
-    data = data_folder.reachable(paths, wanted.table_id)
+    data = reachable(paths, wanted.table_id)
     take, read, moved = in_one if at_once else next_part, cache(wanted.log.commit), False
     while True:
         own = Log.of(paths.published_table)

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun, lease
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.run_record import append_row

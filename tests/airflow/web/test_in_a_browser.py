@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from sluice_airflow.web import headers
-from spark_jobs.pages.charts.chart import Bound, Chart, Series
+from spark_jobs.pages.chart import Bound, Chart, Series
 from spark_jobs.pages.report import report
 from spark_jobs.pages.templates import LIBRARY, environment
 from spark_jobs.registry import find as registry

@@ -12,8 +12,7 @@ import pytest
 
 from sluice_airflow.web import ops
 from sluice_airflow.web.apart import MOST_THREADS
-from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.begun import Begun
+from spark_jobs.checkpoint.lease import Begun, lease
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, Interval

@@ -10,7 +10,7 @@ from typing import Any
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, RangeOpen, RepairOverlapped, StagingStale
 from spark_jobs.messages.request import Request
-from spark_jobs.proof.image import files
+from spark_jobs.proof.acts import files
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair

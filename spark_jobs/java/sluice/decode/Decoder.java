@@ -20,10 +20,10 @@ import scala.collection.immutable.Nil$;
 
 /**
  * Decodes JSON as spark_jobs/decode/ does, record by record, for the topics that
- * spark_jobs/decode/jvm/choice.py names. A task has one of its own.
+ * spark_jobs/decode/jvm_choice.py names. A task has one of its own.
  */
 public final class Decoder implements Serializable {
-  /** What spark_jobs/decode/jvm/decoder.py must know. */
+  /** What spark_jobs/decode/jvm.py must know. */
   public static final int FORM = 2;
 
   /** An executor with the jar of another Sluice refuses it. */

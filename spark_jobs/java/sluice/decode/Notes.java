@@ -13,7 +13,7 @@ import org.apache.spark.util.TaskCompletionListener;
 
 /**
  * What the tasks of one query note of the records that they decode: their slices, as
- * spark_jobs/decode/slice_counter.py has them, and some records for spark_jobs/decode/json/unnamed.py.
+ * spark_jobs/decode/slices.py has them, and some records for spark_jobs/decode/json/unnamed.py.
  */
 public final class Notes implements Serializable {
   private static final long serialVersionUID = Decoder.FORM;

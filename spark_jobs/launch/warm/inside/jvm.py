@@ -1,14 +1,15 @@
 """The worker's JVM: a Spark session for each drain, and nothing of a drain left behind it.
 
 A new session has settings, views, functions and queries of its own. Java's objects that sessions
-share, and Python's workers, are left as a new process has them.
+share, and the processes in which the JVM runs Python, are left as a new process has them.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 import psutil
 from py4j.java_gateway import quiet_shutdown  # type: ignore[import-untyped]
@@ -17,7 +18,51 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.launch.processes import kill_others
 from spark_jobs.launch.session import STATIC, state_stores
-from spark_jobs.launch.warm.inside.python_workers import GONE_SECONDS, PythonWorkers
+from spark_jobs.launch.submit import DAEMON
+
+GONE_SECONDS: Final = 5.0
+"""How long killed processes may take to be gone."""
+
+
+class DaemonGone(RuntimeError):
+    """A Python daemon has ended, and Spark does not know."""
+
+
+class PythonWorkers:
+    """Workers of one JVM, by its process id."""
+
+    def __init__(self, jvm: int) -> None:
+        self._jvm = jvm
+        self._daemons = set[psutil.Process]()
+
+    def end(self) -> None:
+        """Kill the workers, which have loaded the pipeline's code; the daemons fork others."""
+        killed = []
+        for daemon in psutil.Process(self._jvm).children():
+            with suppress(psutil.Error):
+                if DAEMON in daemon.cmdline():
+                    self._daemons.add(daemon)
+                    killed += daemon.children()
+        for worker in killed:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill()
+        psutil.wait_procs(killed, GONE_SECONDS)
+
+    def hold_daemons(self) -> None:
+        """Raises DaemonGone if one that was there has ended, for want of memory perhaps.
+
+        Spark would still ask it for an end of its idle workers, before it starts another daemon,
+        and the drain would fail with "Stream closed" (stopWorker of its PythonWorkerFactory).
+        """
+        if gone := [each.pid for each in self._daemons if not _lives(each)]:
+            raise DaemonGone(f"its Python daemon is gone (process {gone[0]})")
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 class Jvm:

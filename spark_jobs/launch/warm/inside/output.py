@@ -1,7 +1,10 @@
-"""Output: what this process writes, passed on to a client's standard output for the time of a run.
+"""Output: what this process, its JVM and Python workers write in a drain, passed on to its client.
 
-Through a pipe, as a driver's output goes through one to its JVM: where nobody reads any more, what
-is written is dropped, and no `print` of a pipeline's code fails.
+Standard output goes through a pipe, as a driver's goes through one to its JVM: where nobody reads
+any more, what is written is dropped, and no `print` of a pipeline's code fails.
+
+The JVM of a worker keeps the log that it had when it started. So the log is read along, and what is
+new in it goes to the client's standard error.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from io import FileIO, TextIOWrapper
+from pathlib import Path
 from typing import Any, TextIO
 
 NUMBERS = {"stdin": 0, "stdout": 1, "stderr": 2}
@@ -152,3 +157,61 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # a run's code may have put anything there, or closed it
             stream.flush()
+
+
+TAIL_SECONDS = 0.1
+
+
+@contextmanager
+def followed(log: int, error: int) -> Iterator[None]:
+    """Within the block, whatever is added to the log goes to the descriptor `error` too. `log`: a
+    descriptor.
+    """
+    over, own, lock = threading.Event(), os.dup(error), threading.Lock()
+    read, end, reads = os.fstat(log).st_size, None, True
+
+    def follow() -> None:
+        nonlocal read, reads
+        last = False
+        try:
+            while not last:
+                last = over.wait(TAIL_SECONDS)
+                while content := os.pread(log, _at_once(read, end), read):
+                    read += len(content)
+                    write_all(content, own)
+        finally:
+            with lock:
+                os.close(own)
+                reads = False
+
+    thread = threading.Thread(target=follow, name="tail", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end = os.fstat(log).st_size  # what comes behind it is the next run's
+        over.set()
+        thread.join(SLOW_SECONDS)  # who does not read holds no worker
+        with lock:
+            if reads:
+                let_go(own)
+
+
+def _at_once(read: int, end: int | None) -> int:
+    return PART_BYTES if end is None else max(0, min(PART_BYTES, end - read))
+
+
+class OwnLog:
+    """An open log."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError."""
+        self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        """Its descriptor."""
+
+    def note(self, line: str) -> None:
+        """Add a line, and not to standard output: that is a client's, and its JVM's is late."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        text = f"{at} worker {os.getpid()}: {line}\n"
+        with suppress(OSError):
+            os.write(self.file, text.encode(errors="backslashreplace"))

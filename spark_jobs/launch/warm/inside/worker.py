@@ -1,7 +1,7 @@
 """The worker: takes one drain at a time from the clients of this user, and ends by itself.
 
 Its main thread does the drains, as the main thread of main.py does one. Other threads listen
-(reception.py).
+(reception.py). When it ends is told by values alone: the clock and the memory are arguments.
 """
 
 from __future__ import annotations
@@ -13,25 +13,66 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import NoReturn, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
-from spark_jobs.launch import parent_watch
-from spark_jobs.launch.limited import within
+from spark_jobs.errors import CheckFailed
+from spark_jobs.launch import processes
 from spark_jobs.launch.scratch import remove_own
-from spark_jobs.launch.warm.address import Address
-from spark_jobs.launch.warm.inside.job import Job
+from spark_jobs.launch.session import within
+from spark_jobs.launch.warm.fits import short_because
 from spark_jobs.launch.warm.inside.jvm import Jvm
-from spark_jobs.launch.warm.inside.output import write_all
-from spark_jobs.launch.warm.inside.own_log import OwnLog
-from spark_jobs.launch.warm.inside.reception import Reception
-from spark_jobs.launch.warm.inside.recycling import ENDED, Limits
+from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
+from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
-from spark_jobs.launch.warm.inside.tail import followed
-from spark_jobs.launch.warm.inside.turn import Turn
-from spark_jobs.launch.warm.message import Shown
-from spark_jobs.launch.warm.place import log_path
+from spark_jobs.launch.warm.link import Shown
+from spark_jobs.launch.warm.place import Address, log_path
+from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
+
+ENDED: Final = (0, CheckFailed.exit_status)
+"""Exit statuses of runs that have done all that they had to. Whatever failed otherwise may have
+left something at work.
+"""
+
+
+def _stays() -> str:
+    return ""
+
+
+class Limits(NamedTuple):
+    """How long a worker may live."""
+
+    drains: int
+    idle_seconds: float
+    memory_mb: int
+    short_because: Callable[[], str] = _stays
+    """Why one that nobody uses is to end at once; empty if it may stay."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """The installation's limits."""
+        return cls(
+            int(settings.warm_drains),
+            60.0 * int(settings.warm_idle_minutes),
+            int(settings.warm_memory_mb),
+            partial(short_because, settings) if settings.warm == "auto" else _stays,
+        )
+
+    def end_because(self, status: int, drains: int, memory_mb: int) -> str:
+        """Why the worker ends behind a drain with this exit status; empty if it does not.
+
+        `drains`: how many it has done.
+        """
+        if status not in ENDED:
+            return f"a drain ended with exit status {status}"
+        if drains >= self.drains:
+            return f"it has done {drains} drains (SLUICE_WARM_DRAINS)"
+        if memory_mb > self.memory_mb:
+            return f"it uses {memory_mb} MB, more than {self.memory_mb} (SLUICE_WARM_MEMORY_MB)"
+        return ""
+
 
 Run = Callable[[list[str]], int]
 CLEAN_SECONDS = 30.0
@@ -94,7 +135,7 @@ class Worker:
         """Until it ends, and the process with it."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._turn.end("it was asked to"))
-        parent_watch.watch(generations=1)  # whoever started it is not its owner
+        processes.watch(generations=1)  # whoever started it is not its owner
         self._jvm = self._start()
         os.chdir(self._folder)  # the one of whoever has started it may go
         self._reception.open(self._address.listen())

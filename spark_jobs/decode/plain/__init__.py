@@ -1,1 +1,0 @@
-"""Formats of text, and values that are compressed."""

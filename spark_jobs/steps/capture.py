@@ -1,0 +1,89 @@
+"""Capture: observes the rejected records while their batch runs, so that the audit need not read
+Kafka again for them.
+
+The raw filter keeps the bytes of all records that may be rejected. When the outcomes are known, the
+query observes the records that are rejected. The driver gets them with the batch's progress, and
+audit/rejected_record.py reads them there.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, functions as F
+
+from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.spec import Pipeline
+from spark_jobs.steps.chain import is_late
+from spark_jobs.steps.classify import (
+    QUARANTINED,
+    Outcome,
+    has_outcome,
+    outcome_counts,
+    stateful_input_metrics,
+)
+from spark_jobs.values.own_columns import MALFORMED, OUTCOME, own
+
+CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
+"""The names under which classified records and the stateful input are observed."""
+KEPT, SUSPECT = own("kept"), own("suspect")
+"""Columns that are there while they are observed."""
+
+
+def seen(name: str, number: int) -> str:
+    """Under which the records of one of several topics are observed.
+
+    >>> seen(ENTERED_SEEN, 0), seen(ENTERED_SEEN, 2)
+    ('entered', 'entered_2')
+    """
+    return f"{name}_{number}" if number else name
+
+
+# The input of the aggregates is a column of its own: Spark interprets an expression within them for
+# every row.
+def observe_classified(classified: DataFrame, spec: Pipeline, number: int = 0) -> DataFrame:
+    """The same rows, of the topic with this number.
+
+    Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature
+    records.
+    """
+    rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(OUTCOME), F.col(MALFORMED)))
+    counted = (*outcome_counts(), F.collect_list(KEPT).alias("kept"))
+    return (
+        classified.withColumn(KEPT, rejected)
+        .observe(seen(CLASSIFIED_SEEN, number), *counted)
+        .drop(KEPT)
+    )
+
+
+def observe_stateful_input(
+    stateful_input: DataFrame, spec: Pipeline, policy: CapturePolicy, number: int = 0
+) -> DataFrame:
+    """The same rows, of the topic with this number.
+
+    Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept
+    array<struct>: the raw late records.
+    """
+    # Late by the watermark of the query's first batch. Of a batch with another one the audit uses
+    # neither these counts nor these records (audit/rejected_record.py, captured).
+    late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
+    rows = stateful_input.withColumn(SUSPECT, is_late(spec, policy.late_before_ms))
+    rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), late))
+    counted = (F.count_if(F.col(SUSPECT)).alias("late"), F.collect_list(KEPT).alias("kept"))
+    metrics = stateful_input_metrics(spec)
+    return rows.observe(seen(ENTERED_SEEN, number), *metrics, *counted).drop(SUSPECT, KEPT)
+
+
+def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
+    """A record as audit/rejected_record.py reads it; null if its raw bytes were not captured."""
+    parts = F.struct(
+        "kafka.partition",
+        "kafka.offset",
+        F.unix_micros("kafka.timestamp").alias("kafka_us"),
+        F.col("kafka.millis").alias("kafka_millis"),
+        F.unix_micros(F.col(spec.inputs.event_time)).alias("event_us"),
+        "kafka.raw.key",
+        "kafka.raw.value",
+        "kafka.raw.headers",
+        outcome.alias("fate"),
+        malformed.alias("malformed"),
+    )
+    return F.when(F.col("kafka.raw").isNotNull(), parts)

@@ -1,1 +1,0 @@
-"""Care: small files joined, old ones removed, by delta-rs under a lease."""
