@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import timedelta
@@ -14,6 +15,7 @@ from spark_jobs.values.numbering import PARTITIONS, input_of, numbered_in, own_o
 
 COLUMN: Final = "topic"
 """The column with a record's topic, where there are several."""
+_RANGE: Final = re.compile(r"(?P<partition>[^:]+):(?P<first>\d+)(?:-(?P<last>\d+))?")
 BETWEEN: Final = ", "
 """What is between their names, which no name has."""
 
@@ -131,3 +133,13 @@ class Topics(tuple[Topic, ...]):
         numbers = {each.name: number for number, each in enumerate(self)}
         known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
         return numbered_in(numbers[name], int(own)) if known else None
+
+    def range_of(self, shown: str) -> tuple[int, int, int] | None:
+        """Partition, first and last offset of a text as a person types it: "3:120", "3:120-140";
+        None if it is no place of these inputs.
+        """
+        if (found := _RANGE.fullmatch(shown)) is None:
+            return None
+        if (partition := self.number_of(found["partition"])) is None:
+            return None
+        return partition, int(found["first"]), int(found["last"] or found["first"])

@@ -59,6 +59,7 @@ OPTIONS = {
         "--next",
     ),
     "coverage": ("--from", "--to", "--format", "--next"),
+    "where": ("--key", "--format", "--next"),
     "report": ("--html", "--last"),
     "repair": (*RANGE, "--yes", "--execute", "--next"),
     "backfill": ("--keys", *RANGE, "--yes", "--execute", "--next"),
