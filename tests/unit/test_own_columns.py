@@ -45,7 +45,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     # What is observed.
     "repair/unit/key_rows.py": {"rows"},
     "repair/unit/range_rows.py": {"rows"},
-    "repair/stage.py": {"partition", "first", "last"},
+    "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/unit/session_rows.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
     # The places of some records.

@@ -22,12 +22,15 @@ from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import OpsUnreadable
 from spark_jobs.messages.request import Request
-from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
-from spark_jobs.ops.at_work import read as works
-from spark_jobs.ops.at_work.json_of_run import AtWork
+from spark_jobs.ops import (
+    at_work as works,
+    history,
+    rejected as ops_record,
+    rejected as ops_rejected,
+)
+from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import BatchLine, RecordPage, Rejected, RunPage, Withheld
-from spark_jobs.ops.record import Declared
-from spark_jobs.ops.rejected import Only, Table
+from spark_jobs.ops.rejected import Declared, Only, Table
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.pages.overview import lines as overviews
