@@ -1,4 +1,5 @@
-"""Table care: the steps of `sluice maintain` for a pipeline's table.
+"""Care: the steps of `sluice maintain` for a pipeline's table, for the archive of a topic, for
+slices that lose late records, and for places that nobody needs any more.
 
 Versions that somebody may read stay whole: the published one and the one published before, those
 that the published table has shown within the retention, the one from which the checks read what is

@@ -1,4 +1,6 @@
-"""Reads what is known of the drains of a pipeline that have not ended."""
+"""At work: what is known of the drains of a pipeline that have not ended, by what they write
+anyway; without Spark.
+"""
 
 from __future__ import annotations
 

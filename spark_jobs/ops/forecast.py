@@ -1,5 +1,5 @@
 """Forecast: when the state reaches its budget if it goes on as in its last runs, and from what that
-is known. A range, or the reason why there is none.
+is known: a trend, or swings. A range, or the reason why there is none.
 """
 
 from __future__ import annotations

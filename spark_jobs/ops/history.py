@@ -1,4 +1,6 @@
-"""History: the runs and batches of a pipeline, read of the ops tables for a view, without a JVM."""
+"""History: the runs and batches of a pipeline, and the seconds of their phases, read of the ops
+tables for a view, without a JVM.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rejected: late and quarantined records for a view, by day and reason, without their bytes."""
+"""Rejected: late and quarantined records for a view, by day and reason without their bytes, or one
+record with its bytes for those who may see them.
+"""
 
 from __future__ import annotations
 

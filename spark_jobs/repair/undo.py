@@ -1,4 +1,5 @@
-"""Undo: puts the rows back that a repair has replaced, by a swap of its own.
+"""Undo: puts the rows back that a repair has replaced, by a swap of its own; rejects a repair that
+is only staged; and finds a swap or an undo that no journal knows.
 
 Not by Delta's RESTORE: that would take later drains back too. Nor by the table's older files:
 VACUUM may have removed them. The staging has the rows that the repair wrote, and those it replaced.

@@ -1,5 +1,5 @@
 """Plan: the ranges that a repair computes again, and the records from which; in plan.json of its
-staging folder. repair/planner.py makes it.
+staging folder. repair/planner.py makes it, of a table that is closed up to a position.
 """
 
 from __future__ import annotations
