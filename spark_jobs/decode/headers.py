@@ -1,6 +1,4 @@
-"""Headers: what records' headers of one name have, as Arrow arrays, and the columns of the fields
-that are headers.
-"""
+"""Headers: what records' headers of one name have, as Arrow arrays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The JVM's decoder of JSON as a column of Spark: what it is told of a topic, what its tasks note,
-and why Python refuses a record that it refused.
-"""
+"""The JVM's decoder as a column of Spark."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Slice notes: the slices and the unnamed keys of one query in the driver, to which accumulators
-bring them.
-"""
+"""Slice notes: the slices of one query in the driver, to which an accumulator brings them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The StatefulProcessor of a GroupState in buckets: Spark's key is a bucket, and its rows are
-packed as one value.
+"""The StatefulProcessor of a GroupState in buckets: Spark's key is a bucket.
 
 A file of its own: each Python worker loads it, and a spec, which group_state.py needs, takes a
 quarter of a second.

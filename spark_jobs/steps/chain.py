@@ -1,5 +1,4 @@
-"""Applies the steps in order, and decides which rows are late for the first stateful step. No step
-uses the raw bytes of records, and none gets a time that it cannot hold.
+"""Applies the steps in order, and decides which rows are late for the first stateful step.
 
 Observed metrics count the rows after each step. The audit balances these counts.
 """

@@ -1,6 +1,4 @@
-"""Paths: where in a record a field is, as text: `data.user.id`, `tags[0]`, `data."user-agent"`; and
-the name of a column for one.
-"""
+"""Paths: where in a record a field is, as text: `data.user.id`, `tags[0]`, `data."user-agent"`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Spans of event time: half-open, in UTC with microseconds. A row's position is where it is on that
-axis. Both are also SQL: what an engine computes of times as Python does.
-"""
+"""Span: a half-open range of event time, in UTC with microseconds."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Avro records: each by the schema that wrote it, which a registry has or the topic declares; and
-the shape of that one.
-"""
+"""Avro records: each by the schema that wrote it, which a registry has or the topic declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protobuf decoder: as the port has it, with the shape of a declared message."""
+"""Protobuf decoder: as the port has it."""
 
 from __future__ import annotations
 

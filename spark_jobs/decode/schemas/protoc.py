@@ -1,5 +1,5 @@
 """protoc: Protobuf's own compiler (grpcio-tools), in a process of its own: from a schema's text to
-descriptors. It brings the files that clients import and do not register.
+descriptors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The default state checks of a pipeline. docs/reference.md lists each; one holds the records of an
-Aggregate to a balance, where they can be counted.
-"""
+"""The default state checks of a pipeline. docs/reference.md lists each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Checks as data: a Great Expectations (GX) expectation, its arguments and its severity; and the
-metrics that the checks of a state evaluate.
-"""
+"""Checks as data: a Great Expectations (GX) expectation, its arguments and its severity."""
 
 from __future__ import annotations
 

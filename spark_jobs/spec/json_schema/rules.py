@@ -1,6 +1,4 @@
-"""Rules: what JSON Schema says of values, as rules of a field, and back. A pattern is one of
-ECMA-262 there, and one of Python here.
-"""
+"""Rules: what JSON Schema says of values, as rules of a field, and back."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Canonical groups: an Aggregate over all rows at once, in which each group is final, and how far
-its measures may be from a drain's, since doubles are added.
-"""
+"""Canonical groups: an Aggregate over all rows at once, in which each group is final."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Places: the table's rows of some keys and the changes of these keys, side by side, with numbers
-(ranks) in the place of their values.
-"""
+"""Places: the table's rows of some keys and the changes of these keys, side by side."""
 
 from __future__ import annotations
 
