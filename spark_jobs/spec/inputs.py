@@ -102,6 +102,16 @@ class Topics(tuple[Topic, ...]):
         return any(each.tombstones == "dropped" for each in self)
 
     @property
+    def drops_by_rule(self) -> bool:
+        """Whether a rule leaves records out before the first step."""
+        return any(rule.on_failure == "drop" for each in self for rule in each.rules)
+
+    @property
+    def drops_some(self) -> bool:
+        """Whether some good records are left out before the first step."""
+        return self.drops_tombstones or self.drops_by_rule
+
+    @property
     def rules(self) -> tuple[dict[str, Rule], ...]:
         """Of each input its rules, by the names under which they are counted: of named inputs
         `orders_us/positive`.

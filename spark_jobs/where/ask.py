@@ -27,6 +27,7 @@ REACHED: Final = "reached.arrow"
 ENTERED: Final = "entered.arrow"
 REACHED_COLUMN: Final = own("reached")
 WHY_COLUMN: Final = own("why")
+RULES_COLUMN: Final = own("failed_rules")
 STDOUT, STDERR = 1, 2
 
 
@@ -69,7 +70,12 @@ def answered(folder: Path) -> dict[Place, Seen]:
     for row in _rows(folder / REACHED):
         place = _place(row)
         of_it = entered.pop(place, {})
-        found[place] = Seen(row.get(REACHED_COLUMN, 0), _columns(of_it), row.get(WHY_COLUMN))
+        found[place] = Seen(
+            row.get(REACHED_COLUMN, 0),
+            _columns(of_it),
+            row.get(WHY_COLUMN),
+            row.get(RULES_COLUMN),
+        )
     return found | {place: Seen(0, _columns(row), None) for place, row in entered.items()}
 
 

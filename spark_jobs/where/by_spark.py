@@ -20,11 +20,12 @@ from spark_jobs.launch.session import session
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
 from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.sources import source_of
+from spark_jobs.steps import by_rules
 from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.where.ask import ENTERED, REACHED, REACHED_COLUMN, WHY_COLUMN
+from spark_jobs.where.ask import ENTERED, REACHED, REACHED_COLUMN, RULES_COLUMN, WHY_COLUMN
 from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
@@ -94,14 +95,20 @@ def _reached(asked: Dataflow, spec: Pipeline, parts: Parts) -> DataFrame:
     """How far each came (read.Seen), and why it is malformed."""
     good = good_records(asked.classified, spec.inputs)
     frames = [good, *stages(good, spec, asked.sides)]
-    told = [asked.classified.select(*_place(), F.lit(DROPPED).alias(REACHED_COLUMN), MALFORMED)]
+    nothing = F.lit(None).cast("string")
+    by_rule = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
+    dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), by_rule).alias(RULES_COLUMN)
+    left = F.lit(DROPPED).alias(REACHED_COLUMN)
+    told = [asked.classified.select(*_place(), left, MALFORMED, dropped)]
     told += [
-        frame.select(*_place(), F.lit(number), F.lit(None).cast("string"))
+        frame.select(*_place(), F.lit(number), nothing, nothing)
         for number, frame in enumerate(frames)
     ]
     rows = reduce(DataFrame.unionAll, told).where(_within(parts))
     return rows.groupBy(PARTITION, OFFSET).agg(
-        F.max(REACHED_COLUMN).alias(REACHED_COLUMN), F.max(MALFORMED).alias(WHY_COLUMN)
+        F.max(REACHED_COLUMN).alias(REACHED_COLUMN),
+        F.max(MALFORMED).alias(WHY_COLUMN),
+        F.max(RULES_COLUMN).alias(RULES_COLUMN),
     )
 
 

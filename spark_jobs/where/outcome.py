@@ -18,7 +18,7 @@ def by_counts(batch: Accounted, spec: Pipeline) -> bool | None:
     """Whether a good record of the batch entered the first step that remembers, by the batch's
     account; None if that has both kinds.
     """
-    if not spec.before_state and not spec.inputs.drops_tombstones:
+    if not spec.before_state and not spec.inputs.drops_some:
         return True
     if batch.none("filtered"):
         return True
@@ -49,14 +49,14 @@ class Judge(NamedTuple):
             says = "all" if entered else "none"
             return fate.but(f"its outcome: by the account of its batch {says} entered")
         if not seen.row:
-            return fate._replace(became=Became.FILTERED, why=self._left_out_by(seen.reached))
+            return fate._replace(became=Became.FILTERED, why=self._left_out_by(seen))
         return fate._replace(became=Became.ACCEPTED)
 
-    def _left_out_by(self, reached: int) -> str:
-        """In words. A rule that drops records comes before the first step: it is told here."""
-        if reached == DROPPED:
-            return "a tombstone, which the topic drops"
-        return f"step {reached + 1}: {self.spec.before_state[reached].described}"
+    def _left_out_by(self, seen: Seen) -> str:
+        if seen.reached != DROPPED:
+            step = self.spec.before_state[seen.reached]
+            return f"step {seen.reached + 1}: {step.described}"
+        return seen.rules or "a tombstone, which the topic drops"
 
 
 def _by_counts_alone(fate: Fate, entered: bool | None, why: str) -> Fate:

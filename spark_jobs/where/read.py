@@ -31,12 +31,14 @@ class Seen(NamedTuple):
 
     reached: int
     """How many of the steps before the first that remembers have let it through; DROPPED of a
-    tombstone or a record that is not good.
+    tombstone, of a record that a rule drops, or of one that is not good.
     """
     row: dict[str, Any]
     """What enters the next step, if it has passed all; else nothing. Times are numbers."""
     why: str | None = None
     """Why it is malformed by today's spec."""
+    rules: str | None = None
+    """Which rules it fails, if one of them drops it."""
 
 
 DROPPED = -1

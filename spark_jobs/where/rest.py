@@ -220,7 +220,8 @@ class Rest(NamedTuple):
         where = located(here, {}, self._earliest)
         many = offsets_in(where.source) > MOST_HERE
         away = any(_within(place, has) for place in asked)
-        needs_sql = bool(self.spec.before_state) and self._undecided(here)
+        decided = not self.spec.before_state and not self.spec.inputs.drops_by_rule
+        needs_sql = not decided and self._undecided(here)
         if not (many or away or needs_sql):
             sample = sampled(self.settings, self.spec, where.source)
             return decoded(self.settings, self.spec, sample, str(self.known.paths.root))

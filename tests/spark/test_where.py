@@ -19,7 +19,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.spec import Archive, Latest, Pipeline, Transform
+from spark_jobs.spec import Archive, Latest, Pipeline, Rule, Transform
 from spark_jobs.where import asked
 from spark_jobs.where.tell import Telling
 from tests.harness.command import answer, sluice, sluice_here
@@ -90,6 +90,22 @@ def test_each_record_of_two_batches_is_told_with_what_became_of_it(scene, spec, 
     assert (a.table_version, e.table_version) == (versions[0], versions[e.batch])
     assert (a.event, "the event: it is not published yet" in a.untold) == (None, True)
     assert len(jobs) == (1 if asks_spark else 0)
+
+
+def test_what_a_rule_leaves_out_or_refuses_is_told_with_all_rules_that_it_fails(scene):
+    rules = (
+        Rule(name="open", sql="shop <> 'closed'", on_failure="drop"),
+        Rule(name="positive", sql="amount > 0", on_failure="warn"),
+        Rule(name="small", sql="amount < 90", on_failure="quarantine"),
+    )
+    spec = PLAIN.model_copy(update={"topic": SALES.model_copy(update={"rules": rules})})
+    closed = sale("b", amount=-1).replace('"s"', '"closed"')
+    made = made_of(scene, spec, sale("a"), closed, sale("c", amount=95), sale("d", amount=-1))
+    jobs: list[Any] = []
+    a, b, c, d = told(made, 0, 1, 2, 3, jobs=jobs)
+    assert (a.became, d.became, len(jobs)) == ("accepted", "accepted", 1)
+    assert (b.became, b.why) == ("filtered", "it fails the rules open, positive")
+    assert (c.became, c.why) == ("malformed", "it fails the rules small")
 
 
 def test_the_first_event_is_that_which_first_told_of_its_version(scene):
