@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.cli import app, question
+from spark_jobs.cli import app, carry_out as question
 from spark_jobs.cli.carry_out import Asked, carry_out
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue

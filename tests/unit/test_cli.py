@@ -58,6 +58,7 @@ OPTIONS = {
         "--keep",
         "--next",
     ),
+    "find": ("--topic", "--where", "--bytes", "--json"),
     "coverage": ("--from", "--to", "--format", "--next"),
     "report": ("--html", "--last"),
     "repair": (*RANGE, "--yes", "--execute", "--next"),
