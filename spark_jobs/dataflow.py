@@ -24,6 +24,7 @@ from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
+from spark_jobs.steps.by_rules import judged, keeps_some
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
 from spark_jobs.steps.chain import refuse_unheld
 from spark_jobs.steps.classify import (
@@ -78,8 +79,9 @@ class Dataflow(NamedTuple):
 
     @property
     def by_decoder(self) -> DataFrame:
-        """As `classified`, by no expression of the spec: among these, records are looked for that
-        one fails on. Those that a GroupState cannot hold are good.
+        """As `classified`, by no expression of the spec that can fail: among these, records are
+        looked for that one fails on. Those that a GroupState cannot hold, and those that a rule
+        refuses, are good.
         """
         return _union(way.by_decoder for way in self.ways)
 
@@ -146,22 +148,23 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     def classified_of(topics: Topics, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
         prepared = [prepare(each, settings.root, settings, wanted) for each in topics]
+        policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics) else kept
         own = [limit for limit in limits if limit.field in topics.columns]
         decoded = decode(
-            given, prepared, kept, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
+            given, prepared, policy, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
         )
         if spec.inputs.named and not topics.several:
             decoded = _as_one_of(spec.inputs, topics[0], decoded)
         if spec.is_archive:
             return (all_good(decoded),) * 2
-        by_decoder = classify(decoded, topics, clock)
-        held = refuse_unheld(decoded, topics, own)
-        return by_decoder if held is decoded else classify(held, topics, clock), by_decoder
+        ruled = judged(decoded, topics)
+        by_decoder = classify(ruled, topics, clock, refusing=False)
+        return classify(refuse_unheld(ruled, topics, own), topics, clock), by_decoder
 
     def way(number: int, topics: Topics, given: DataFrame) -> Way:
         classified, by_decoder = classified_of(topics, given)
         if capture and observed:
-            classified = observe_classified(classified, spec, number)
+            classified = observe_classified(classified, spec, capture, number)
         if counts:
             classified = classified.observe(counts, *outcome_counts())
         stateful_input = chain.stateful_input(good_records(classified, spec.inputs), spec, sides)

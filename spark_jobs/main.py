@@ -27,6 +27,7 @@ from spark_jobs.launch.warm.start import BORN
 from spark_jobs.messages import log
 from spark_jobs.messages.job import (
     Drain,
+    Explain,
     Preview,
     Printing,
     Prove,
@@ -36,6 +37,7 @@ from spark_jobs.messages.job import (
     ShowState,
     Stage,
     Validate,
+    Where,
     read,
 )
 from spark_jobs.messages.report import Problem, Report
@@ -181,11 +183,20 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
         from spark_jobs.proof.preview import preview  # noqa: PLC0415 - as above
 
         return preview(job, spec, settings)
-    live = live_spec(spec, settings.root)
+    return _of_live(job, live_spec(spec, settings.root), settings)
+
+
+def _of_live(
+    job: Explain | ShowState | Repartition | Where, live: Pipeline, settings: Settings
+) -> Iterable[str]:
     if isinstance(job, ShowState):
         from spark_jobs.state.view import state_view  # noqa: PLC0415 - as above
 
         return state_view(live, settings, job.query)
+    if isinstance(job, Where):
+        from spark_jobs.where.by_spark import tell  # noqa: PLC0415 - as above
+
+        return tell(job, live, settings)
     if isinstance(job, Repartition):
         return _repartition(live, settings, job.partitions)
     from spark_jobs.runs.explain import explain  # noqa: PLC0415 - as above

@@ -12,12 +12,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spark_jobs.admin.dead_places import dead_checkpoints, dead_places, remove_place
+from spark_jobs.admin import care
+from spark_jobs.admin.care import (
+    dead_checkpoints,
+    dead_places,
+    forgotten_steps,
+    kept_steps,
+    remove_place,
+    table_steps,
+)
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
-from spark_jobs.admin.table_care import forgotten_steps, kept_steps, table_steps
 from spark_jobs.journal.runner import leased
-from spark_jobs.ops import ops_tables, slice_times
+from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import ArchiveSpec
 from spark_jobs.repair.exchange.staging import leftovers, remove_leftovers
 from spark_jobs.settings.installation import Settings
@@ -128,9 +135,7 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
 
 def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -> Iterator[Step]:
     conditions = expired(paths, pipeline, settings, now)
-    if (where := conditions.get("late")) and (
-        slices := slice_times.without_late(paths.root, where)
-    ):
+    if (where := conditions.get("late")) and (slices := care.without_late(paths.root, where)):
         yield _step(
             f"let {slices:,} slices have the times of their late records, whose rows have expired",
             partial(_with_late, paths.root, where),
@@ -159,7 +164,7 @@ def _remove(root: UPath, table: str, where: str) -> None:
 
 def _with_late(root: UPath, where: str) -> None:
     with in_words(root / "ops" / "slices"):
-        slice_times.add_late(root, where)
+        care.add_late(root, where)
 
 
 def _compact(root: UPath, table: str, pipeline: str) -> None:

@@ -7,7 +7,6 @@ ops.quarantine as all malformed records do. `sluice replay` merges them once the
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""
 SHOWN: Final = 20
-_PLACE: Final = re.compile(r"(?P<partition>[^:]+):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 
 def quarantine(
@@ -108,12 +106,10 @@ def _named(
         raise DecisionRefused.quarantine_unexplained()
     total = 0
     for each in named:
-        place = _PLACE.fullmatch(each)
-        partition = inputs.number_of(place["partition"]) if place else None
-        if place is None or partition is None:
+        if (range_ := inputs.range_of(each)) is None:
             one = f"{inputs[0].name}/PARTITION" if inputs.named else "PARTITION"
             raise DecisionRefused.no_place(record=each, partition=one)
-        first, last = int(place["first"]), int(place["last"] or place["first"])
+        partition, first, last = range_
         total += last - first + 1
         if last < first:
             raise DecisionRefused.last_before_first(record=each)

@@ -162,6 +162,7 @@ class Audit:
             self._grouped(account, progress, records, written),
             records.schemas if records else None,
             topics,
+            self._rules(progress, records),
         )
         where = key(self.run, batch)
         row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
@@ -180,6 +181,13 @@ class Audit:
         whole = records is not None and not (records.gone or records.compacted)
         counted = records.topics if records and whole else None
         return by_topic(self._spec.inputs, batch, progress, counted)
+
+    def _rules(
+        self, progress: Progress | None, records: RecordCounts | None
+    ) -> dict[str, int] | None:
+        names = [name for each in self._spec.inputs.rules for name in each]
+        seen = progress.rules if progress else (records or RecordCounts()).rules
+        return {name: seen.get(name, 0) for name in names} if names else None
 
     def _grouped(
         self,

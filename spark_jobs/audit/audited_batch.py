@@ -151,6 +151,8 @@ class AuditedBatch(NamedTuple):
     """The ids of schemas that its records begin with; None if not known."""
     topics: Mapping[str, TopicAccount] = MappingProxyType({})
     """Of several topics: name -> account."""
+    rules: Mapping[str, int] | None = None
+    """The records that fail each rule; None without rules."""
 
     def state(self, before: Cursor) -> StateUse:
         """State after the batch: as it reported, else as the last batch that reported state did."""
@@ -179,6 +181,7 @@ class AuditedBatch(NamedTuple):
             else [operator.row() for operator in self.operators],
             "schemas": json.dumps(dict(self.schemas)) if self.schemas else None,
             "topics": self._topics(),
+            "rules": None if self.rules is None else [*self.rules.items()],
             "table_version": self.written.version if self.written else None,
             "audited_at": datetime.now(UTC),
         }

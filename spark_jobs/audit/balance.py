@@ -55,6 +55,8 @@ class RecordCounts(NamedTuple):
     """Accepted records with a key that was not in the state of a Deduplicate; None if not known."""
     topics: Mapping[int, Mapping[str, int]] = MappingProxyType({})
     """The same by a topic's number (audited_batch.py); empty with one topic or if some are gone."""
+    rules: Mapping[str, int] = MappingProxyType({})
+    """The records that fail each rule, if Kafka was read again."""
 
     def removed(self, seen: int, covered: int) -> int:
         """How many of the `seen` records Kafka has removed since, of `covered` offsets."""
@@ -122,6 +124,7 @@ def _by_progress(
         rejected += [malformed - records.malformed, premature - records.premature]
         reread.append(progress.read - records.read)
         reread += [filtered - records.filtered] if records.reread else []
+        reread += [progress.rules.get(name, 0) - again for name, again in records.rules.items()]
     else:
         differences.append(batch.covered - progress.read)
     unknown = min(sum(max(difference, 0) for difference in rejected), removed)

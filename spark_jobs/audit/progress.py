@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from operator import add
+from collections.abc import Callable, Iterable, Mapping
+from operator import add, or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from pyspark.sql.streaming import StreamingQuery
@@ -149,7 +149,11 @@ class OfTopic(NamedTuple):
         return self.entered.get("last_event_us")
 
 
-ENDS: Final = {"first_event_us": min, "last_event_us": max}
+ENDS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "first_event_us": min,
+    "last_event_us": max,
+    "rules": or_,
+}
 
 
 def _together(of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -222,6 +226,11 @@ class Progress(NamedTuple):
     def dropped(self) -> int:
         """Late rows that all operators dropped; an aggregation counts groups."""
         return sum(operator.reported["numRowsDroppedByWatermark"] for operator in self.operators)
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """The records that fail each rule (steps/by_rules.py)."""
+        return dict(self.observed.get(CLASSIFIED_SEEN, {}).get("rules") or {})
 
     def captured(self, name: str) -> list[dict[str, Any]]:
         """The raw records observed under that name: the structs of steps/capture.py as JSON."""

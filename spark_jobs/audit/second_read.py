@@ -35,6 +35,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.reader_options import tasks
+from spark_jobs.steps.by_rules import has_rules, rule_counts
 from spark_jobs.steps.classify import (
     REJECTED,
     has_outcome,
@@ -128,6 +129,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     if not there.covered:
         return RecordCounts(gone=gone)
     read, counted, rejected = Observation(), Observation(), Observation()
+    ruled = Observation() if has_rules(spec.inputs) else None
     columns = rejected_columns(spec.inputs)
     capture = _few(run, there)
     policy = SlicePolicy.of(
@@ -135,7 +137,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     )
     notes = SliceNotes(run.spark, policy)
     few = (
-        _outcomes(run, spec, there, read, capture, notes)
+        _outcomes(run, spec, there, read, capture, notes, ruled)
         .observe(counted, *resolved_counts(spec), *resolved_topic_counts(spec))
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
@@ -154,8 +156,11 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     aborted = visible(run.source, run.spark, there).aborted if gaps else 0
     counts = counted.get | read.get | stored
     topics = {} if gone else _by_topic(counts)
+    rules = dict(ruled.get["rules"] or {}) if ruled else {}
     whole = {name: count for name, count in counts.items() if name in RecordCounts._fields}
-    return RecordCounts(**whole, gone=gone, aborted=aborted, schemas=schemas, topics=topics)
+    return RecordCounts(
+        **whole, gone=gone, aborted=aborted, schemas=schemas, topics=topics, rules=rules
+    )
 
 
 def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
@@ -180,11 +185,12 @@ def _outcomes(
     read: Observation | None = None,
     capture: CapturePolicy | None = None,
     notes: SliceNotes | None = None,
+    ruled: Observation | None = None,
 ) -> DataFrame:
     """The part's records with their outcomes, as resolve_outcomes has them.
 
-    `read` observes how many there are. `capture` decides which have raw bytes; all have them
-    without it. `notes` gets their slices.
+    `read` observes how many there are, `ruled` the rule_counts. `capture` decides which have raw
+    bytes; all have them without it. `notes` gets their slices.
     """
     records = source_of(spec, run.settings).read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
@@ -204,8 +210,9 @@ def _outcomes(
         )
 
     counted = records.observe(read, *read_counts(), *topic_counts(spec)) if read else records
+    found = classified(counted).classified
     return resolve_outcomes(
-        classified(counted).classified,
+        found.observe(ruled, rule_counts(spec.inputs, spec.inputs.rules)) if ruled else found,
         lambda: classified(records).stateful_input,
         spec,
         part.late_before_ms,

@@ -116,7 +116,7 @@ class Standing(NamedTuple):
         ]
         was, now = self.made.classification if self.made else None, self.now.classification
         if was is not None and was != now and not told:
-            told = [f"max_ahead or required: was {was!s}, is {now!s}"]
+            told = [f"max_ahead, required or rules: was {was!s}, is {now!s}"]
         return tuple(told)
 
     def identity(self, topic: SourceState) -> Identity:

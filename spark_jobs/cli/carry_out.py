@@ -145,7 +145,7 @@ def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
     with `yes`. A No ends the repair: it is rejected. So does Ctrl-C, and input that has no answer.
     """
     from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - loads delta-rs, which the help does not need
-    from spark_jobs.repair.reject import reject  # noqa: PLC0415 - as above
+    from spark_jobs.repair.undo import reject  # noqa: PLC0415 - as above
 
     if manifest.approval == "not needed":
         return True

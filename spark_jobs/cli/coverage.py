@@ -1,4 +1,6 @@
-"""The command that shows which days of a table have all their records."""
+"""Commands that show where records are: which days of a table have all of theirs, and the fate of
+one.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,17 @@ from spark_jobs.cli.terminal import (
     examples,
     installation,
     one_line_errors,
+    say,
     takes_next,
     terminal_width,
+    with_spark,
 )
 from spark_jobs.errors import KafkaRefused, KafkaUnreachable
+from spark_jobs.messages import log
 from spark_jobs.messages.request import Request
 from spark_jobs.ops.views import WHEN, Rows
 from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import log_format
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 
@@ -32,8 +38,12 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
+    from spark_jobs.where.fate import Fate
 
 commands = typer.Typer(rich_markup_mode="rich")
+SHORT = 20
+"""More fates are a table."""
 NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
 
 
@@ -123,3 +133,94 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 def _values(each: Interval) -> tuple[object, ...]:
     waits = (each.late, each.replayable)
     return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who)
+
+
+@commands.command(
+    rich_help_panel="Inspect",
+    epilog=examples(
+        "sluice where flight_events 0:1207  # partition 0, offset 1207",
+        "sluice where flight_events 0:1200-1300,3:17",
+        "sluice where orders orders_us/0:44  # of several topics",
+        "sluice where flight_events --key \"event_id = 'UA1545-20130101'\"",
+        "sluice where flight_events 0:0-9999 --format json | jq -r .outcome | sort",
+    ),
+)
+@takes_next
+def where(
+    pipeline: PipelineName,
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PARTITION:OFFSET...",
+            help="The records: PARTITION:OFFSET, PARTITION:FIRST-LAST, or several with commas.",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help="In place of PARTITION:OFFSET: all records that runs have read and for which this "
+            "condition over the topic's fields holds. It reads the topic, by Spark.",
+        ),
+    ] = None,
+    output: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="table is for people; json has one object a record; csv has a header.",
+        ),
+    ] = Format.table,
+) -> None:
+    """Tell what became of a record: batch, outcome, reason, rows, version, event, repairs.
+
+    It keeps nothing for this, and asks what is kept already. What cannot be told is said, with the
+    reason. Writes nothing.
+
+    Without Spark, but where a Transform decides, or copies are looked for among many records.
+    """
+    from spark_jobs.where import asked  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.where.ask import Failed, ask  # noqa: PLC0415 - as above
+    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
+    from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
+
+    if bool(places) == (key is not None):
+        raise typer.BadParameter("give either places or --key", param_hint="PARTITION:OFFSET")
+    log.setup(log_format())
+    with with_spark():
+        settings = installation(spec := registry.load(pipeline))
+        spec = live_spec(spec, settings.root)
+        telling = Telling(spec, settings, lambda job: ask(job, settings))
+        try:
+            if key is not None:
+                wanted = telling.by_key(key, asked.MOST)
+            else:
+                wanted = asked.places(spec.inputs, places or ())
+            found = telling.fates(wanted)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="PARTITION:OFFSET") from None
+        except Failed as failed:
+            raise typer.Exit(failed.status) from None
+    if output is not Format.table:
+        rows = Rows(COLUMNS, tuple(each.values(spec.inputs) for each in found))
+        for line in (as_json if output is Format.json else as_csv)(rows):
+            typer.echo(line)
+        return
+    for line in _fates_told(found, spec.inputs):
+        say(line.rstrip())
+
+
+def _fates_told(found: list[Fate], inputs: Topics) -> Iterator[str]:
+    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
+
+    if not found:
+        yield "no record that a run has read"
+        return
+    if len(found) <= SHORT:
+        for each in found:
+            yield from each.lines(inputs)
+        return
+    rows = Rows(COLUMNS, tuple(each.values(inputs) for each in found))
+    layout = as_table(rows, terminal_width(), datetime.now(UTC), chosen=False)
+    yield from layout.lines
+    if layout.left_out:
+        yield f"no room for {', '.join(layout.left_out)}: --format json has all"

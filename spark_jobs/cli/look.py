@@ -233,7 +233,7 @@ def _charts(table: views.Table, rows: views.Rows) -> Iterator[str]:
 
 def _at_work(where: str, pipeline: str) -> Iterator[str]:
     """ops.runs has no row of a run that has not ended."""
-    from spark_jobs.ops.at_work.read import at_work  # noqa: PLC0415 - pyarrow, which the help does not need
+    from spark_jobs.ops.at_work import at_work  # noqa: PLC0415 - pyarrow, which the help does not need
 
     for work in at_work(opened(where), pipeline, datetime.now(UTC)):
         told = words(work)

@@ -30,6 +30,11 @@ OVERHEAD = 100
 """The bytes of a captured record besides its key, value and headers."""
 
 
+_NEVER_MS = (2**63 - 1) // 1000
+"""No event time is later: a watermark behind which all records are."""
+_ANY_SIZE = 2**62
+
+
 class CapturePolicy(NamedTuple):
     """Decides which records' raw bytes a query captures."""
 
@@ -47,6 +52,13 @@ class CapturePolicy(NamedTuple):
     def of(cls, late_before_ms: int, tasks: int, clock_ms: int) -> Self:
         """The policy of a query whose source is read by `tasks` tasks."""
         return cls(late_before_ms, BUDGET // max(1, tasks), clock_ms)
+
+    def of_all(self, *, bounded: bool) -> Self:
+        """Captures every record's: any may be one that a rule puts into quarantine. Not `bounded`:
+        of any size, since who gets them keeps few of them (steps/capture.py).
+        """
+        most = self.task_bytes if bounded else _ANY_SIZE
+        return self._replace(late_before_ms=_NEVER_MS, task_bytes=most)
 
 
 class RawFilter:

@@ -13,7 +13,7 @@ from spark_jobs.decode.formats import Records, decoder_class, enveloped
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.base import visible
 from spark_jobs.ops.json_of_tables import FieldShown
-from spark_jobs.ops.record import Headers as Kept
+from spark_jobs.ops.rejected import Headers as Kept
 from spark_jobs.ops.schema import HEADERS
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ consecutive offsets of a partition. So records of a time are found again without
 What is certain to be kept elsewhere is left out, or one stray record would make its slice one of
 all times: premature records, which are in ops.quarantine, and records that are late for certain,
 which are in ops.late. The times of the late ones are noted apart: before their rows in ops.late
-expire, the slice takes them in (ops/slice_times.py).
+expire, the slice takes them in (admin/care.py).
 """
 
 from __future__ import annotations

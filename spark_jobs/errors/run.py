@@ -211,3 +211,21 @@ def unexpected(error: BaseException) -> SluiceError:
         traceback.print_exception(error)
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no message")
     return SparkFailed.unexpected(kind=type(error).__name__, text=first)
+
+
+class RecordsRefused(SluiceError):
+    """A rule with on_failure='refuse' refuses records: the batch, or the repair, is not done."""
+
+    code, exit_status = "RECORDS_REFUSED", 65
+    usual_remedy = "Put the records into quarantine, or change the rule."
+
+    batch = reason(
+        "{pipeline}: records of batch {batch} fail a rule with on_failure='refuse': {places}.",
+        "Look at them, and put them into quarantine: sluice quarantine {pipeline}. The next run "
+        "repeats the batch without them. Or change the rule in spec.py.",
+    )
+    repair = reason(
+        "{pipeline}: records of repair {repair} fail a rule with on_failure='refuse': {places}.",
+        "Put them into quarantine: sluice quarantine {pipeline} {named} --reason WHY. Or change "
+        "the rule in spec.py. Nothing was changed: then plan the repair again.",
+    )

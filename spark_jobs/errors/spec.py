@@ -95,6 +95,10 @@ class SpecInvalid(SluiceError):
         "{field} is {text!r}: {why}.",
         "Compute on the record's columns with Spark's own functions, or in logic.py.",
     )
+    rule_unusable = reason(
+        "{pipeline}: rule {rule!r} of topic {topic} is {sql!r}: {why}.",
+        "Write a condition that a GOOD record fulfils, over its columns {columns}.",
+    )
     no_dataframe = reason(
         "{what} returned {kind}, not a DataFrame.", "Return the DataFrame in logic.py."
     )

@@ -50,7 +50,7 @@ CHANGES = {
 of its command, and whoever takes the lease completes all of them.
 """
 
-UNNOTED = "spark_jobs.repair.unnoted:unnoted"
+UNNOTED = "spark_jobs.repair.undo:unnoted"
 """What a Sluice without a journal left half done, found by the table's log."""
 
 

@@ -123,6 +123,29 @@ class Preview(_OfPipeline):
     """It has the sample (draft/sample.py), and takes all that the run writes."""
 
 
+class Where(_OfPipeline):
+    """Tell what the steps before state make of records. Leaves its answer in files
+    (where/by_spark.py).
+    """
+
+    do: Literal["where"] = "where"
+    folder: str
+    """It takes the answer."""
+    asked: dict[int, tuple[tuple[int, int], ...]] = {}
+    """Partition -> ranges of offsets."""
+    beside: dict[int, tuple[tuple[int, int], ...]] = {}
+    """Likewise those among which copies of them are looked for."""
+    earliest: dict[int, int] = {}
+    """Partition -> from which offset on Kafka has them. What is before comes from an archive."""
+    batch: int = -1
+    """The batch whose versions of the tables beside the stream they read."""
+    key: str = ""
+    """In place of `asked`: a condition over decoded columns; the answer is the places, at most
+    `most` of them, of the records among `beside` that it holds for.
+    """
+    most: int = 0
+
+
 class Serve(_Job):
     """Be a worker for warm drains (spark_jobs/launch/warm)."""
 
@@ -133,7 +156,7 @@ class Serve(_Job):
 
 Run = Drain | Stage
 """What leaves a report."""
-Printing = Explain | Validate | Repartition | ShowState | Prove | Preview
+Printing = Explain | Validate | Repartition | ShowState | Prove | Preview | Where
 """What only prints."""
 Job = Annotated[Run | Printing | Serve, Field(discriminator="do")]
 _JOB: TypeAdapter[Run | Printing | Serve] = TypeAdapter(Job)

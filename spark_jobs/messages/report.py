@@ -70,8 +70,8 @@ class Account(Part):
     )
     malformed: int = Described(
         default=0,
-        description="records that could not be decoded, or on which an expression fails; in "
-        "ops.quarantine",
+        description="records that could not be decoded, on which an expression fails, or that a "
+        "rule refuses; in ops.quarantine",
     )
     premature: int = Described(
         default=0,
@@ -84,7 +84,8 @@ class Account(Part):
         "SLUICE_QUARANTINE_MEGABYTES of their batch were spent",
     )
     filtered: int = Described(
-        default=0, description="records that a Transform before the first stateful step removed"
+        default=0,
+        description="records that a Transform before the first stateful step removed, or a rule",
     )
     late: int = Described(default=0, description="records behind the watermark; in ops.late")
     kept_aside: int = Described(

@@ -18,7 +18,7 @@ from spark_jobs.ops.views import NEWEST, moment
 from spark_jobs.values.truncated import TRUNCATED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from spark_jobs.ops.schema import Row
@@ -79,6 +79,16 @@ def truncates(paths: Paths, known: Identity, batches: Sequence[int]) -> int:
         f"AND batch_id IN ({', '.join(map(str, batches))}) AND {where}",
     ).to_pylist()
     return sum(row["records"] for row in found)
+
+
+def failing_rules(
+    of: Iterable[Mapping[str, int] | Sequence[tuple[str, int]] | None],
+) -> Counter[str]:
+    """Rule -> the records that fail it, summed over batches, as rows of ops.batches have them."""
+    found = Counter[str]()
+    for each in of:
+        found.update(dict(each or ()))
+    return found
 
 
 def first_lacking(ids: list[int], judged: int, audited: int) -> int | None:

@@ -1,4 +1,6 @@
-"""History: the runs and batches of a pipeline, read of the ops tables for a view, without a JVM."""
+"""History: the runs and batches of a pipeline, and the seconds of their phases, read of the ops
+tables for a view, without a JVM.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,13 @@ from spark_jobs.messages.report import (
     parse_report,
 )
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.accounts import failing_rules
 from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.json_of_tables import (
     Batches,
     BatchLine,
+    PhaseLine,
+    Phases,
     RunLine,
     RunPage,
     Runs,
@@ -160,6 +165,7 @@ def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         held_back=report.held_back if report else {},
         batches=of_run,
         topics=_topics([each.topics for each in of_run]),
+        rules=failing_rules(each.rules for each in of_run),
         checks=tuple(check_lines(root, line, results)),
         next_command=next_steps(line, results)[0].command,
         next_steps=next_steps(line, results),
@@ -214,7 +220,15 @@ def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
     rows = found.set_column(place, "steps", _steps(found["operators"])).to_pylist()
     # All at once: one after the other, 5,000 batches take three times as long.
     return _LINES.validate_python(
-        [row | {"account": row, "steps": row["steps"] or ()} for row in rows]
+        [
+            row
+            | {
+                "account": row,
+                "steps": row["steps"] or (),
+                "rules": dict(row["rules"] or ()) or None,
+            }
+            for row in rows
+        ]
     )
 
 
@@ -233,3 +247,40 @@ def _report(row: Row) -> tuple[Report | None, str | None]:
         return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}"), None
     except (ReportMissing, FormatNewer) as error:
         return None, str(error)
+
+
+def phases(root: UPath, pipeline: str, limit: int, offset: int) -> Phases:
+    """A page of runs, newest first, each with its seconds by phase."""
+    where = ops_tables.equals({"pipeline": pipeline})
+    rows = ops_tables.query(
+        root,
+        "runs",
+        f"SELECT run_id, started_at, report FROM runs WHERE {where} "
+        f"ORDER BY started_at DESC, run_id LIMIT {limit + 1} OFFSET {offset}",
+    ).to_pylist()
+    return Phases(
+        runs=tuple(
+            PhaseLine(
+                run_id=row["run_id"],
+                started_at=row["started_at"],
+                seconds=seconds_of(row["report"]),
+            )
+            for row in rows[:limit]
+        ),
+        more=len(rows) > limit,
+    )
+
+
+def seconds_of(report: str | None) -> dict[str, float]:
+    """Phase -> seconds, of a report of any version: a killed run has none, and the views go on
+    without.
+    """
+    try:
+        found = json.loads(report or "{}").get("seconds", {})
+    except (ValueError, AttributeError):
+        return {}
+    return {
+        name: float(value)
+        for name, value in (found.items() if isinstance(found, dict) else ())
+        if isinstance(value, int | float)
+    }

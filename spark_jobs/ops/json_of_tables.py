@@ -84,6 +84,9 @@ class BatchLine(Part):
     topics: str | None = Described(
         default=None, description="of several topics: name -> its account, as JSON; null with one"
     )
+    rules: dict[str, int] | None = Described(
+        default=None, description="rule -> the records that fail it; null without rules"
+    )
     state_rows: int | None = Described(description="rows in all state stores at its end")
     state_bytes: int | None = Described(description="bytes of memory and of RocksDB's files")
     watermark: datetime | None = Described(description="Spark's watermark in the batch")
@@ -170,6 +173,9 @@ class RunPage(Part):
     batches: tuple[BatchLine, ...] = Described(description="its batches, ascending")
     topics: tuple[TopicLine, ...] = Described(
         default=(), description="of several topics: each one's share; empty with one"
+    )
+    rules: dict[str, int] = Described(
+        default_factory=dict, description="rule -> the records that fail it"
     )
     checks: tuple[CheckLine, ...] = Described(description="its checks")
     next_command: str = Described(description="the command to look closer, or to go on")

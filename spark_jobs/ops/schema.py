@@ -186,6 +186,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             _STRING,
             "of several topics: name -> its account, as JSON; null with one",
         ),
+        Column(
+            "rules",
+            pa.map_(_STRING, _LONG),
+            "rule -> the records that fail it, of any outcome; of several topics `topic/rule`; "
+            "null without rules",
+        ),
         Column("audited_at", _TIME, "when the audit accounted for the batch"),
     ),
     "quarantine": (

@@ -28,6 +28,7 @@ class Table(StrEnum):
     repairs = "repairs"
     growth = "growth"
     topics = "topics"
+    rules = "rules"
 
 
 class View(NamedTuple):
@@ -63,7 +64,7 @@ WHEN = "when"
 """
 
 
-LISTS = {"operators", "ranges"}
+LISTS = {"operators", "ranges", "rules"}
 """Columns of ops tables that no view shows as they are."""
 
 
@@ -223,6 +224,16 @@ VIEWS = {
         f"(SELECT * FROM batches WHERE {_ACCOUNT} IS NOT NULL)",
         more={},
     ),
+    # A map, which an older Sluice's table lacks: then DataFusion knows not even its type.
+    Table.rules: View(
+        _same("pipeline")
+        | {"rule": "rules", "batch": '"batch_id"', WHEN: '"audited_at"', "failed": "rules"}
+        | _same("read", "run_id", "audited_at"),
+        "audited_at DESC",
+        "batches",
+        "(SELECT * FROM batches WHERE rules IS NOT NULL)",
+        more={},
+    ),
 }
 
 
@@ -253,8 +264,8 @@ def select(
     view = VIEWS[table]
     known = columns(table)
     expressions = ", ".join(f'{known[name]} AS "{name}"' for name in names)
-    if table is Table.topics:
-        expressions += f", {_ACCOUNT} AS {_WHOLE}"
+    if whole := {Table.topics: _ACCOUNT, Table.rules: "rules"}.get(table):
+        expressions += f", {whole} AS {_WHOLE}"
     where = f"WHERE pipeline = '{pipeline}'" if pipeline else ""
     sql = (
         f"SELECT {expressions} FROM {view.source or view.stored} {where} ORDER BY {view.order} "
@@ -263,6 +274,9 @@ def select(
     rows = ops_tables.query(opened(root), view.stored, sql).to_pylist()
     if table is Table.topics:
         rows = [*islice(_by_topic(rows), limit)]
+    if table is Table.rules:
+        of_rules = ({**row, "rule": of, "failed": n} for row in rows for of, n in row[_WHOLE])
+        rows = [*islice(of_rules, limit)]
     return Rows(names, tuple(tuple(row[name] for name in names) for row in rows))
 
 

@@ -10,7 +10,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.spec.duration import approximate
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.at_work.json_of_run import AtWork
+    from spark_jobs.ops.at_work import AtWork
 
 PHASES = {
     "prepares": "It looks at the topic, the checkpoint and the table.",

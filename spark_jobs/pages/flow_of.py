@@ -16,7 +16,7 @@ from spark_jobs.pages.flow import ENDS, SAID, Flow, Part, Stage
 if TYPE_CHECKING:
     from spark_jobs.messages.part import HeldBack
     from spark_jobs.messages.stages import Counts
-    from spark_jobs.ops.at_work.json_of_run import AtWork
+    from spark_jobs.ops.at_work import AtWork
     from spark_jobs.ops.json_of_tables import RunPage, TopicLine
 
 

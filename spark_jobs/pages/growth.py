@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.errors import SluiceError
-from spark_jobs.ops.growth.after_runs import after_runs, points
-from spark_jobs.ops.growth.forecast import LEAST, Forecast, forecast
+from spark_jobs.ops.forecast import LEAST, Forecast, after_runs, forecast, points
 from spark_jobs.ops.json_of_tables import BatchLine, StepUse
 from spark_jobs.pages import chart
 from spark_jobs.pages.chart import Chart, in_bytes

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from spark_jobs import __version__
 from spark_jobs.errors import SluiceError
-from spark_jobs.ops import history, phases as ops_phases
+from spark_jobs.ops import history, history as ops_phases
 from spark_jobs.ops.json_of_tables import Batches, CheckLine, RunPage, Runs
 from spark_jobs.pages import growth as growth_words
 from spark_jobs.pages.chart import Chart

@@ -11,8 +11,7 @@ from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.errors import AccountBehind
 from spark_jobs.journal.runner import settle
-from spark_jobs.repair.find.closed import Closed, closed_by
-from spark_jobs.repair.find.plan import RepairPlan, by_partition, digest, new_id
+from spark_jobs.repair.find.plan import Closed, RepairPlan, by_partition, closed_by, digest, new_id
 from spark_jobs.repair.find.plan_text import replay_lines
 from spark_jobs.repair.unit.sought import Brought, Sought
 from spark_jobs.repair.unit.unit import unit_of

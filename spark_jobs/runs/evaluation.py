@@ -12,10 +12,12 @@ verdict that passed.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
@@ -30,6 +32,8 @@ from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, counting_step, has_truncates
 from spark_jobs.spec.checks.check import StateMetrics
+from spark_jobs.spec.checks.rule_share import PREFIX, rule_metrics
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.state.reader import MOST_STATE_ROWS, records_in_groups
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
@@ -38,7 +42,7 @@ from spark_jobs.table.delta.door import open_table
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
-COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", *OF_BATCHES)
+COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", "rules", *OF_BATCHES)
 
 
 class Unjudged(NamedTuple):
@@ -52,6 +56,8 @@ class Unjudged(NamedTuple):
     """Rows in all state stores after the last batch that passed; 0 if none has."""
     grouped: Grouped | None = None
     """The sum over them; None if one is not known."""
+    rules: Mapping[str, int] = MappingProxyType({})
+    """Rule -> the records that fail it; the sum over them."""
 
 
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:
@@ -68,6 +74,7 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
         account=sum(map(Account.of_row, waiting), Account()),
         state_rows_before=(passed[0]["state_rows"] or 0) if passed else 0,
         grouped=_grouped(waiting),
+        rules=accounts.failing_rules(row["rules"] for row in waiting),
     )
 
 
@@ -150,7 +157,18 @@ def state_metrics(
         timers_per_row=cursor.timers_waiting / state.rows
         if cursor.timers_waiting and state.rows
         else None,
+        **_rule_shares(run.spec.inputs, waiting),
     )
+
+
+def _rule_shares(inputs: Topics, waiting: Unjudged) -> dict[str, Any]:
+    """Of several topics, the rules of one name together."""
+    failing = Counter[str]()
+    for name, count in waiting.rules.items():
+        failing[f"{PREFIX}{name.rpartition('/')[2]}"] += count
+    return {
+        name: _share(failing[name], waiting.account.read) for name in rule_metrics(inputs.rules)
+    }
 
 
 class Rejected(NamedTuple):

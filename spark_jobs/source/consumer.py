@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
 
 
-def _consumer(settings: Settings) -> Consumer:
+def _consumer(settings: Settings, *, uncommitted: bool) -> Consumer:
     return Consumer(
         settings.kafka_config.librdkafka()
         | token_endpoint.authorities(settings.kafka_config)
@@ -31,16 +31,18 @@ def _consumer(settings: Settings) -> Consumer:
             "enable.auto.commit": False,
             "enable.partition.eof": True,
             "auto.offset.reset": "error",
+            "isolation.level": "read_uncommitted" if uncommitted else "read_committed",
         }
     )
 
 
 @contextmanager
-def reading(settings: Settings, topic: str) -> Iterator[Consumer]:
-    """One that is closed behind the block. What Kafka refuses in it is raised as KafkaUnreachable,
+def reading(settings: Settings, topic: str, *, uncommitted: bool = False) -> Iterator[Consumer]:
+    """One that is closed behind the block. `uncommitted`: it gets records of aborted transactions
+    too. What Kafka refuses in it is raised as KafkaUnreachable,
     KafkaRefused or KafkaConfigInvalid.
     """
-    reader = _consumer(settings)
+    reader = _consumer(settings, uncommitted=uncommitted)
     try:
         yield reader
     except KafkaException as failed:

@@ -36,6 +36,7 @@ _MODULES: Final = {
     "Pipeline": "pipeline",
     "Protobuf": "formats.protobuf",
     "Ranges": "ranges",
+    "Rule": "checks.rule",
     "Schedule": "pipeline",
     "Session": "windows",
     "Sliding": "windows",
@@ -47,6 +48,7 @@ _MODULES: Final = {
     "WhenData": "pipeline",
     "fresh": "checks.timely",
     "from_json_schema": "json_schema.reading",
+    "rule_share": "checks.rule_share",
     "volume": "checks.timely",
     "within": "checks.check",
 }
@@ -57,6 +59,8 @@ __all__ = list(_MODULES)
 if TYPE_CHECKING:
     from spark_jobs.spec.archive import Archive as Archive
     from spark_jobs.spec.checks.check import Check as Check, within as within
+    from spark_jobs.spec.checks.rule import Rule as Rule
+    from spark_jobs.spec.checks.rule_share import rule_share as rule_share
     from spark_jobs.spec.checks.timely import fresh as fresh, volume as volume
     from spark_jobs.spec.fields.field import Field as Field
     from spark_jobs.spec.fields.local_time import Local as Local

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, Self
 
+from spark_jobs.spec.checks.rule import Rule
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.numbering import PARTITIONS, input_of, numbered_in, own_of
 
 COLUMN: Final = "topic"
 """The column with a record's topic, where there are several."""
+_RANGE: Final = re.compile(r"(?P<partition>[^:]+):(?P<first>\d+)(?:-(?P<last>\d+))?")
 BETWEEN: Final = ", "
 """What is between their names, which no name has."""
 
@@ -98,6 +101,26 @@ class Topics(tuple[Topic, ...]):
         """Whether a good record may have no event time: a tombstone that its topic drops."""
         return any(each.tombstones == "dropped" for each in self)
 
+    @property
+    def drops_by_rule(self) -> bool:
+        """Whether a rule leaves records out before the first step."""
+        return any(rule.on_failure == "drop" for each in self for rule in each.rules)
+
+    @property
+    def drops_some(self) -> bool:
+        """Whether some good records are left out before the first step."""
+        return self.drops_tombstones or self.drops_by_rule
+
+    @property
+    def rules(self) -> tuple[dict[str, Rule], ...]:
+        """Of each input its rules, by the names under which they are counted: of named inputs
+        `orders_us/positive`.
+        """
+        return tuple(
+            {f"{each.name}/{rule.name}" if self.named else rule.name: rule for rule in each.rules}
+            for each in self
+        )
+
     def of_partition(self, partition: int) -> Topic:
         """The input that a partition is of."""
         number = input_of(partition)
@@ -120,3 +143,13 @@ class Topics(tuple[Topic, ...]):
         numbers = {each.name: number for number, each in enumerate(self)}
         known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
         return numbered_in(numbers[name], int(own)) if known else None
+
+    def range_of(self, shown: str) -> tuple[int, int, int] | None:
+        """Partition, first and last offset of a text as a person types it: "3:120", "3:120-140";
+        None if it is no place of these inputs.
+        """
+        if (found := _RANGE.fullmatch(shown)) is None:
+            return None
+        if (partition := self.number_of(found["partition"])) is None:
+            return None
+        return partition, int(found["first"]), int(found["last"] or found["first"])

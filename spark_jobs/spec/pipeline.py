@@ -11,6 +11,7 @@ from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_valid
 
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
+from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.inputs import Topics
@@ -280,7 +281,8 @@ class Pipeline(Model):
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
-        self._refuse_unknown_columns("state_checks", self.state_checks, tuple(STATE_METRICS))
+        metrics = (*STATE_METRICS, *rule_metrics(self.inputs.rules))
+        self._refuse_unknown_columns("state_checks", self.state_checks, metrics)
         self._refuse_conditions()
         self._refuse_raw_bytes()
         self._refuse_ranges(columns)

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.spec.archive import Archive
+from spark_jobs.spec.checks.rule import Rule, refuse_twice
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.field import Field, Name
@@ -77,6 +78,8 @@ class Topic(Model):
     """
     tombstones: Literal["malformed", "dropped"] = "malformed"
     """what a record without a value is; a dropped one is counted as filtered"""
+    rules: tuple[Rule, ...] = ()
+    """what a GOOD record fulfils, and what becomes of one that does not"""
     starting: datetime | None = None
     """a topic that is new begins at the first record of this Kafka timestamp or later"""
     archive: Archive | None = None
@@ -96,6 +99,7 @@ class Topic(Model):
                 "Rename, remove or add fields",
             )
         refuse_own("fields", names)
+        refuse_twice(self.rules)
         clock = next((field for field in self.fields if field.name == self.event_time), None)
         if clock is None or clock.type != "timestamp" or not clock.required:
             others = [f.name for f in self.fields if f.type == "timestamp" and f.required]

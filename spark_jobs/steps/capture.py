@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.decode.raw_filter import CapturePolicy
+from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps.by_rules import keeps_some, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
     QUARANTINED,
@@ -20,12 +22,14 @@ from spark_jobs.steps.classify import (
     outcome_counts,
     stateful_input_metrics,
 )
-from spark_jobs.values.own_columns import MALFORMED, OUTCOME, own
+from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME, own
 
 CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
 """The names under which classified records and the stateful input are observed."""
 KEPT, SUSPECT = own("kept"), own("suspect")
 """Columns that are there while they are observed."""
+MOST_KEPT = 1_000
+"""Records that one task keeps where it has every record's bytes."""
 
 
 def seen(name: str, number: int) -> str:
@@ -39,19 +43,48 @@ def seen(name: str, number: int) -> str:
 
 # The input of the aggregates is a column of its own: Spark interprets an expression within them for
 # every row.
-def observe_classified(classified: DataFrame, spec: Pipeline, number: int = 0) -> DataFrame:
-    """The same rows, of the topic with this number.
+def observe_classified(
+    classified: DataFrame, spec: Pipeline, policy: CapturePolicy, number: int = 0
+) -> DataFrame:
+    """The same rows, of the topic with this number, with the bytes of those alone that may be late.
 
-    Observes under "fate": outcome_counts, and kept array<struct>: the raw malformed and premature
-    records.
+    Observes under "fate": outcome_counts; kept array<struct>: the raw malformed and premature
+    records; and rules as rule_counts has them, if the topic has rules.
     """
-    rejected = F.when(has_outcome(QUARANTINED), _record(spec, F.col(OUTCOME), F.col(MALFORMED)))
-    counted = (*outcome_counts(), F.collect_list(KEPT).alias("kept"))
-    return (
+    topic = Topics([spec.inputs[number]])
+    record = _small(_record(spec, F.col(OUTCOME), F.col(MALFORMED)), topic)
+    rejected = F.when(has_outcome(QUARANTINED), record)
+    counted = [*outcome_counts(), _kept(topic)]
+    if topic[0].rules:
+        counted.append(rule_counts(topic, [spec.inputs.rules[number]]))
+    rows = (
         classified.withColumn(KEPT, rejected)
         .observe(seen(CLASSIFIED_SEEN, number), *counted)
         .drop(KEPT)
     )
+    if not keeps_some(topic):
+        return rows
+    behind = F.col(spec.inputs.event_time) <= F.timestamp_millis(F.lit(policy.late_before_ms))
+    raw = F.when(behind, F.col("kafka.raw"))
+    return rows.withColumn(KAFKA, F.col(KAFKA).withField("raw", raw))
+
+
+def _kept(topic: Topics) -> Column:
+    """The aggregate of KEPT. Where the decoder passes every record's bytes on, since a rule judges
+    behind it, a task keeps MOST_KEPT; a batch with more is read again.
+    """
+    if not keeps_some(topic):
+        return F.collect_list(KEPT).alias("kept")
+    return F.min_by(KEPT, f"{KEPT}.offset", MOST_KEPT).alias("kept")
+
+
+def _small(record: Column, topic: Topics) -> Column:
+    """Without those that do not fit then."""
+    if not keeps_some(topic):
+        return record
+    parts = [F.col("kafka.raw.key"), F.col("kafka.raw.value"), F.to_json("kafka.raw.headers")]
+    size = sum((F.coalesce(F.octet_length(part), F.lit(0)) for part in parts), F.lit(0))
+    return F.when(record.isNotNull() & (size <= BUDGET // MOST_KEPT), record)
 
 
 def observe_stateful_input(
@@ -66,8 +99,9 @@ def observe_stateful_input(
     # neither these counts nor these records (audit/rejected_record.py, captured).
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
     rows = stateful_input.withColumn(SUSPECT, is_late(spec, policy.late_before_ms))
-    rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), late))
-    counted = (F.count_if(F.col(SUSPECT)).alias("late"), F.collect_list(KEPT).alias("kept"))
+    topic = Topics([spec.inputs[number]])
+    rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), _small(late, topic)))
+    counted = (F.count_if(F.col(SUSPECT)).alias("late"), _kept(topic))
     metrics = stateful_input_metrics(spec)
     return rows.observe(seen(ENTERED_SEEN, number), *metrics, *counted).drop(SUSPECT, KEPT)
 

@@ -5,7 +5,7 @@ Observed metrics count the rows after each step. The audit balances these counts
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Final, cast
 
@@ -112,6 +112,13 @@ def stateful_input(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFram
 
     Each row is still one record, with the column kafka.
     """
+    for after in stages(rows, spec, sides):
+        rows = after
+    return rows
+
+
+def stages(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame]) -> Iterator[DataFrame]:
+    """What is left of them after each of these steps."""
     event_time = spec.inputs.event_time
     for index, step in enumerate(spec.before_state):
         before = rows
@@ -121,7 +128,7 @@ def stateful_input(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFram
             if step.condition is None:
                 added = transform.require_row_by_row(rows, before, event_time, spec.name)
             refuse_raw_bytes(rows, added, spec.name)
-    return rows
+        yield rows
 
 
 def stateful_output(

@@ -10,9 +10,10 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps import by_rules
 from spark_jobs.steps.chain import is_late
 from spark_jobs.values.numbering import BITS
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME
+from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME, RULES
 
 
 def is_premature(inputs: Topics, clock: Column) -> Column:
@@ -43,7 +44,8 @@ class Outcome(StrEnum):
     """
 
     MALFORMED = "malformed"
-    """It cannot be decoded, or an expression of the spec fails on it (checkpoint/notes/failing.py).
+    """It cannot be decoded, an expression of the spec fails on it (checkpoint/notes/failing.py), or
+    a rule refuses it (by_rules.py).
 
     It goes to ops.quarantine, with the reason.
     """
@@ -59,7 +61,9 @@ class Outcome(StrEnum):
     Not a last outcome: in the steps it becomes filtered, late or accepted.
     """
     FILTERED = "filtered"
-    """A Transform before the first stateful step removed it. It is counted, but not stored."""
+    """A Transform before the first stateful step removed it, or a rule. It is counted, but not
+    stored.
+    """
     LATE = "late"
     """The first stateful step drops it because of the watermark. It goes to ops.late."""
     ACCEPTED = "accepted"
@@ -75,9 +79,15 @@ RESOLVED = (*REJECTED, Outcome.ACCEPTED)
 """The last outcomes that a second read counts. All other records were filtered."""
 
 
-def classify(decoded: DataFrame, inputs: Topics, clock: Column) -> DataFrame:
-    """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it."""
+def classify(
+    decoded: DataFrame, inputs: Topics, clock: Column, *, refusing: bool = True
+) -> DataFrame:
+    """The decoded records, with OUTCOME: one of CLASSIFIED. `clock` as is_premature has it. One
+    that a rule refuses fails the query; it is good if not `refusing`.
+    """
     outcome = F.when(F.col(MALFORMED).isNotNull(), _text(Outcome.MALFORMED))
+    if refusing and any(rule.on_failure == "refuse" for each in inputs for rule in each.rules):
+        outcome = outcome.when(by_rules.fails_one(inputs, "refuse"), by_rules.ended())
     outcome = outcome.when(is_premature(inputs, clock), _text(Outcome.PREMATURE)).otherwise(
         _text(Outcome.GOOD)
     )
@@ -89,14 +99,15 @@ def good_records(classified: DataFrame, inputs: Topics) -> DataFrame:
     kafka.
     """
     good = _is(Outcome.GOOD) & _kept(inputs)
-    return classified.where(good).drop(MALFORMED, OUTCOME)
+    return classified.where(good).drop(MALFORMED, OUTCOME, RULES)
 
 
 def _kept(inputs: Topics) -> Column:
-    """False for a tombstone that the topic drops: the one record that is good and has no event
-    time. As any that enters no step it counts as filtered.
+    """False for what a rule drops, and for a tombstone that the topic drops: the one record that is
+    good and has no event time. As any that enters no step it counts as filtered.
     """
-    return F.col(inputs.event_time).isNotNull() if inputs.drops_tombstones else F.lit(True)
+    kept = ~by_rules.fails_one(inputs, "drop")
+    return kept & F.col(inputs.event_time).isNotNull() if inputs.drops_tombstones else kept
 
 
 def has_outcome(outcomes: Iterable[Outcome]) -> Column:

@@ -15,14 +15,18 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F
+
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Pipeline, Rule
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql import REFUSED, SqlText, sql_texts
 from spark_jobs.steps.catalyst import Node, below, class_name, is_kind, sequence
+from spark_jobs.values.conversions import spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 MOST_ARGUMENTS: Final = {"from_xml": 2, "schema_of_xml": 1}
 """Function that is allowed without the options that follow: rowValidationXSDPath reads a file."""
@@ -128,9 +132,39 @@ Names = frozenset[str]
 
 def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """Raise SpecInvalid, which names step, field and reason, for SQL that reaches the JVM, files
-    or tables other than `rows`, calls a function that is not allowed, or does not parse.
+    or tables other than `rows`, calls a function that is not allowed, or does not parse; and for a
+    rule that is no condition over its topic's columns.
     """
     _refuse_unsafe(spark, spec, sql_texts(spec))
+    refuse_unusable_rules(spark, spec)
+
+
+def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
+    """Raise SpecInvalid for a rule that names an unknown column, that is not boolean, or that takes
+    more than one record, as an aggregate does. Their SQL parses.
+    """
+    for topic in (each for each in spec.inputs if each.rules):
+        columns = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
+        rows = spark.range(0).select(*columns)
+        for rule in topic.rules:
+            if why := _why_no_condition(rows, rule):
+                raise SpecInvalid.rule_unusable(
+                    pipeline=spec.name,
+                    rule=rule.name,
+                    topic=topic.name,
+                    sql=rule.sql,
+                    why=why,
+                    columns=topic.columns,
+                )
+
+
+def _why_no_condition(rows: DataFrame, rule: Rule) -> str | None:
+    """Why Spark does not take it; None if it does."""
+    try:
+        rows.where(F.expr(rule.sql))
+    except AnalysisException as error:
+        return str(error).strip().splitlines()[0].rstrip(". ")
+    return None
 
 
 def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]) -> None:
@@ -146,7 +180,8 @@ def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]
 
 def refuse_unsafe_checks(spark: SparkSession, spec: Pipeline) -> None:
     """The same, of the checks alone: no identity has what they were when a run judged them."""
-    _refuse_unsafe(spark, spec, sql_texts(spec.model_copy(update={"steps": ()})))
+    every = sql_texts(spec.model_copy(update={"steps": ()}))
+    _refuse_unsafe(spark, spec, (each for each in every if "rules[" not in each.field))
 
 
 def _columns(spec: Pipeline) -> set[str]:

@@ -181,6 +181,12 @@ class Table(Protocol):
         """The sum of a column over the rows that the version wrote; None if nobody can tell."""
         return None
 
+    def added(self, version: int) -> pa.Table | None:  # noqa: ARG002 - a base's answer
+        """The rows that the version added, if it did nothing else; None if nobody can tell. In
+        memory.
+        """
+        return None
+
     def refuse_layout(self, spec: Pipeline, columns: StructType | None = None) -> None:  # noqa: ARG002 - as above
         """Raise TableChanged if it lies otherwise than the spec declares, and cannot be changed;
         SpecInvalid if the layout does not fit the columns that the query writes.

@@ -41,6 +41,8 @@ MALFORMED: Final = own("malformed")
 """Why a record does not decode; null if it does."""
 OUTCOME: Final = own("fate")
 """A record's outcome (steps/classify.py)."""
+RULES: Final = own("rules")
+"""For each rule of a record's topic whether it is fulfilled (steps/by_rules.py)."""
 
 # Of a table that follows a key. Consumers see none of them, nor the rows that are deleted.
 DELETED: Final = own("deleted")

@@ -18,7 +18,7 @@ from spark_jobs.errors import SwapRefused
 from spark_jobs.ops import repairs
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.repair.reject import reject
+from spark_jobs.repair.undo import reject
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from spark_jobs.admin import dead_places, maintain
+from spark_jobs.admin import care, maintain
 from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.errors import LeaseLost, TableContended
 from spark_jobs.journal.runner import leased
@@ -269,7 +269,7 @@ def test_who_comes_late_accounts_for_no_batch_that_a_rewind_took_back(world):
 
 
 def test_who_comes_late_removes_no_place_that_lives_again(world, monkeypatch):
-    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    monkeypatch.setattr(care, "GRACE", timedelta(0))
 
     def back_again(_: World) -> None:
         world.back()
@@ -277,7 +277,7 @@ def test_who_comes_late_removes_no_place_that_lives_again(world, monkeypatch):
 
     def slow(*known: Any) -> None:
         arrived("removes a place")
-        dead_places.remove_place(*known)
+        care.remove_place(*known)
 
     monkeypatch.setattr(maintain, "remove_place", slow)
     world.rebuild([])

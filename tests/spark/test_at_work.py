@@ -3,7 +3,7 @@
 from collections import defaultdict
 from datetime import UTC, datetime
 
-from spark_jobs.ops.at_work.read import at_work
+from spark_jobs.ops.at_work import at_work
 from spark_jobs.pages.flow_of import flow_so_far
 from spark_jobs.storage import failpoint
 

@@ -410,7 +410,7 @@ def test_a_batch_in_the_table_and_not_in_the_state_is_not_classified_otherwise(s
         killed.setitem(failpoint.ACTIVE, "table.committed", "raise")
         assert made.drain("killed").problem is not None
     made.change(topic=more_patient(first))
-    what = has("topic (max_ahead, required or fields)")
+    what = has("topic (max_ahead, required, rules or fields)")
     because(made.drain("refused").problem, StateIncompatible, "batch_half_done", what=what)
     made.change(topic=first)
     made.run("as before")

@@ -18,7 +18,7 @@ from spark_jobs.cli import app
 from spark_jobs.errors import RootRefused
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.at_work.read import at_work
+from spark_jobs.ops.at_work import at_work
 from spark_jobs.pages.at_work import words
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun

@@ -60,6 +60,7 @@ OPTIONS = {
     ),
     "find": ("--topic", "--where", "--bytes", "--json"),
     "coverage": ("--from", "--to", "--format", "--next"),
+    "where": ("--key", "--format", "--next"),
     "report": ("--html", "--last"),
     "repair": (*RANGE, "--yes", "--execute", "--next"),
     "backfill": ("--keys", *RANGE, "--yes", "--execute", "--next"),

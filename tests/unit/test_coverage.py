@@ -17,8 +17,8 @@ from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.late import count, late_fates
 from spark_jobs.repair.find.ranges_due import balance
 from spark_jobs.repair.manifest import approve
-from spark_jobs.repair.reject import reject
 from spark_jobs.repair.swap import described
+from spark_jobs.repair.undo import reject
 from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.spec import Ranges

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from deltalake import DeltaTable
 
-from spark_jobs.admin.table_care import forgotten_steps
+from spark_jobs.admin.care import forgotten_steps
 from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
 from spark_jobs.sink.keyed.standing import gained, size

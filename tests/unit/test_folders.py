@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 from upath import UPath
 
-from spark_jobs.admin.dead_places import remove_place
+from spark_jobs.admin.care import remove_place
 from spark_jobs.admin.intent import Intent
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.lease import lease

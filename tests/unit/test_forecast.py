@@ -6,8 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.ops.growth.forecast import FAR, LEAST, Forecast, forecast
-from spark_jobs.ops.growth.trend import Point, trend
+from spark_jobs.ops.forecast import FAR, LEAST, Forecast, Point, forecast, trend
 
 HOUR, DAY = 3600.0, 86_400.0
 BEGAN = 1_790_000_000.0

@@ -8,8 +8,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.growth.after_runs import after_runs, points
-from spark_jobs.ops.growth.forecast import Forecast
+from spark_jobs.ops.forecast import Forecast, after_runs, points
 from spark_jobs.pages.growth import Measured, growth, lines, verdict
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import State

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.admin.table_care import kept_steps, table_steps
+from spark_jobs.admin.care import kept_steps, table_steps
 from spark_jobs.spec import Layout
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import compaction, door, rewrite

@@ -13,13 +13,13 @@ from spark_jobs.journal import runner
 from spark_jobs.journal.change import under_way
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import repairs
-from spark_jobs.repair import unnoted
+from spark_jobs.repair import undo
 from spark_jobs.repair.exchange import exchange
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.repair.reject import reject
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import described, swap
+from spark_jobs.repair.undo import reject
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
@@ -280,7 +280,7 @@ def test_one_whose_staged_rows_are_gone_lets_nothing_pass_but_a_reset(scene, mon
 def test_without_one_a_log_is_read_once_and_only_where_a_repair_waits(scene, monkeypatch):
     read: list[object] = []
     ours = history.ours
-    monkeypatch.setattr(unnoted.history, "ours", lambda path: read.append(path) or ours(path))
+    monkeypatch.setattr(undo.history, "ours", lambda path: read.append(path) or ours(path))
     for _ in range(2):
         with leased(scene.paths, "a drain"):
             pass

@@ -14,8 +14,8 @@ from deltalake import DeltaTable, Schema
 from hypothesis import given, settings, strategies as st
 from upath import UPath
 
+from spark_jobs.admin.care import forgotten_steps
 from spark_jobs.admin.rebuild.compare import difference
-from spark_jobs.admin.table_care import forgotten_steps
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.sink.keyed.follow import merge_here

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.ops.json_of_tables import RawShown
-from spark_jobs.ops.record import (
+from spark_jobs.ops.rejected import (
     MOST_FIELD,
     MOST_FIELDS,
     MOST_HEX,

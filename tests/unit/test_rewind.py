@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 from deltalake import DeltaTable
 
-from spark_jobs.admin import dead_places
+from spark_jobs.admin import care
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.rewind import rewind
@@ -229,7 +229,7 @@ def test_what_it_has_left_goes_after_days_of_grace(root, monkeypatch):
     go_back(root)
     maintained()
     assert left() == ["spark", root.paths.checkpoint.name]
-    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    monkeypatch.setattr(care, "GRACE", timedelta(0))
     maintained()
     assert left() == [root.paths.checkpoint.name]
     go_back(root, 1)
@@ -242,7 +242,7 @@ def test_an_identity_of_before_a_rewind_lets_nobody_remove_the_folder_behind_it(
     go_back(root)
     live = root.paths.checkpoint
     root.paths.identity.write_text(before)
-    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    monkeypatch.setattr(care, "GRACE", timedelta(0))
     if execute := maintain(SPEC, root.settings).execute:
         execute()
     assert live.exists()
@@ -255,8 +255,8 @@ def test_the_grace_of_a_folder_begins_when_another_is_live_not_at_its_rewind(roo
         active.setattr(branch, "STAMP", f"{now - timedelta(days=8):{STAMP}}")
         go_back(root)
     left = [root.paths.version / "spark"]
-    assert dead_places.dead_checkpoints(root.paths, now + timedelta(days=6)) == []
-    assert dead_places.dead_checkpoints(root.paths, now + timedelta(days=8)) == left
+    assert care.dead_checkpoints(root.paths, now + timedelta(days=6)) == []
+    assert care.dead_checkpoints(root.paths, now + timedelta(days=8)) == left
 
 
 def test_a_feature_that_delta_rs_does_not_write_is_told_by_who_completes_a_rewind(root):
@@ -294,9 +294,9 @@ def test_what_was_given_up_before_the_live_folder_was_named_goes_too(root, monke
     shown.execute()
     (root.paths.version / branch.name_one()).mkdir()  # an identity of before, or not yet named
     assert root.paths.checkpoint.name < left.name
-    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    monkeypatch.setattr(care, "GRACE", timedelta(0))
     dead = {root.paths.version / "spark", left}
-    assert {*dead_places.dead_checkpoints(root.paths, datetime.now(UTC))} == dead
+    assert {*care.dead_checkpoints(root.paths, datetime.now(UTC))} == dead
 
 
 def test_it_shows_the_folder_that_is_live_then(root):

@@ -13,7 +13,7 @@ import deltalake
 import pytest
 from upath import UPath
 
-from spark_jobs.admin import dead_places
+from spark_jobs.admin import care
 from spark_jobs.admin.accept import accept
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.expired import expired
@@ -431,7 +431,7 @@ def test_a_live_file_that_is_lost_is_found_again(rebuilt, lost):
 
 def maintained(rebuilt: Rebuilt, spec: Pipeline, days: float, patch: pytest.MonkeyPatch) -> None:
     """So many days after now."""
-    now, found = datetime.now(UTC) + timedelta(days=days), dead_places.dead_places
+    now, found = datetime.now(UTC) + timedelta(days=days), care.dead_places
     patch.setattr("spark_jobs.admin.maintain.dead_places", lambda paths, _: found(paths, now))
     intent = maintain(spec, rebuilt.live.settings)
     if intent.execute:
@@ -462,7 +462,7 @@ def test_no_switch_is_taken_back_to_a_place_that_maintain_has_begun_to_remove(re
         raise Killed
 
     with monkeypatch.context() as active:
-        active.setattr(dead_places, "remove_folder", killed)
+        active.setattr(care, "remove_folder", killed)
         with pytest.raises(Killed):
             maintained(rebuilt, NEXT, GRACE.days + 1, active)
     assert old.version.exists()
@@ -523,7 +523,7 @@ def test_maintain_leaves_the_place_of_a_rebuild_whose_switch_a_reset_gave_up(reb
     reset(SPEC, rebuilt.live.settings).execute()
     paths, later = rebuilt.paths(SPEC), datetime.now(UTC) + timedelta(days=30)
     begun = read_begun(paths)
-    assert begun.folder not in [each.folder for each in dead_places.dead_places(paths, later)]
+    assert begun.folder not in [each.folder for each in care.dead_places(paths, later)]
 
 
 def test_maintain_leaves_a_dead_table_that_consumers_still_read(rebuilt, monkeypatch):

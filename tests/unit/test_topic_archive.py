@@ -14,11 +14,11 @@ from pyspark.sql.types import StructType
 from typer.testing import CliRunner
 from upath import UPath
 
-from spark_jobs.admin import dead_places
+from spark_jobs.admin import care
+from spark_jobs.admin.care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
-from spark_jobs.admin.table_care import kept_steps
 from spark_jobs.audit.batch_offsets import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
@@ -465,7 +465,7 @@ def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(tmp
     root.paths.identity.write_text("{")
     intent = reset(SPEC, root.settings)
     intent.execute()
-    monkeypatch.setattr(dead_places, "GRACE", timedelta(0))
+    monkeypatch.setattr(care, "GRACE", timedelta(0))
     root.paths = Paths(root.settings.root, SPEC)
     root.begin("g2", "topic-1")
     intent = maintain(SPEC, root.settings)

@@ -36,7 +36,8 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     ],
     "batches": [
         {"batch_id": batch, "audited_at": NOON + batch * HOUR, "offsets_end": '{"0": 5}', "operators": operators,
-         "topics": '{"eu": {"read": 4, "last_event_us": 5}, "us": {"read": 0}, "in": {"late": 1}}' if batch == 2 else None}
+         "topics": '{"eu": {"read": 4, "last_event_us": 5}, "us": {"read": 0}, "in": {"late": 1}}' if batch == 2 else None,
+         "rules": [("positive", 3), ("known", 0), ("shut", 2)] if batch == 2 else None}
         for batch, operators in OPERATORS.items()
     ],
     "late": [{"batch_id": 1, "partition": 0, "offset": 2**40, "event_time": NOON, "value": RAW}],
@@ -54,7 +55,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     ],
 }  # fmt: skip
 """Of PIPELINE, but for one run."""
-OF_THREE = {Table.operators, Table.growth, Table.topics}
+OF_THREE = {Table.operators, Table.growth, Table.topics, Table.rules}
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.admin.table_care import table_steps
+from spark_jobs.admin.care import table_steps
 from spark_jobs.errors import MaintenanceRefused, SpecInvalid
 from spark_jobs.spec import Layout, Transform
 from spark_jobs.storage.root.paths import Paths

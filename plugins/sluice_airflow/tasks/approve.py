@@ -110,7 +110,7 @@ class ConfirmOperator(ApprovalOperator):
         self.log.info("approved by %s", who)
 
     def _reject(self, repair_id: str, who: str) -> None:
-        from spark_jobs.repair.reject import reject  # noqa: PLC0415 - as above
+        from spark_jobs.repair.undo import reject  # noqa: PLC0415 - as above
 
         reject(_live(self.pipeline)[1], repair_id, who)
 

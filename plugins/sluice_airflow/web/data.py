@@ -12,8 +12,8 @@ from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import Asked, Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
-from spark_jobs.ops import history, phases as ops_phases
-from spark_jobs.ops.at_work.json_of_run import WorksNow
+from spark_jobs.ops import history, history as ops_phases
+from spark_jobs.ops.at_work import WorksNow
 from spark_jobs.ops.json_of_tables import Batches, Phases, RecordPage, Rejected, RunPage, Runs
 from spark_jobs.pages.overview.json_of_overview import Overview
 from spark_jobs.repair.find.coverage import Coverage

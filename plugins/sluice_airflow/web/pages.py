@@ -33,7 +33,7 @@ from sluice_airflow.web.trigger import trigger
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
 from spark_jobs.ops import history
-from spark_jobs.ops.at_work.json_of_run import AtWork
+from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.ops.rejected import Table
 from spark_jobs.pages import charts_of_state as of_state, growth as growth_words

@@ -22,12 +22,10 @@ from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import OpsUnreadable
 from spark_jobs.messages.request import Request
-from spark_jobs.ops import history, record as ops_record, rejected as ops_rejected
-from spark_jobs.ops.at_work import read as works
-from spark_jobs.ops.at_work.json_of_run import AtWork
+from spark_jobs.ops import at_work as works, history, rejected as ops_rejected
+from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import BatchLine, RecordPage, Rejected, RunPage, Withheld
-from spark_jobs.ops.record import Declared
-from spark_jobs.ops.rejected import Only, Table
+from spark_jobs.ops.rejected import Declared, Only, Table
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.pages.overview import lines as overviews
@@ -143,7 +141,7 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
     topic = known.of_partition(place.partition) if known else None
     with installed(pipeline, kept=False) as root:
         declared = _declared(topic, root) if topic else Declared()
-        found = ops_record.record(root, pipeline, place.table, place[1:], declared, withheld)
+        found = ops_rejected.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:
         raise not_found()
     return of_record(found) if withheld else found
@@ -157,7 +155,7 @@ def partitions(pipeline: str) -> Partitions:
 
 def _declared(topic: Topic, root: UPath) -> Declared:
     """JSON shows the fields that no spec declares, too."""
-    of_json = partial(ops_record.of_json, declared=topic.keys_of_a_value)
+    of_json = partial(ops_rejected.of_json, declared=topic.keys_of_a_value)
     read = of_json if topic.format == JSON else partial(seen, topic, root)
     return Declared(read, topic.types_of_headers)
 

@@ -17,6 +17,8 @@ from spark_jobs.messages.event import Event
 from spark_jobs.storage.object_store import put_new
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from upath import UPath
 
     from spark_jobs.storage.root.paths import Paths
@@ -81,6 +83,13 @@ def behind(paths: Paths, number: int) -> tuple[Event, ...]:
     following = sorted(each for each in fixed if each > number)[:MOST]
     found = [_read(paths, fixed[each]).event for each in following]
     return tuple(each for each in found if each is not None)
+
+
+def told_newest_first(paths: Paths) -> Iterator[Event]:
+    """The events that stay, read as they are asked for. Raises CheckpointBroken, FormatNewer."""
+    for _, path in sorted(_fixed(paths).items(), reverse=True):
+        if (event := _read(paths, path).event) is not None:
+            yield event
 
 
 def publisher(paths: Paths) -> str:

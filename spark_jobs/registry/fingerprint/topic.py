@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.spec import Field, Pipeline, Topic
+from spark_jobs.spec import Field, Pipeline, Rule, Topic
 from spark_jobs.spec.formats.format import JSON, TEXT
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.spec.several import Several
@@ -145,6 +145,8 @@ class Classification(BaseModel):
     facts: dict[str, dict[str, Any]] = {}
     """Field of the topic -> the FACTS that are not as usual."""
     tombstones: Literal["malformed", "dropped"] = "malformed"
+    rules: tuple[dict[str, Any], ...] = ()
+    """The topic's rules, with all that each declares."""
     topics: tuple[Classification, ...] = ()
     """Of several topics, each one's. One that is not here is newer."""
 
@@ -162,6 +164,7 @@ def _of(topic: Topic) -> Classification:
         required=required,
         facts={name: of for name, of in facts.items() if of},
         tombstones=topic.tombstones,
+        rules=tuple(rule.model_dump() for rule in topic.rules),
         topics=tuple(map(_of, topic.members)) if isinstance(topic, Several) else (),
     )
 
@@ -204,6 +207,7 @@ def _with(topic: Topic, stored: Classification, *, other_code: bool) -> Topic:
             "fields": fields,
             "max_ahead": stored.max_ahead,
             "tombstones": stored.tombstones,
+            "rules": tuple(Rule(**of) for of in stored.rules),
         }
     )
 

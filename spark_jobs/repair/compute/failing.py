@@ -18,19 +18,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, functions as F
 
 from spark_jobs.decode.jvm import UNSURE
-from spark_jobs.errors import RecordsUnreachable, SluiceError, StagingStale
+from spark_jobs.errors import RecordsRefused, RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.launch.few_records import release
 from spark_jobs.launch.limits import StopRequest
 from spark_jobs.repair.compute.judging import Fetched, Judging
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
+from spark_jobs.runs.failures.refused_records import by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.steps import chain
 from spark_jobs.steps.classify import good_records
 from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
+    from spark_jobs.dataflow import Dataflow
     from spark_jobs.errors import ExpressionFailed
     from spark_jobs.repair.find.plan import RepairPlan
 
@@ -96,12 +98,14 @@ def _refuse_overtaken(judging: Judging) -> None:
         LOG.warning(told, plan.pipeline, error)
 
 
-def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed:
+def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed | RecordsRefused:
     """With the places of the first NAMED records that fail by themselves."""
     spec, plan = judging.spec, judging.plan
     needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
+    if by_a_rule(error):
+        return _refused(judging, flow)
 
     def computed(rows: DataFrame) -> DataFrame:
         entering = chain.stateful_input(rows, spec, flow.sides).where(needed)
@@ -129,6 +133,19 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed:
     aside = " ".join(f"--record {place}" for place in records)
     first = f"Put them into quarantine: sluice quarantine {spec.name} {aside} --reason WHY. Or: "
     return error.failed(spec.name, error.where(spec), why, THEN, first)
+
+
+def _refused(judging: Judging, flow: Dataflow) -> RecordsRefused:
+    inputs, found = judging.spec.inputs, refused_records(flow, LISTED)
+    of = [(inputs.shown(each.partition), each.offset) for each in found]
+    more = ", and others" if len(of) > NAMED else ""
+    told = ", ".join(f"partition {partition} offset {offset}" for partition, offset in of[:NAMED])
+    return RecordsRefused.repair(
+        pipeline=judging.spec.name,
+        repair=judging.plan.repair_id,
+        places=f"{told}{more}",
+        named=" ".join(f"--record {partition}:{offset}" for partition, offset in of),
+    )
 
 
 def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:

@@ -21,8 +21,8 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.find.closed import refuse_foreign
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
+from spark_jobs.repair.find.plan import refuse_foreign
 from spark_jobs.repair.find.quarantine import waiting
 from spark_jobs.repair.find.ranges_due import (
     Balance,

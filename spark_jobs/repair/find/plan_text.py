@@ -12,9 +12,8 @@ from spark_jobs.repair.find.plan import offsets_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_jobs.repair.find.closed import Closed
     from spark_jobs.repair.find.lost import Counted
-    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.find.plan import Closed, RepairPlan
     from spark_jobs.repair.find.replaying import Replaying
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.values.spans import Span

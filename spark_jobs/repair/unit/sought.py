@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from spark_jobs.messages.request import Request
-    from spark_jobs.repair.find.closed import Closed
-    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.find.plan import Closed, RepairPlan
     from spark_jobs.repair.find.quarantine import Place
     from spark_jobs.repair.offsets.archived import Where
     from spark_jobs.settings.installation import Settings

@@ -17,10 +17,11 @@ from pyspark.sql import DataFrame
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.errors import ExpressionFailed
+from spark_jobs.errors import ExpressionFailed, RecordsRefused
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.group_search import together
 from spark_jobs.runs.failures.record_search import Failing, all_failing, failing
+from spark_jobs.runs.failures.refused_records import by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import Topics
@@ -47,7 +48,7 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     again; the batch's id.
 
     Raises ExpressionFailed if none can be found, if more than MOST_ASIDE fail, or if a person is to
-    decide: then it has proposed them.
+    decide: then it has proposed them. RecordsRefused likewise, where a rule of the spec refuses.
     """
     error = DataError.of(str(failed))
     committed, planned = run.checkpoint.committed(), run.checkpoint.planned()
@@ -57,6 +58,8 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if batch.id <= run.target.table.newest_batch(run.target.owner):
         raise _nobody(run, error, f"Batch {batch.id} is in the table with all of its records.")
     known = read_failing(run.target.failing)
+    if by_a_rule(error):
+        raise _refused(run, batch, known)
     alone = list[FailingRecord]()
     if not (found := _new(_proposed_before(batch, known), known)):
         LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
@@ -85,6 +88,32 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
         places(found, run.spec.inputs),
     )
     return batch.id
+
+
+def _refused(run: Run, batch: Batch, known: FailingRecords) -> RecordsRefused:
+    """Proposes them."""
+    found = list[FailingRecord]()
+    for part in slices(batch):
+        flow, left = _flow(run, part, known), MOST_ASIDE - len(found)
+        for partition, offset, reason in refused_records(flow, left):
+            found.append(
+                FailingRecord(batch=batch.id, partition=partition, offset=offset, reason=reason)
+            )
+    known.model_copy(update={"proposed": tuple(found)}).put(run.target.failing, run.lease)
+    more = f", and {len(found) - SHOWN:,} others" if len(found) > SHOWN else ""
+    told = f"{places(found, run.spec.inputs)}{more}"
+    return RecordsRefused.batch(pipeline=run.spec.name, batch=batch.id, places=told)
+
+
+def _flow(run: Run, part: Batch, known: FailingRecords) -> Dataflow:
+    return dataflow(
+        source_of(run.spec, run.settings).read(run.spark, part.parts),
+        run.spec,
+        run.settings,
+        run.inputs,
+        clock_ms=part.clock_ms or None,
+        failing=known.reasons,
+    )
 
 
 def places(found: Iterable[FailingRecord], inputs: Topics) -> str:
@@ -140,15 +169,7 @@ def _alone(run: Run, batch: Batch, known: FailingRecords) -> list[FailingRecord]
     """
     spec, found = run.spec, list[FailingRecord]()
     for part in slices(batch):
-        records = source_of(spec, run.settings).read(run.spark, part.parts)
-        flow = dataflow(
-            records,
-            spec,
-            run.settings,
-            run.inputs,
-            clock_ms=part.clock_ms or None,
-            failing=known.reasons,
-        )
+        flow = _flow(run, part, known)
         good = good_records(flow.by_decoder, spec.inputs).persist()
 
         def computed(

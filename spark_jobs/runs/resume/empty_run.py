@@ -25,6 +25,7 @@ from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.checks.check import StateMetrics
+from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.storage.root.paths import Paths
@@ -75,7 +76,8 @@ def _start(rows: DataFrame, spec: Pipeline, checkpoint: UPath) -> None:
 
 
 def _refuse_broken(spark: SparkSession, spec: Pipeline, columns: StructType) -> None:
-    zeros = StateMetrics(**dict.fromkeys(StateMetrics.model_fields, 0))
+    names = (*StateMetrics.model_fields, *rule_metrics(spec.inputs.rules))
+    zeros = StateMetrics(**dict.fromkeys(names, 0))
     broken = [
         *_broken(expectations.check_metrics(spec, zeros)),
         *_broken_over(spark, spec, columns),

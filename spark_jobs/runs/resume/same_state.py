@@ -31,7 +31,7 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
     other = {
         "expression": earlier.steps != run.spec.steps,
         "code": other_code,
-        "topic (max_ahead, required or fields)": earlier.inputs != run.spec.inputs,
+        "topic (max_ahead, required, rules or fields)": earlier.inputs != run.spec.inputs,
     }
     what = " and the old ".join(part for part, differs in other.items() if differs)
     committed = max(run.checkpoint.committed(), default=-1)

@@ -1,4 +1,4 @@
-"""Checks as declarations: over rows, over state, and over time.
+"""Checks as declarations: over records, over rows, over state, and over time.
 
 Never here: their evaluation, which is in checks.py and runs/evaluation.py.
 """

@@ -14,10 +14,10 @@ from spark_jobs.spec.sql import SqlKeys, refuse_unsafe
 class StateMetrics(BaseModel):
     """The one row that Great Expectations checks: each field is a column.
 
-    None becomes null, and null passes every bound.
+    None becomes null, and null passes every bound. Beside them are those of rules (rule_share.py).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     unaccounted: int | None = Described(
         description="mismatches that the account cannot explain; must be 0; null where the "

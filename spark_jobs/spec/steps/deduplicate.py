@@ -85,6 +85,9 @@ class Deduplicate(Step):
     def distinct_by(self) -> tuple[str, ...] | None:
         return None if self.whole_row else self.keys
 
+    def copies_for(self, delay: timedelta | None) -> timedelta | None:
+        return {"watermark": delay, "event_time": timedelta(), "for_ever": None}[self.scope]
+
     @property
     def late_after(self) -> timedelta:
         return timedelta()

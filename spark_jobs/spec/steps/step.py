@@ -188,6 +188,12 @@ class Step(Model):
         """
         return None
 
+    def copies_for(self, delay: timedelta | None) -> timedelta | None:
+        """Where it drops duplicates: how long behind the event time of a row that it kept others of
+        its key are copies; None for ever. `delay` is the watermark's.
+        """
+        return None
+
     @property
     def endless(self) -> bool:
         """Whether Spark plans no-data batches for ever, so that an availableNow run would

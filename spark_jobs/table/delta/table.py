@@ -191,6 +191,12 @@ class Delta(Table):
 
         return sum_of(self.path, version, column)
 
+    def added(self, version: int) -> pa.Table | None:
+        """See Table."""
+        from spark_jobs.table.delta.written_rows import added  # noqa: PLC0415 - as above
+
+        return added(self.path, version)
+
     def query(self, sql: str, name: str = "t", **beside: Table) -> pa.Table:
         """See Table."""
         tables = {name: self, **beside}

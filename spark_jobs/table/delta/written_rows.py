@@ -126,6 +126,23 @@ def sum_of(table: UPath, version: int, column: str) -> int | None:
     return total
 
 
+def added(table: UPath, version: int) -> pa.Table | None:
+    """As Table.added."""
+    found = []
+    try:
+        for action in Log.of(table).commit(version):
+            if "remove" in action and changes_data(action["remove"]):
+                return None
+            if "add" in action:
+                if action["add"].get("partitionValues"):  # columns that the file has not
+                    return None
+                with parquet_file(table / unquote(action["add"]["path"])) as file:
+                    found.append(file.read())
+    except FileNotFoundError:
+        return None
+    return pa.concat_tables(found, promote_options="default") if found else pa.table({})
+
+
 def changed_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:
     """Delta's change feed of the versions after `since`, up to `version`: the table's columns, KIND
     and VERSION.

@@ -1,4 +1,5 @@
-"""Table care: the steps of `sluice maintain` for a pipeline's table.
+"""Care: the steps of `sluice maintain` for a pipeline's table, for the archive of a topic, for
+slices that lose late records, and for places that nobody needs any more.
 
 Versions that somebody may read stay whole: the published one and the one published before, those
 that the published table has shown within the retention, the one from which the checks read what is
@@ -15,18 +16,25 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_begun, read_live
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.errors import MaintenanceRefused, TableLacks
+from spark_jobs.ops import ops_tables
+from spark_jobs.storage.folders import remove_folder
+from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
+from spark_jobs.table.delta import door
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
-from spark_jobs.table.published.table import versions_shown
+from spark_jobs.table.published.table import has_shown, versions_shown
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -150,3 +158,90 @@ def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:
             f"forget {row['n']:,} deletes of {paths.table} from before {before:%F %H:%M}",
             partial(table.remove, where, said={FORGOT: where}),
         )
+
+
+def dead_places(paths: Paths, now: datetime) -> list[Dead]:
+    """Those to remove: dead for so long, and none that consumers may still read, or in which a
+    rebuild works. None while a rebuild is looked at.
+    """
+    fact, rebuild = read_live(paths), read_begun(paths)
+    if fact is None or paths.place.beside:
+        return []
+    beside = rebuild.folder if rebuild else None
+    return [
+        each
+        for each in fact.dead
+        if each.since < now - GRACE
+        and each.folder != beside
+        and not has_shown(paths, paths.tables / each.table, now - GRACE)
+    ]
+
+
+def dead_checkpoints(paths: Paths, now: datetime) -> list[UPath]:
+    """The folders that rewinds and repartitions have left, if none has begun for so long, nor is
+    live for less. One that began before identity.json named the live one never comes to live: who
+    finds another identity than it was planned with does not begin. None that began behind that:
+    then identity.json is a copy of before.
+    """
+    known, since = read_identity(paths), f"{SPARK}-{now - GRACE:{STAMP}}"
+    found = [*paths.version.glob(f"{SPARK}*")]
+    if known is None or any(each.name > since for each in found):
+        return []
+    if known.since is not None and known.since > now - GRACE:
+        return []
+    named = known.spark if known.since is None else f"{SPARK}-{known.since:{STAMP}}"
+    return [each for each in found if each.name <= named and each.name != known.spark]
+
+
+def remove_place(paths: Paths, dead: Dead, held: Held) -> None:
+    """Remove what is its own, then its name in live.json. Nothing of a place that is dead no more
+    as it was. Raises LeaseLost.
+    """
+    fact, rebuild = read_live(paths), read_begun(paths)
+    if fact is None or (rebuild and rebuild.folder == dead.folder):
+        return
+    if dead not in fact.dead or dead.folder in {fact.place("").folder, paths.place.folder}:
+        return
+    others = [each for each in fact.dead if each.folder != dead.folder]
+    folder = paths.above / dead.folder
+    held.confirm()
+    # First: without it nobody goes back to what a kill has left of the folder.
+    (folder / paths.identity.name).unlink(missing_ok=True)
+    remove_folder(folder)
+    # An archive's table is that of several places, and a table of before there were places too.
+    if dead.table not in {fact.table, paths.table.name, *(each.table for each in others)}:
+        remove_folder(paths.tables / dead.table)
+        remove_folder(paths.root / "staging" / dead.table)
+    fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above, held)
+
+
+_HIDING = "late > 0"
+
+
+def without_late(root: UPath, where: str) -> int:
+    """How many of the slices, for which the SQL condition holds, leave late records out."""
+    counted = ops_tables.query(
+        root, "slices", f"SELECT count(*) AS n FROM slices WHERE {where} AND {_HIDING}"
+    )
+    return int(counted.to_pylist()[0]["n"])
+
+
+@door.patiently
+def add_late(root: UPath, where: str) -> None:
+    """Let these slices leave none out, in one commit."""
+    first = _either("first_event_time", "<", "first_late_time")
+    last = _either("last_event_time", ">", "last_late_time")
+    door.open_table(root / "ops" / "slices").update(
+        updates={
+            "first_event_time": first,
+            "last_event_time": last,
+            "late": "0",
+            "first_late_time": "NULL",
+            "last_late_time": "NULL",
+        },
+        predicate=f"{where} AND {_HIDING}",
+    )
+
+
+def _either(one: str, sign: str, other: str) -> str:
+    return f"CASE WHEN {one} {sign} {other} THEN {one} ELSE {other} END"

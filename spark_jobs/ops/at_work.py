@@ -1,32 +1,131 @@
-"""Reads what is known of the drains of a pipeline that have not ended."""
+"""At work: what is known of the drains of a pipeline that have not ended, by what they write
+anyway; without Spark.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from pydantic import Field as Described
 
 from spark_jobs.checkpoint.lease import Begun
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import live_spec, read_begun
 from spark_jobs.checkpoint.sign import Sign, sign
 from spark_jobs.errors import SluiceError
+from spark_jobs.messages.kind import LIVE_KINDS
+from spark_jobs.messages.part import Part
+from spark_jobs.messages.report import Account
 from spark_jobs.ops import history, ops_tables
-from spark_jobs.ops.at_work.json_of_run import AtWork, Phase, Standing
-from spark_jobs.ops.at_work.pace import pace
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from upath import UPath
 
     from spark_jobs.ops.json_of_tables import BatchLine
     from spark_jobs.source.micro_batch import Offsets
+
+Standing = Literal["works", "silent", "died", "ended"]
+Phase = Literal["prepares", "starts", "reads", "closes"]
+
+
+class AtWork(Part):
+    """A drain, by its note, its lease, its checkpoint and ops.batches."""
+
+    pipeline: str = Described(description="the pipeline")
+    run_id: str = Described(description="the run")
+    kind: str = Described(description="what kind of run")
+    started_at: datetime = Described(description="when it began")
+    process: str = Described(description="its process and machine")
+    looked_at: datetime = Described(description="when this was read, by the server's clock")
+    standing: Standing = Described(
+        description="works: its lease is held; silent: it gives no sign of life, or nobody can "
+        "tell; died: its lease is free, and it told no end; ended: ops.runs has its row"
+    )
+    sign_at: datetime | None = Described(
+        description="when it renewed its lease last; null on a disk, whose lock tells now"
+    )
+    phase: Phase = Described(
+        description="prepares: looks at topic and checkpoint; starts: Spark, or the accounts that "
+        "an earlier run left; reads; closes: all is read"
+    )
+    batch: int | None = Described(description="the batch that is planned and not committed")
+    batches: int = Described(description="batches that it has accounted for")
+    account: Account = Described(description="the sum of these batches")
+    offsets_done: int = Described(description="offsets of them, and of those committed since")
+    offsets_left: int | None = Described(
+        description="offsets up to the end that it reads to; null as long as that is not known"
+    )
+    per_second: float | None = Described(description="records a second; null if nobody knows")
+    basis: Literal["batches", "runs"] | None = Described(
+        description="what that is measured by: its own last batches, or the last drains"
+    )
+    measured: int = Described(description="how many of these")
+    seconds_left: float | None = Described(
+        description="until all is read, at this rate; null if nobody knows"
+    )
+    words: dict[str, str] = Described(
+        default_factory=dict, description="the same in words, as the page has it"
+    )
+
+
+class WorksNow(Part):
+    """Of one pipeline."""
+
+    runs: tuple[AtWork, ...] = Described(description="the drain, and the rebuild beside it")
+
+
+LAST: Final = 5
+"""Batches, or drains."""
+
+
+class Pace(NamedTuple):
+    """What is measured by so many."""
+
+    basis: Literal["batches", "runs"]
+    measured: int
+    records: float
+    """A second."""
+    offsets: float
+    """A second; more than the records where transactions leave gaps."""
+
+    def seconds(self, left: int, elapsed: float) -> float | None:
+        """How long so many offsets take, some read for so long; None if it takes longer."""
+        if not left:
+            return 0.0
+        seconds = left / self.offsets - elapsed
+        return seconds if seconds > 0 else None
+
+
+def pace(root: UPath, pipeline: str, batches: Sequence[BatchLine]) -> Pace | None:
+    """By the run's last batches; before the first, by the last drains that read something."""
+    of_batches = [
+        (batch.account.read, batch.account.covered, batch.seconds)
+        for batch in batches
+        if batch.seconds and batch.account.read
+    ][-LAST:]
+    if of_batches:
+        return _pace("batches", of_batches)
+    rows = ops_tables.query(
+        root,
+        "runs",
+        f"SELECT read, query_seconds FROM runs WHERE {ops_tables.equals({'pipeline': pipeline})} "
+        f"AND {ops_tables.among('kind', LIVE_KINDS)} AND status = 'succeeded' AND read > 0 "
+        f"AND query_seconds > 0 ORDER BY started_at DESC LIMIT {LAST}",
+    ).to_pylist()
+    of_runs = [(row["read"], row["read"], row["query_seconds"]) for row in rows]
+    return _pace("runs", of_runs) if of_runs else None
+
+
+def _pace(basis: Literal["batches", "runs"], each: Sequence[tuple[int, int, float]]) -> Pace:
+    records, offsets, seconds = (sum(column) for column in zip(*each, strict=True))
+    return Pace(basis, len(each), records / seconds, offsets / seconds)
 
 
 class _Read(NamedTuple):

@@ -1,0 +1,36 @@
+"""Refused records: those for which a rule with on_failure='refuse' ended a batch or a repair."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import functions as F
+
+from spark_jobs.steps.by_rules import REFUSED, fails_one, told
+
+if TYPE_CHECKING:
+    from spark_jobs.dataflow import Dataflow
+    from spark_jobs.runs.failures.data_error import DataError
+
+
+class RefusedRecord(NamedTuple):
+    """One record."""
+
+    partition: int
+    offset: int
+    reason: str
+    """It names all rules that the record fails."""
+
+
+def by_a_rule(error: DataError) -> bool:
+    """Whether Spark failed since a rule refuses a record."""
+    return REFUSED in error.message
+
+
+def refused_records(flow: Dataflow, most: int) -> list[RefusedRecord]:
+    """The first of them, by partition and offset."""
+    inputs = flow.spec.inputs
+    rows = flow.by_decoder.where(fails_one(inputs, "refuse"))
+    place = [F.col("kafka.partition").alias("partition"), F.col("kafka.offset").alias("offset")]
+    found = rows.select(*place, told(inputs).alias("reason")).orderBy("partition", "offset")
+    return [RefusedRecord(*row) for row in found.limit(most).collect()]

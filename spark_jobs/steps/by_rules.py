@@ -1,0 +1,163 @@
+"""By rules: which rules of its topic a decoded record fulfils (spec/checks/rule.py), and what
+follows.
+
+The SQL of a rule is within TryEval, so no record makes a query fail by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
+
+from spark_jobs.values.numbering import BITS
+from spark_jobs.values.own_columns import MALFORMED, RULES
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Rule, Topic
+    from spark_jobs.spec.checks.rule import OnFailure
+    from spark_jobs.spec.inputs import Topics
+
+REFUSED: Final = "SLUICE_REFUSED: a rule refuses the record at"
+"""How Spark's error begins for a record that ends its batch; its place follows."""
+
+
+def judged(decoded: DataFrame, inputs: Topics) -> DataFrame:
+    """The decoded records with RULES array<boolean>, if a topic has rules: whether each rule of the
+    record's topic is fulfilled; null for one whose SQL fails on the record. No array for a record
+    that does not decode, and for a tombstone that is dropped.
+
+    Those that a rule puts into quarantine, or that make one fail, are malformed. As any malformed
+    record they have no event time then.
+    """
+    if not has_rules(inputs):
+        return decoded
+    spark, time = decoded.sparkSession, inputs.event_time
+    whole = F.col(MALFORMED).isNull() & F.col(time).isNotNull()
+    # Without an ELSE, so that Spark computes nothing of it before the TryEval: what two expressions
+    # share it computes first, but only of those that are computed for each record.
+    verdicts = _of_its_topic(
+        inputs, whole, lambda topic: F.array(*(_tried(spark, rule) for rule in topic.rules))
+    )
+    found = decoded.withColumn(RULES, verdicts)
+    reason = F.coalesce(MALFORMED, _of_its_topic(inputs, _not_all(), _reason))
+    return found.withColumn(MALFORMED, reason).withColumn(
+        time, F.when(F.col(MALFORMED).isNull(), F.col(time))
+    )
+
+
+def has_rules(inputs: Topics) -> bool:
+    """Whether classified records have RULES."""
+    return any(topic.rules for topic in inputs)
+
+
+def keeps_some(inputs: Topics) -> bool:
+    """Whether a rule puts records into quarantine, whose bytes must be there then."""
+    return any(rule.on_failure == "quarantine" for topic in inputs for rule in topic.rules)
+
+
+def fails_one(inputs: Topics, what: OnFailure) -> Column:
+    """boolean: whether a rule with this `on_failure` is not fulfilled."""
+    if not any(rule.on_failure == what for topic in inputs for rule in topic.rules):
+        return F.lit(False)
+    fails = _of_its_topic(inputs, _not_all(), lambda topic: _fails_one(topic, what))
+    return F.coalesce(fails, F.lit(False))
+
+
+def ended() -> Column:
+    """An error, in place of the outcome of a record that a rule refuses."""
+    partition, offset = (F.col(f"kafka.{name}").cast("string") for name in ("partition", "offset"))
+    text = (F.lit(f"{REFUSED} partition "), partition, F.lit(" offset "), offset)
+    return F.raise_error(F.concat(*text))
+
+
+def told(inputs: Topics) -> Column:
+    """Text that names all rules that the record does not fulfil; null if there are none."""
+    return _of_its_topic(inputs, _not_all(), _told)
+
+
+def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:
+    """An aggregate over classified records, map<string, bigint>: name -> the records that fail the
+    rule, of any outcome. `names`: the inputs' rules by the names under which they are counted.
+    """
+    pairs = list[Column]()
+    for number, of_topic in enumerate(names):
+        for at, name in enumerate(of_topic):
+            failing = _fails(at)
+            pairs += [F.lit(name), F.count_if(_where(inputs, number, failing))]
+    return F.create_map(*pairs).alias("rules")
+
+
+def _tried(spark: SparkSession, rule: Rule) -> Column:
+    from pyspark.sql.classic.column import Column as Classic  # noqa: PLC0415 - no public way to Catalyst
+
+    sql: Any = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]  # noqa: SLF001 - as above
+    utilities, held = sql.classic.ExpressionUtils, F.expr(rule.sql)
+    fulfilled = F.coalesce(held, F.lit(rule.null == "passes"))
+    tried = sql.catalyst.expressions.TryEval(utilities.expression(fulfilled._jc))  # noqa: SLF001 - as above
+    return Classic(utilities.column(tried))
+
+
+def _fails(number: int) -> Column:
+    return F.col(RULES)[number].eqNullSafe(F.lit(False))
+
+
+def _raises(number: int) -> Column:
+    return F.col(RULES)[number].isNull()
+
+
+# A function of an array, and no tree of ORs: Spark goes down each tree, and its stack ends.
+def _fails_one(topic: Topic, what: OnFailure) -> Column:
+    of_it = [F.col(RULES)[n] for n, rule in enumerate(topic.rules) if rule.on_failure == what]
+    one = F.array_contains(F.array(*of_it), F.lit(False)) if of_it else F.lit(False)
+    return F.coalesce(one, F.lit(False))
+
+
+def _not_all() -> Column:
+    """Whether a rule is not fulfilled, or its SQL fails: the others need no look at each rule."""
+    some = F.coalesce(F.array_contains(RULES, F.lit(False)), F.lit(True))
+    return F.col(RULES).isNotNull() & some
+
+
+def _reason(topic: Topic) -> Column:
+    """Why a record is malformed by a rule; null if it is not. One that is refused ends its batch
+    instead.
+    """
+    raises = F.size(F.array_compact(RULES)) < len(topic.rules)
+    malformed = _fails_one(topic, "quarantine") | raises
+    return F.when(~_fails_one(topic, "refuse") & malformed, _told(topic))
+
+
+def _told(topic: Topic) -> Column:
+    said = [
+        _listed(topic, _fails, "it fails the rules "),
+        _listed(topic, _raises, "it makes the SQL of these rules fail: "),
+    ]
+    return F.concat_ws("; ", *said)
+
+
+def _listed(topic: Topic, which: Callable[[int], Column], text: str) -> Column:
+    named = (F.when(which(n), F.lit(rule.name)) for n, rule in enumerate(topic.rules))
+    names = F.concat_ws(", ", *named)
+    return F.when(names != "", F.concat(F.lit(text), names))
+
+
+def _of_its_topic(inputs: Topics, where: Column, of: Callable[[Topic], Column]) -> Column:
+    """For each record what `of` gives for its topic; null elsewhere."""
+    each = [
+        (_where(inputs, number, where), of(topic))
+        for number, topic in enumerate(inputs)
+        if topic.rules
+    ]
+    (first, then), *more = each
+    return reduce(lambda found, one: found.when(*one), more, F.when(first, then))
+
+
+def _where(inputs: Topics, number: int, condition: Column) -> Column:
+    """The condition, for records of one input. Those of others may have fewer rules."""
+    if not inputs.several:
+        return condition
+    of_it = F.shiftright("kafka.partition", BITS) == number
+    return F.coalesce(F.when(of_it, condition), F.lit(False))

@@ -1,0 +1,188 @@
+"""Known: which batch has an offset, and what its account says: of the live checkpoint alone."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.identity import MadeBy, Present, read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.ops import accounts, ops_tables
+from spark_jobs.repair.offsets.archived import NO_BATCH, beginning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.source.micro_batch import Batch, Offsets
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.where.fate import Place
+
+COUNTS = ("read", "malformed", "premature", "filtered", "late", "accepted", "gaps", "unknown")
+_COLUMNS = (
+    "batch_id", "run_id", "offsets_start", "offsets_end", "late_before", "watermark",
+    "table_version", *COUNTS,
+)  # fmt: skip
+
+
+class Accounted(NamedTuple):
+    """A batch with its account."""
+
+    id: int
+    run_id: str
+    start: Offsets
+    end: Offsets
+    late_before: datetime | None
+    """Its records at or before it were late; None of none."""
+    watermark: datetime | None
+    table_version: int | None
+    counts: dict[str, int | None]
+
+    @classmethod
+    def of(cls, row: Row) -> Accounted:
+        start, end = (
+            {int(p): at for p, at in json.loads(row[name] or "{}").items()}
+            for name in ("offsets_start", "offsets_end")
+        )
+        counts = {name: row[name] for name in COUNTS}
+        late_before, watermark, version = (
+            row[name] for name in ("late_before", "watermark", "table_version")
+        )
+        named = row["batch_id"], row["run_id"]
+        return cls(*named, start, end, late_before, watermark, version, counts)
+
+    def has(self, place: Place) -> bool:
+        partition, offset = place
+        return self.start.get(partition, 0) <= offset < self.end.get(partition, 0)
+
+    def none(self, *names: str) -> bool:
+        """Whether it counts none of these, and knows it."""
+        return all(self.counts[name] == 0 for name in names)
+
+
+class Known(NamedTuple):
+    """The checkpoint of a pipeline's live place."""
+
+    paths: Paths
+    identity: Identity
+    batches: tuple[Accounted, ...]
+    """Ascending."""
+    begins: Offsets
+    """Partition -> the first offset that any batch has read."""
+    unaccounted: tuple[tuple[Batch, bool], ...]
+    """The batches that have no account yet, and whether each is committed."""
+    audited: int
+    stages: frozenset[str]
+    """The runs that computed repairs: what they found bad is in ops.quarantine too."""
+    same_since: int
+    """What was made by another spec than today's: this batch, and those before it; maybe."""
+
+    @classmethod
+    def read(cls, paths: Paths, spec: Pipeline) -> Known | None:
+        """None without a checkpoint. Raises CheckpointBroken."""
+        if (identity := read_identity(paths)) is None:
+            return None
+        audited = read_cursor(paths.cursor).audited
+        rows = accounts.stored(paths, identity, _COLUMNS)
+        batches = tuple(Accounted.of(row) for row in rows if row["batch_id"] <= audited)
+        checkpoint = Checkpoint(paths.checkpoint)
+        committed = {*checkpoint.committed()}
+        later = (each for each in checkpoint.planned() if each > audited)
+        return cls(
+            paths,
+            identity,
+            batches,
+            beginning(paths, identity.generations),
+            tuple((checkpoint.batch(each), each in committed) for each in later),
+            audited,
+            _stages(paths),
+            _same_since(identity, spec, audited),
+        )
+
+    @property
+    def generations(self) -> tuple[str, ...]:
+        return self.identity.generations
+
+    def of(self, places: Iterable[Place]) -> dict[Place, Accounted]:
+        """Of the places that a batch has whose account is there."""
+        found: dict[Place, Accounted] = {}
+        starts: dict[int, list[int]] = {}
+        having: dict[int, list[Accounted]] = {}
+        for batch in self.batches:
+            for partition, end in batch.end.items():
+                if (start := batch.start.get(partition, 0)) < end:
+                    starts.setdefault(partition, []).append(start)
+                    having.setdefault(partition, []).append(batch)
+        for place in places:
+            number = bisect_right(starts.get(place[0], ()), place[1]) - 1
+            if number >= 0 and (batch := having[place[0]][number]).has(place):
+                found[place] = batch
+        return found
+
+    def waiting(self, place: Place) -> tuple[int, bool] | None:
+        """The batch without an account that has it, and whether that is committed."""
+        for batch, committed in self.unaccounted:
+            first, end = batch.start.get(place[0], 0), batch.end.get(place[0], 0)
+            if first <= place[1] < end:
+                return batch.id, committed
+        return None
+
+    def sliced(self, place: Place) -> int | None:
+        """The batch that has it by ops.slices, which stay when accounts go; NO_BATCH of a record
+        that a rebuild had from an archive. None if no slice has it.
+        """
+        partition, offset = place
+        own = ops_tables.of_checkpoint(self.paths.pipeline, self.generations)
+        rows = ops_tables.query(
+            self.paths.root,
+            "slices",
+            f'SELECT batch_id FROM slices WHERE {own} AND "partition" = {partition} '
+            f"AND first_offset <= {offset} AND last_offset >= {offset} LIMIT 1",
+        ).to_pylist()
+        return rows[0]["batch_id"] if rows else None
+
+    def earliest(self, topic: SourceState | None) -> Offsets:
+        """Partition -> from which offset on Kafka has the records; of no topic behind all."""
+        if topic is not None:
+            return topic.earliest
+        return dict.fromkeys(self.end(self.audited), 2**63 - 1)
+
+    def end(self, batch: int) -> Offsets:
+        """Partition -> the offset behind the last one of the batches up to this one."""
+        found: Offsets = {}
+        for each in self.batches:
+            if each.id <= batch:
+                found |= each.end
+        return found
+
+
+def _stages(paths: Paths) -> frozenset[str]:
+    of = ops_tables.equals({"pipeline": paths.pipeline})
+    rows = ops_tables.query(paths.root, "repairs", f"SELECT request FROM repairs WHERE {of}")
+    requests = (json.loads(row["request"] or "{}") for row in rows.to_pylist())
+    return frozenset(run for each in requests if (run := each.get("run")))
+
+
+def _same_since(identity: Identity, spec: Pipeline, audited: int) -> int:
+    now = Present(spec).made_by
+    was = MadeBy.model_validate(identity).filled_in(now)
+    if _decides(was) != _decides(now):
+        return audited
+    before = identity.before
+    return NO_BATCH if before is None else max(before.committed, before.written)
+
+
+def _decides(made: MadeBy) -> tuple[object, ...]:
+    """What of it a record's fate may depend on: not the stores, nor Spark's version."""
+    fields = {
+        name: value
+        for name, value in made.fingerprint.items()
+        if name != "spark" and not name.startswith("state.")
+    }
+    return fields, made.classification, made.environment and made.environment.imports

@@ -1,0 +1,120 @@
+"""Read: records at their exact offsets, by Kafka's client and the decoder in Python: no JVM.
+
+What a Transform makes of them only Spark can say (by_spark.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+from confluent_kafka import TopicPartition
+
+from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.draft.sample import Sampled, records
+from spark_jobs.repair.offsets.slices import merged
+from spark_jobs.source.consumer import polled, reading
+from spark_jobs.spec.inputs import COLUMN
+from spark_jobs.values.numbering import by_input, numbered_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.where.fate import Place
+
+
+class Seen(NamedTuple):
+    """A record, as today's spec has it."""
+
+    reached: int
+    """How many of the steps before the first that remembers have let it through; DROPPED of a
+    tombstone, of a record that a rule drops, or of one that is not good.
+    """
+    row: dict[str, Any]
+    """What enters the next step, if it has passed all; else nothing. Times are numbers."""
+    why: str | None = None
+    """Why it is malformed by today's spec."""
+    rules: str | None = None
+    """Which rules it fails, if one of them drops it."""
+
+
+DROPPED = -1
+
+
+def sampled(
+    settings: Settings, spec: Pipeline, parts: Parts, *, uncommitted: bool = False
+) -> dict[Place, Sampled]:
+    """The records at these offsets, and some between them. `uncommitted`: those of aborted
+    transactions too.
+
+    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
+    """
+    found: dict[Place, Sampled] = {}
+    for number, own in by_input(parts).items():
+        topic = spec.inputs[number].name
+        with reading(settings, topic, uncommitted=uncommitted) as reader:
+            for partition, ranges in own.items():
+                for first, stop in merged(ranges):
+                    reader.assign([TopicPartition(topic, partition, first)])
+                    for each in _until(reader, partition, stop):
+                        found[numbered_in(number, partition), each.offset] = each
+    return found
+
+
+def _until(reader: Any, partition: int, stop: int) -> Iterator[Sampled]:
+    while not (message := polled(reader)).error():
+        offset = message.offset() or 0
+        if offset >= stop:
+            return
+        kind, at = message.timestamp()
+        headers = [*(message.headers() or ())]
+        yield Sampled(
+            partition, offset, at if kind else None, message.key(), message.value(), headers
+        )
+        if offset + 1 >= stop:
+            return
+
+
+def decoded(
+    settings: Settings, spec: Pipeline, sample: dict[Place, Sampled], root: str
+) -> dict[Place, Seen]:
+    """What they are, where no step before state leaves out any."""
+    found: dict[Place, Seen] = {}
+    for topic in spec.inputs:
+        places = [place for place in sample if spec.inputs.of_partition(place[0]) is topic]
+        if not places:
+            continue
+        given = records([sample[place]._replace(partition=place[0]) for place in places])
+        columns, reasons = prepare(topic, root, settings).decoder().decode(given)
+        rows = values(pa.table(columns, names=[*topic.columns]))
+        form = dict.fromkeys(spec.inputs.columns) if spec.inputs.named else {}
+        named = {COLUMN: topic.name} if spec.inputs.named else {}
+        for place, row, why in zip(places, rows, reasons, strict=True):
+            gone = topic.tombstones == "dropped" and sample[place].value is None
+            bad = why is not None or gone
+            found[place] = Seen(DROPPED, {}, why) if bad else Seen(0, form | row | named)
+    return found
+
+
+def values(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows. Times are microseconds and days are numbers: Arrow gives Python no time that Python has
+    not.
+    """
+    for at, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            micros = table.column(at).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
+            table = table.set_column(at, field.name, micros)
+        elif pa.types.is_date32(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.int32()))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def key_of(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """One text for equal values of these columns, as Spark compares them."""
+    return repr(
+        [0.0 if (value := row[name]) == 0 and isinstance(value, float) else value for name in names]
+    )

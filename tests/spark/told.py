@@ -1,0 +1,36 @@
+"""The fates that `sluice where` tells, asked in this process's session."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
+from spark_jobs.where.ask import answered
+from spark_jobs.where.by_spark import tell
+from spark_jobs.where.fate import Fate
+from spark_jobs.where.rest import Ask
+from spark_jobs.where.tell import Telling
+from tests.harness.replay import Place
+
+
+def asking(spec: Pipeline, settings: Settings, jobs: list[Any] | None = None) -> Ask:
+    """What Spark says, as of an application. `jobs` gets what was asked."""
+
+    def ask(job: Any) -> Any:
+        if jobs is not None:
+            jobs.append(job)
+        with TemporaryDirectory(prefix="where-") as folder:
+            [*tell(job.model_copy(update={"folder": folder}), spec, settings)]
+            return answered(Path(folder))
+
+    return ask
+
+
+def fates(
+    spec: Pipeline, settings: Settings, places: Iterable[Place], jobs: list[Any] | None = None
+) -> dict[Place, Fate]:
+    """Of each."""
+    found = Telling(spec, settings, asking(spec, settings, jobs)).fates([*places])
+    return {each.place: each for each in found}

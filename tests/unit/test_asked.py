@@ -1,0 +1,47 @@
+"""The places that a person types for `sluice where`."""
+
+import pytest
+
+from spark_jobs.where.asked import MOST, parts_of, places
+from tests.unit.specs import EU, TWO_APART, pipeline
+
+ONE = pipeline().inputs
+TWO = pipeline(**TWO_APART).inputs
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["3:120"], [(3, 120)]),
+        (["3:7-9"], [(3, 7), (3, 8), (3, 9)]),
+        (["3:9,0:4, 3:9", "0:3-4"], [(0, 3), (0, 4), (3, 9)]),
+    ],
+    ids=["one", "a range", "a list, each once and in order"],
+)
+def test_places_are_typed_as_they_are_shown(texts, found):
+    assert places(ONE, texts) == found
+
+
+def test_of_several_topics_a_place_has_its_topics_name():
+    assert places(TWO, [f"{EU.name}/3:5", "us/3:5"]) == [(3, 5), (65539, 5)]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "text"),
+    [
+        (ONE, "7"),
+        (ONE, "x:7"),
+        (ONE, "0:9-7"),
+        (ONE, ""),
+        (ONE, "0:-7"),
+        (TWO, "0:7"),
+        (ONE, f"0:0-{MOST}"),
+    ],
+)
+def test_what_is_no_place_is_refused(inputs, text):
+    with pytest.raises(ValueError, match=r"."):
+        places(inputs, [text])
+
+
+def test_the_most_that_may_be_asked_for_is_asked_for():
+    assert parts_of(places(ONE, [f"0:0-{MOST - 1}"])) == {0: ((0, MOST),)}

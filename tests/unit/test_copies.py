@@ -1,0 +1,104 @@
+"""Which copy a Deduplicate kept, held against a plain simulation of every way that it may have."""
+
+import itertools
+
+from hypothesis import given, settings, strategies as st
+
+from spark_jobs.where.copies import Copy, Keeping, told
+
+DELAY = 10
+
+
+def ways(copies, late_before, delay):
+    """Each way: place -> the place of the kept one. Spark keeps any new copy of a batch."""
+    batches = sorted({each.batch for each in copies})
+    here = {batch: [each for each in copies if each.batch == batch] for batch in batches}
+    for choice in itertools.product(*(here[batch] for batch in batches)):
+        state, found = None, {}
+        for batch, chosen in zip(batches, choice, strict=True):
+            gone = state and delay is not None and state.at + delay <= late_before.get(batch, -999)
+            if state is None or gone:
+                state = chosen
+            found |= {each.place: state.place for each in here[batch]}
+        yield found
+
+
+@st.composite
+def cases(draw):
+    batches = draw(st.integers(1, 4))
+    late_before, watermark = {}, draw(st.integers(-20, 0))
+    copies = []
+    for batch in range(batches):
+        late_before[batch] = watermark
+        for _ in range(draw(st.integers(0, 3))):
+            at = draw(st.integers(watermark + 1, watermark + 40))
+            copies.append(Copy((draw(st.integers(0, 1)), len(copies)), batch, at))
+        watermark += draw(st.integers(0, 30))
+    return copies, late_before, draw(st.sampled_from([DELAY, 0, None]))
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases())
+def test_what_is_told_of_a_copy_is_what_all_ways_have_in_common(case):
+    copies, late_before, delay = case
+    every = [*ways(copies, late_before, delay)]
+    found = told(copies, Keeping(delay, late_before, {}), None)
+    for each in copies:
+        kept_by = {way[each.place] for way in every}
+        say = found[each.place]
+        assert (say.kept, say.dropped) == (each.place in kept_by, bool(kept_by - {each.place}))
+        assert {*say.of} == kept_by - {each.place}
+        assert not say.beyond
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases(), st.data())
+def test_what_the_table_has_of_each_batch_leaves_the_ways_that_wrote_it(case, data):
+    copies, late_before, delay = case
+    if not copies:
+        return
+    true = data.draw(st.sampled_from([*ways(copies, late_before, delay)]))
+    wrote = {
+        batch: frozenset(
+            each.place for each in copies if each.batch == batch and true[each.place] == each.place
+        )
+        for batch in {each.batch for each in copies}
+    }
+    found = told(copies, Keeping(delay, late_before, wrote), None)
+    for each in copies:
+        say = found[each.place]
+        assert (say.kept, say.dropped) == (
+            true[each.place] == each.place,
+            true[each.place] != each.place,
+        )
+        assert say.of == (() if say.kept else (true[each.place],))
+
+
+@settings(max_examples=400, deadline=None)
+@given(cases(), st.data())
+def test_without_the_oldest_copies_nothing_is_told_that_they_would_contradict(case, data):
+    copies, late_before, delay = case
+    unread = data.draw(st.sets(st.sampled_from(copies)) if copies else st.just(set()))
+    read = [each for each in copies if each not in unread]
+    until = max((each.at for each in unread), default=None)
+    every = [*ways(copies, late_before, delay)]
+    found = told(read, Keeping(delay, late_before, {}), until)
+    for each in read:
+        kept_by = {way[each.place] for way in every}
+        say = found[each.place]
+        assert say.kept or each.place not in kept_by
+        assert say.dropped or kept_by == {each.place}
+        others = kept_by - {each.place} - {gone.place for gone in unread}
+        assert others <= {*say.of}
+        assert say.beyond or not kept_by & {gone.place for gone in unread}
+
+
+def test_a_copy_that_may_not_have_entered_decides_nothing_for_certain():
+    copies = [Copy((0, 0), 0, 5, certain=False), Copy((0, 1), 1, 5)]
+    found = told(copies, Keeping(DELAY, {}, {}), None)[0, 1]
+    assert (found.kept, found.dropped, found.of) == (True, True, ((0, 0),))
+
+
+def test_rows_that_no_copy_can_have_written_are_a_contradiction_and_no_answer():
+    found = told([Copy((0, 0), 0, 5)], Keeping(DELAY, {}, {0: frozenset()}), None)[0, 0]
+    assert (found.kept, found.dropped) == (False, False)
