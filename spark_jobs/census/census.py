@@ -133,7 +133,22 @@ class Census:
                     row.pop(name, None)
             if number not in found and self._words.in_tree(row, anywhere=anywhere):
                 found.add(number)
+        if undecoded := self._own_records(path, rows) - {*told} - found:
+            self._unread[
+                f"{path}: {len(undecoded)} malformed records are searched as bytes alone"
+            ] = None
         return len(found)
+
+    def _own_records(self, path: str, rows: pa.Table) -> set[int]:
+        """The numbers of the rows that are records of the condition's topic."""
+        if self._condition is None or not {*rows.column_names} >= RECORD:
+            return set()
+        if not _has_records_of(path, rows, self._condition):
+            return set()
+        if "topic" not in rows.column_names:
+            return {*range(rows.num_rows)}
+        own = (None, self._condition.topic.name)
+        return {n for n, name in enumerate(rows["topic"].to_pylist()) if name in own}
 
     def _is_asked(self, path: str, rows: pa.Table) -> bool:
         """Whether the condition has told of its columns all that they have."""

@@ -80,11 +80,11 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, values: Collection[object], names: Collection[str]) -> Self:
-        """Whole words: 17 is not in 170."""
+        """Whole words: 17 is not in 170, and in a_17."""
         exact = {text for value in values for text in texts(value) if text}
         packed = {form for value in values for form in binary(value)}
         inner = {text.encode() for text in exact}
-        word = rb"(?<!\w)(?:%s)(?!\w)" % _any(inner) if inner else b""
+        word = rb"(?<![A-Za-z0-9])(?:%s)(?![A-Za-z0-9])" % _any(inner) if inner else b""
         of_texts = {text.encode() for value in values for text in texts(value) if _is_text(value)}
         return cls(
             frozenset(names),

@@ -199,6 +199,34 @@ def test_what_cannot_be_read_is_said(tmp_path):
     assert [each.partition(":")[0] for each in found.unread] == ["tables/t/part-0.parquet"]
 
 
+def test_a_malformed_record_that_no_decoder_reads_is_said(tmp_path):
+    """Its text may be escaped: whoever looks for bytes does not see it."""
+    escaped = CANARY.replace("-", "\\u002d").encode()
+    parquet(tmp_path, "ops/quarantine/p.parquet", kept(b'{"id": "%s", ' % escaped, record("b")))
+    found = census(tmp_path)
+    assert found.found == ()
+    assert len(found.unread) == 1
+    assert "1 malformed records" in found.unread[0]
+
+
+def test_a_key_that_no_field_names_is_found(tmp_path):
+    given = kept(record("b")).set_column(4, "key", pa.array([CANARY.encode()], pa.binary()))
+    parquet(tmp_path, "ops/late/p.parquet", given)
+    assert kinds(tmp_path) == {"late": 1}
+
+
+def test_a_value_that_a_step_has_put_into_another_text_is_found(tmp_path):
+    joined = pa.table({"label": [f"s_{CANARY}_x", f"s_{OTHER}"], "nested": [[{"id": "b"}]] * 2})
+    parquet(tmp_path, "tables/t/p.parquet", joined)
+    assert kinds(tmp_path) == {"table": 1}
+
+
+def test_a_dead_place_is_told_as_one(tmp_path):
+    parquet(tmp_path, "tables/t.v2/p.parquet", rows(CANARY))
+    write(tmp_path, "checkpoints/t/live.json", {"dead": [{"folder": "v2", "table": "t.v2"}]})
+    assert kinds(tmp_path) == {"dead place: table": 1}
+
+
 def test_nothing_that_is_told_has_a_value(tmp_path):
     for hide in HIDES.values():
         hide(tmp_path)
