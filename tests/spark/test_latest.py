@@ -100,6 +100,18 @@ class Shop(NamedTuple):
             made.append(self.change(lsn, op, order))
         return made
 
+    def snapshot(self, lsn: int, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows as they were behind this place in the log, as a connector reads them again."""
+        rows = dict[int, dict[str, Any]]()
+        for change in changes[: lsn - changes[0]["source"]["lsn"] + 1]:
+            row = change["before"] or change["after"]
+            rows[row["id"]] = change
+        return [
+            row | {"op": "r", "source": row["source"] | {"lsn": lsn}}
+            for row in rows.values()
+            if row["op"] != "d"
+        ]
+
     def send(self, changes: list[dict[str, Any]]) -> None:
         """As a connector that starts again sends them: some twice. A tombstone follows a delete."""
         records = [(each["source"]["lsn"], self.encode(each)) for each in changes]
