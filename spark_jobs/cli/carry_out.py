@@ -9,10 +9,11 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import typer
+
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, say, with_spark
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.messages import log
@@ -27,6 +28,7 @@ from spark_jobs.storage.root.paths import Paths, report_path
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.manifest import Manifest
     from spark_jobs.spec import Pipeline
 
 
@@ -136,3 +138,41 @@ def _refuse_second(paths: Paths) -> None:
 def run_id(kind: str) -> str:
     """The id of a run that a person starts."""
     return f"{kind}-cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
+    """Whether the staged change may be swapped in: nobody need agree, or a person does, or has
+    with `yes`. A No ends the repair: it is rejected. So does Ctrl-C, and input that has no answer.
+    """
+    from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - loads delta-rs, which the help does not need
+    from spark_jobs.repair.undo import reject  # noqa: PLC0415 - as above
+
+    if manifest.approval == "not needed":
+        return True
+    who, answered = getpass.getuser(), False
+    try:
+        _show(paths, manifest)
+        answered = yes or typer.confirm("Swap this change in?")
+    finally:
+        if answered:
+            approve(paths, manifest.repair_id, who)
+        else:
+            # No command swaps it in later.
+            reject(paths, manifest.repair_id, who)
+    return answered
+
+
+def _show(paths: Paths, manifest: Manifest) -> None:
+    from spark_jobs.repair.exchange.staging import sample, sample_lines  # noqa: PLC0415 - as above
+
+    say(
+        f"repair {manifest.repair_id} would change version {manifest.table_version} of the table: "
+        f"{manifest.added:,} rows added, {manifest.removed:,} removed, {manifest.changed:,} "
+        f"changed; {manifest.unexplained:,} of these no late or replayed record explains"
+    )
+    try:
+        lines = sample_lines(sample(paths.staging(manifest.repair_id)))
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the question stands
+        lines = [f"the rows cannot be shown: {error}"]
+    for line in lines:
+        say(f"  {line}")

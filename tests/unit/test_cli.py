@@ -58,6 +58,7 @@ OPTIONS = {
         "--keep",
         "--next",
     ),
+    "find": ("--topic", "--where", "--bytes", "--json"),
     "coverage": ("--from", "--to", "--format", "--next"),
     "where": ("--key", "--format", "--next"),
     "report": ("--html", "--last"),
@@ -155,7 +156,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
-            if command not in {"show", "archive", "worker", "install", "new"}
+            if command not in {"show", "archive", "worker", "install", "new", "find"}
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),
