@@ -1,29 +1,39 @@
-"""The command that shows which days of a table have all their records."""
+"""The commands that show which days of a table have all their records, and that prove them."""
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.carry_out import computed
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.repair import PANEL, From, To
 from spark_jobs.cli.terminal import (
+    Execute,
     PipelineName,
+    PipelineNames,
+    end_undone,
     examples,
     installation,
     one_line_errors,
+    say,
     takes_next,
     terminal_width,
+    with_spark,
 )
-from spark_jobs.errors import KafkaRefused, KafkaUnreachable
+from spark_jobs.errors import KafkaRefused, KafkaUnreachable, RangeUnsupported, SluiceError
+from spark_jobs.messages import log
 from spark_jobs.messages.request import Request
 from spark_jobs.ops.views import WHEN, Rows
 from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import log_format
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 
@@ -34,7 +44,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
-NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
+NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who", "proved", "refuted")
 
 
 @commands.command(
@@ -63,14 +73,14 @@ def coverage(
 
     The pipeline's Ranges(every=...) gives the days, or hours.
     """
-    from spark_jobs.repair.find.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.prove.covered import covered  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
         bound = Request(start=start, end=end).span
         earliest = _earliest(spec, settings)
-        found = cover(spec, Paths(settings.root, spec), earliest, bound)
+        found = covered(spec, Paths(settings.root, spec), earliest, bound)
     if output is not Format.table:
         lines = as_json if output is Format.json else as_csv
         rows = Rows(NAMES, tuple(map(_values, found.intervals)))
@@ -112,7 +122,8 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    return (each.state, each.repair_id, each.start if each.late or each.replayable else None)
+    waits = each.start if each.late or each.replayable else None
+    return (each.state, each.repair_id, waits, each.proved_at, each.refuted_at)
 
 
 def _joined(group: list[Interval]) -> tuple[object, ...]:
@@ -122,4 +133,54 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 
 def _values(each: Interval) -> tuple[object, ...]:
     waits = (each.late, each.replayable)
-    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who)
+    proof = (each.proved_at, each.refuted_at)
+    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who, *proof)
+
+
+@commands.command(
+    rich_help_panel=PANEL,
+    epilog=examples(
+        "sluice prove  # dry run, all pipelines: what the next night verifies",
+        "sluice prove departure_delays --execute",
+    ),
+)
+def prove(pipelines: PipelineNames = None, execute: Execute = False) -> None:
+    """Verify published days, oldest proof first, within SLUICE_PROOF: what a night of Airflow's DAG
+    sluice_prove does.
+
+    A pipeline with a wrong day does not stop the others.
+    """
+    log.setup(log_format())
+    with with_spark():
+        failed: SluiceError | None = None
+        done = True
+        for name in pipelines or registry.names():
+            try:
+                done &= _night(name, execute=execute)
+            except RangeUnsupported as error:
+                if pipelines:
+                    raise
+                say(f"{name}: not proved by day: {error.what}")
+            except SluiceError as error:
+                say(f"{name}: {error}")
+                failed = failed or error
+        if failed:
+            raise failed
+        if not done:
+            end_undone()
+
+
+def _night(name: str, *, execute: bool) -> bool:
+    """Whether nothing is left to do. Raises what tonight and prove raise."""
+    from spark_jobs.prove.night import prove as work, tonight  # noqa: PLC0415 - Kafka's client, which the help does not need
+
+    settings = installation(spec := registry.load(name))
+    spec = live_spec(spec, settings.root)
+    paths = Paths(settings.root, spec)
+    night = tonight(spec, settings, paths, datetime.now(UTC))
+    for line in night.lines:
+        say(line)
+    if not execute:
+        return not night.days
+    work(spec, settings, night, getpass.getuser(), partial(computed, settings, paths), say)
+    return True
