@@ -70,9 +70,12 @@ METRICS: dict[str, Metric] = {
     "published": Metric("counter", "versions", "table versions that consumers were told of"),
     "published_version": Metric("gauge", "version", "the newest of them"),
     "published_rows": Metric("counter", "rows", "rows written since the version told before"),
-    "days_published": Metric("gauge", "days", "published days in which nothing waits, by night"),
-    "days_proved": Metric("gauge", "days", "of them, those whose proof holds"),
-    "days_wrong": Metric("gauge", "days", "of them, those that a verify found wrong"),
+    "days": Metric(
+        "gauge",
+        "days",
+        "published days in which nothing waits; of them the proved, and the wrong",
+        "proof",
+    ),
 }
 """Name -> metric. docs/seeing.md has the same table."""
 
@@ -110,7 +113,7 @@ def of_publication(event: Event) -> None:
 def of_proofs(pipeline: str, published: int, proved: int, wrong: int) -> None:
     """The metrics of a pipeline's days, before a night's proofs."""
     values = [("published", published), ("proved", proved), ("wrong", wrong)]
-    _send(pipeline, PROVE, ((f"days_{name}", "", count) for name, count in values))
+    _send(pipeline, PROVE, (("days", name, count) for name, count in values))
 
 
 def _of_report(report: Report) -> Iterator[Value]:

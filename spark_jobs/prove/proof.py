@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spark_jobs.table.delta.delta_log import Action
     from spark_jobs.values.spans import Position
 
-WRONG = frozenset({ChangeUnexplained.code, CheckFailed.code})
+REFUTING = frozenset({ChangeUnexplained.code, CheckFailed.code})
 """Problems of a verify that has found other rows. Any other one says nothing of the rows."""
 
 
@@ -100,7 +100,7 @@ def _proof(row: Row) -> Proof | None:
     passed = row["state"] == "canonical"
     if "without" in json.loads(row["request"] or "{}") or row["table_version_before"] is None:
         return None
-    if not passed and _problem(row) not in WRONG:
+    if not passed and _problem(row) not in REFUTING:
         return None
     return Proof(
         row["repair_id"],
