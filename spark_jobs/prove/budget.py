@@ -8,6 +8,7 @@ that share of processor seconds.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.messages.kind import PROVING_KINDS, STATE_KINDS
@@ -34,8 +35,8 @@ class Budget(NamedTuple):
     tonight: float
     """What is left of the share: of a week, and of the days since the last proof."""
     cost: float
-    """What one proof is expected to take: as the longest of the week; without one, as the longest
-    drain.
+    """What one proof is expected to take: as the longest of the week; without one, as half of its
+    drains took less. A first load says nothing of a day.
     """
 
 
@@ -51,7 +52,7 @@ def budget(paths: Paths, share: float, now: datetime) -> Budget:
         took,
         spent,
         max(min(a_week * (waited / WEEK), a_week - spent), 0.0),
-        max(map(seconds, proofs or drains), default=0.0),
+        max(map(seconds, proofs)) if proofs else median(map(seconds, drains)) if drains else 0.0,
     )
 
 

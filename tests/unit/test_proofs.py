@@ -284,6 +284,14 @@ def test_a_budget_is_a_share_of_the_weeks_drains_spread_over_its_nights(drained,
     assert (found.drains, round(found.tonight, 6)) == (700, allowed)
 
 
+def test_a_first_load_that_took_an_hour_does_not_keep_the_proofs_from_beginning(drained):
+    ran(drained, "drain", "first", HOUR, 3600)
+    found = budget(drained.paths, 0.1, NOW)
+    assert (found.cost, found.tonight > found.cost) == (100, False)
+    ran(drained, "verify", f"{RUN_PREFIX}1", WEEK - HOUR, 5)
+    assert budget(drained.paths, 0.1, NOW).cost == 5
+
+
 def worked(root: Root, takes: float, wrong: tuple[int, ...] = ()) -> list[int]:
     """The hours that a night verifies, where each takes so many seconds."""
     done = list[int]()
