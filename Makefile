@@ -7,6 +7,7 @@ LANES ?= 3
 CASES ?= 200
 KILLS ?= 200
 SECONDS ?= 3600
+MINUTES ?= 60
 SEED := $(shell date +%s)
 TURN ?= $(shell echo $$(( $(SEED) / 86400 )))
 BIN := .venv/bin
@@ -36,7 +37,7 @@ test: ## run the tests: unit, Spark, Airflow, end to end; lint and types beside 
 	@$(MAKE) --no-print-directory -j 3 lint object-store tests
 
 tests: $(READY)
-	@SLUICE_TURN=$(TURN) $(BIN)/python -u -m pytest $(PARALLEL) --ignore=tests/text --durations=20
+	@SLUICE_TURN=$(TURN) SLUICE_MINUTES=$(MINUTES) $(BIN)/python -u -m pytest $(PARALLEL) --ignore=tests/text --durations=20
 
 test-fast: ## lint, types and unit tests: a minute
 	@$(MAKE) --no-print-directory -j 2 lint unit

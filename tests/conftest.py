@@ -11,10 +11,10 @@ import pytest
 from xdist.remote import Producer
 
 from spark_jobs.settings.installation import VARIABLES
-from tests.harness import shared
+from tests.harness import patience, shared
 from tests.harness.costs import ASKED, Budget, Costs
-from tests.harness.lanes import Lanes, end_without_jvm, ordered
-from tests.harness.turns import VARIABLE, by_turns
+from tests.harness.lanes import Lanes, end_without_jvm, left, ordered
+from tests.harness.turns import HELD, VARIABLE, by_turns
 
 for _name in VARIABLES:
     os.environ.pop(
@@ -38,7 +38,9 @@ HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    patience.measure()
     shared.register(config)
+    config.addinivalue_line("markers", f"{HELD}: others hold it too (harness/turns.py)")
     config.pluginmanager.register(Budget())
     if ASKED in os.environ:
         config.pluginmanager.register(Costs())
@@ -66,13 +68,17 @@ def pytest_make_collect_report(
     return report
 
 
-def pytest_report_header() -> str | None:
-    if VARIABLE not in os.environ:
-        return None
-    day = os.environ[VARIABLE]
-    return (
-        f"dear tests have the forms of day {day}: TURN={day} runs the same; make test-long has all"
-    )
+def pytest_report_header() -> list[str]:
+    said = [f"limits of waits: {patience.patient(1):.1f} times those of a quiet machine"]
+    if day := os.environ.get(VARIABLE):
+        more = "make test-long has all"
+        said += [f"dear tests have the forms of day {day}: TURN={day} runs the same; {more}"]
+    return said
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for test in left(terminalreporter.config):
+        terminalreporter.write_line(f"left to the night, as this run is late: {test}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

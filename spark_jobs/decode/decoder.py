@@ -4,9 +4,9 @@ Drops no record: a record that cannot be decoded has nulls and the reason.
 
 One decoder for each format (formats.py). Runs in Spark's Python workers (mapInArrow), because
 Spark's own decoders do not say why a record is malformed; from_json also accepts text after the
-first object and converts numbers to strings. Of plain JSON the JVM decodes what drains and
-repairs read (jvm/): without workers, and with Python's verdicts. What `verify` reads Python
-decodes: it is the witness of what drains have decoded.
+first object and converts numbers to strings. Of plain JSON the JVM decodes what drains and repairs
+read (jvm.py): without workers, and with Python's verdicts. What `verify` reads Python decodes: it
+is the witness of what drains have decoded.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Formats: the port of the decoders. Without Spark: a replay is planned without it.
 
-A format's decoder is one class in one file. A task makes it once, and it decodes batch after batch.
+A format's decoder is one class. A task makes it once, and it decodes batch after batch. Records
+that were decoded in parts come together here, each in its place again.
 """
 
 from __future__ import annotations

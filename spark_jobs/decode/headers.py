@@ -1,4 +1,6 @@
-"""Headers: what records' headers of one name have, as Arrow arrays."""
+"""Headers: what records' headers of one name have, as Arrow arrays, and the columns of the fields
+that are headers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The JVM's decoder as a column of Spark."""
+"""The JVM's decoder of JSON as a column of Spark: what it is told of a topic, what its tasks note,
+and why Python refuses a record that it refused.
+"""
 
 from __future__ import annotations
 

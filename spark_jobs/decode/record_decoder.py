@@ -1,5 +1,5 @@
 """Record decoder: the fields of a topic's records, of whichever part each is. What is alike for all
-formats is done here.
+formats is done here, as the rules of fields are. It is prepared in the driver for the tasks.
 """
 
 from __future__ import annotations

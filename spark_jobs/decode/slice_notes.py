@@ -1,4 +1,6 @@
-"""Slice notes: the slices of one query in the driver, to which an accumulator brings them."""
+"""Slice notes: the slices and the unnamed keys of one query in the driver, to which accumulators
+bring them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Consumer: reads records at offsets that it is given. Nothing is committed to a group."""
+"""Consumer: reads records at offsets that it is given, or counts them. Nothing is committed to a
+group.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Port: what a pipeline's source is asked for, whatever it is.
+"""Port: what a pipeline's source is asked for, whatever it is, and what says where its runs end.
 
 A source has partitions, and in each of them records at offsets that only grow. Kafka is one
 (kafka.py), a topic's archive another (archive.py), several topics a third (sources.py, which finds

@@ -1,4 +1,6 @@
-"""Union: several topics as one source. The partitions of all have numbers (values/numbering.py)."""
+"""Sources: what reads a declaration of a source, which names it. A union has several topics as one
+source: the partitions of all have numbers (values/numbering.py).
+"""
 
 from __future__ import annotations
 

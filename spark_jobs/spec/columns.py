@@ -1,5 +1,5 @@
-"""The names of the columns that enter and leave a step, as far as a spec knows them
-without Spark.
+"""The names of the columns that enter and leave a step, as far as a spec knows them without Spark,
+and the topic's columns from which each is computed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The base of all declarations: frozen, no unknown fields, and errors that name field, value,
-reason and remedy.
+reason and remedy; and what a field means, in its own text.
 """
 
 from __future__ import annotations

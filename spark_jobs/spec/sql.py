@@ -1,5 +1,5 @@
-"""The types of what becomes Spark SQL in a spec, and what of it is refused when the spec is loaded,
-without a JVM: what the tokens alone show.
+"""Spark SQL in a spec: its types, its texts in a declaration, its tokens, and what of it is refused
+when the spec is loaded, without a JVM: what the tokens alone show.
 
 Spark's parser decides the rest, in `sluice validate --deep` and before a run reads a record
 (steps/sql.py). So a rule here never refuses what the parser would accept: it may miss.

@@ -1,4 +1,5 @@
-"""The StatefulProcessor of a GroupState in buckets: Spark's key is a bucket.
+"""The StatefulProcessor of a GroupState in buckets: Spark's key is a bucket, and its rows are
+packed as one value.
 
 A file of its own: each Python worker loads it, and a spec, which group_state.py needs, takes a
 quarter of a second.

@@ -1,4 +1,5 @@
-"""Applies the steps in order, and decides which rows are late for the first stateful step.
+"""Applies the steps in order, and decides which rows are late for the first stateful step. No step
+uses the raw bytes of records, and none gets a time that it cannot hold.
 
 Observed metrics count the rows after each step. The audit balances these counts.
 """

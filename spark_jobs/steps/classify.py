@@ -1,4 +1,6 @@
-"""Classify: gives each record its outcome. The drain and the audit use the same expressions."""
+"""Classify: gives each record its outcome, and its row in an archive. The drain and the audit use
+the same expressions.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Latest in Spark: gives each change what its place among the changes of its key depends on. Which
-of them the table gets is decided behind the query (keyed/merge.py).
+"""Latest in Spark: gives each change what its place among the changes of its key depends on, and a
+number by which two changes are held to be one. Which of them the table gets is decided behind the
+query (keyed/merge.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The interface of a step in Spark.
+"""The interface of a step in Spark, and the operator that a declaration names.
 
 A new step begins with its declaration, a file of spec/steps/, which names the file that implements
 this here.

@@ -1,4 +1,6 @@
-"""Paths: where in a record a field is, as text: `data.user.id`, `tags[0]`, `data."user-agent"`."""
+"""Paths: where in a record a field is, as text: `data.user.id`, `tags[0]`, `data."user-agent"`; and
+the name of a column for one.
+"""
 
 from __future__ import annotations
 

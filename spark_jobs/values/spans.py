@@ -1,4 +1,6 @@
-"""Span: a half-open range of event time, in UTC with microseconds."""
+"""Spans of event time: half-open, in UTC with microseconds. A row's position is where it is on that
+axis. Both are also SQL: what an engine computes of times as Python does.
+"""
 
 from __future__ import annotations
 

@@ -25,12 +25,13 @@ from tests.airflow.drains_beside import END, NEXT
 from tests.airflow.installed import Installed, executed
 from tests.airflow.metadata import run_dag, without_waiting
 from tests.airflow.reports import NOON
+from tests.harness.patience import patient
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains, began
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 PYTHON = sys.executable
 
 

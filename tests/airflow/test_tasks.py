@@ -53,6 +53,7 @@ from spark_jobs.source import topic_state
 from spark_jobs.storage.root.paths import Paths, local_report_path
 from tests.airflow.installed import Installed, executed
 from tests.harness import roots
+from tests.harness.patience import patient
 from tests.harness.process import lives
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
@@ -60,7 +61,7 @@ from tests.unit.specs import OURS, deployed
 
 NAME = "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 pytestmark = pytest.mark.usefixtures("in_task")
 
 

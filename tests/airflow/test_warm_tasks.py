@@ -24,9 +24,10 @@ from spark_jobs.registry import find as registry
 from tests.airflow.installed import executed
 from tests.airflow.test_repair_tasks import PLANNED
 from tests.airflow.test_tasks import NAME, Installation, report
+from tests.harness.patience import patient
 from tests.harness.process import lives
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 PYTHON = sys.executable
 WORKER = """
 import json, os, shutil, subprocess, sys, time

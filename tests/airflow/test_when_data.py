@@ -25,6 +25,7 @@ from spark_jobs.spec import Schedule, WhenData
 from tests.airflow.metadata import REPO, add_dag, forget_events
 from tests.harness.broker import forget_topic, kafka
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.unit.drains import SPEC, Drains
 
 __all__ = ["kafka"]
@@ -35,7 +36,7 @@ WATCHED = SPEC.model_copy(
 )
 OURS = json.loads(json.dumps(watched(SPEC)._asdict()))
 LOOKS_SECONDS = 8
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = patient(240)
 
 
 def found(done, new, *, busy=False):

@@ -14,6 +14,7 @@ from local.airflow_api import Api
 from spark_jobs.checkpoint.log import Checkpoint
 from tests.harness import oracle
 from tests.harness.broker import forget_topic
+from tests.harness.patience import patient
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 
@@ -24,7 +25,7 @@ EVENTS, DELIVERIES = 12_000, 3
 DAYS = (datetime(2013, 1, 2, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
 """That are computed again: each misses late records, and the second a row, too."""
 DAY = timedelta(days=1)
-PATIENCE_SECONDS = 400
+PATIENCE_SECONDS = patient(400)
 ENDED = ("success", "failed", "skipped", "upstream_failed")
 Row = dict[str, Any]
 

@@ -1,6 +1,5 @@
 """What a cluster loses amid a batch: the run goes on, and the account says the truth."""
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from local.cluster import Cluster, running as started, wait_until
 from spark_jobs.settings.installation import REPO
 from tests.harness.long_form import long_form
 from tests.harness.process import Running
+from tests.harness.ran import ran
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
@@ -137,9 +137,7 @@ def test_a_slow_task_that_spark_starts_twice_counts_once_and_no_secret_shows(sce
             sent = sum(scene.deliver().values())
             drain = Running(scene, tmp_path, f"speculating-{number}", "planned=wait")
             drain.hold("planned")
-            listed = subprocess.run(
-                ["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True
-            ).stdout
+            listed = ran("ps", "-eww", "-o", "args", check=True).stdout
             drain.let_go("planned")
             ended_exact(drain, scene, sent)
             kept = {file: file.read_bytes() for file in files(log, tmp_path / "root")}

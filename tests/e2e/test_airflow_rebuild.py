@@ -10,16 +10,17 @@ import deltalake
 import duckdb
 import pytest
 
-from local import airflow
 from local.airflow_api import POLL_SECONDS, Api
 from spark_jobs.checkpoint.notes.live import read_begun
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import SPEC
+from tests.harness.airflow_server import served
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.harness.scene import Scene
 
 NAME, BACKFILL = SPEC.name, f"{SPEC.name}__backfill"
-PATIENCE_SECONDS = 600
+PATIENCE_SECONDS = patient(600)
 EVENTS = 1500
 Rows = list[tuple[Any, ...]]
 
@@ -87,13 +88,9 @@ def installed(kafka, tmp_path) -> Iterator[Installed]:
         "SLUICE_ROOT": scene.settings.root,
         "SLUICE_PIPELINES": changed.__name__,
     }
-    try:
-        running = airflow.start(home, variables, schedule=False)
-        with Person(running) as person:
-            person.await_dags({NAME, BACKFILL})
-            yield Installed(person, scene)
-    finally:
-        airflow.stop(home)
+    with served(home, variables) as running, Person(running) as person:
+        person.await_dags({NAME, BACKFILL})
+        yield Installed(person, scene)
 
 
 @long_form

@@ -12,21 +12,22 @@ import psutil
 import pytest
 from upath import UPath
 
-from local import airflow
 from local.airflow_api import Api
 from local.airflow_settings import USER
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.submit import application
 from spark_jobs.messages.report import read_report
 from tests.e2e import pipelines
+from tests.harness.airflow_server import served
 from tests.harness.openlineage import Receiver, problems, receiving
+from tests.harness.patience import patient
 from tests.harness.roots import ROOT, told
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
 
 PIPELINE, REFUSED = "departure_delays", "impossible_delays"
 ACCEPT = f"{REFUSED}__accept"
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = patient(300)
 EVENTS = 2000
 
 
@@ -84,13 +85,9 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
             # No file changes meanwhile, and to read one again takes a second of a core.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         }
-        try:
-            running = airflow.start(home, variables, schedule=False)
-            with Api(running) as client:
-                client.await_dags({PIPELINE, REFUSED, ACCEPT})
-                yield Installed(client, home, root, other, scene, lineage, metrics)
-        finally:
-            airflow.stop(home)
+        with served(home, variables) as running, Api(running) as client:
+            client.await_dags({PIPELINE, REFUSED, ACCEPT})
+            yield Installed(client, home, root, other, scene, lineage, metrics)
 
 
 @pytest.fixture(scope="module")

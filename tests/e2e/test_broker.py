@@ -1,7 +1,6 @@
 """A real broker: what the producer's ledger says is what a consumer reads, also after a restart."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
@@ -23,6 +22,7 @@ from spark_jobs.errors import TopicMissing
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.broker import skip_taken
+from tests.harness.ran import ran
 from tests.harness.refused import fails, has
 
 JARS = Path(__file__).resolve().parents[2] / "jars" / "kafka"
@@ -223,7 +223,7 @@ def test_missing_jars_are_named(tmp_path):
 )
 def test_the_command_line_fails_with_status_2_and_no_traceback(tmp_path, arguments, says):
     command = [sys.executable, "-m", "local", *arguments, "--home", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=JARS.parents[1])
+    done = ran(*command, cwd=JARS.parents[1])
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr

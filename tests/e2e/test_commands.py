@@ -21,11 +21,12 @@ from spark_jobs.settings.installation import Settings
 from tests.e2e import pipelines
 from tests.harness.command import answer, sluice, sluice_here, undone
 from tests.harness.long_form import LONG, long_form
+from tests.harness.patience import patient
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
 
 PIPELINE = "flight_events"
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = patient(240)
 ARCHIVED = "source: shared objects file (top)"
 MOST_OF_THEM = 5_000
 """Classes that a drain loads from there."""

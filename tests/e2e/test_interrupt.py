@@ -14,13 +14,14 @@ import pytest
 from spark_jobs.errors import Stopped
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.messages.report import read_report
+from tests.harness.patience import patient
 from tests.harness.pipelines import variables_of
 from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = patient(180)
 
 SLUICE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from "

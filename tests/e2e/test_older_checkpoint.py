@@ -12,6 +12,7 @@ import pytest
 from spark_jobs.settings.installation import REPO
 from tests.harness.broker import forget_topic
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.harness.ran import python
 from tests.harness.scene import Scene
 
@@ -21,7 +22,7 @@ BEFORE = "0d743f6"
 """The first commit that bears ops tables with more columns than it knows: the release before."""
 PIPELINES = ("flight_events", "departure_delays", "aircraft_rotations")
 SLUICE = "from spark_jobs.cli import app; app()"
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = patient(240)
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
 

@@ -21,13 +21,14 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state as kafka_questions
 from tests.harness.command import sluice_here
 from tests.harness.long_form import LONG
+from tests.harness.patience import patient
 from tests.harness.ran import ran
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 
 LIMIT_SECONDS = 30
 """Of waiting for a broker that does not answer; a process takes as long as the machine needs."""
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = patient(120)
 QUESTIONS = ("list_topics", "describe_topics", "list_offsets")
 """Of Kafka's client; the last is asked twice."""
 CLIENTS_OWN_SECONDS = 60

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source.topic_state import newest_record, topic_state
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.harness.process import Running
 from tests.harness.ran import ran
 from tests.harness.roots import ROOT
@@ -32,7 +32,7 @@ HOSTILE = CANARY + " \"quoted\" 'single' back\\slash \\n semi;colon $dollar #has
 PLAIN = f"{CANARY} plain, and long enough"
 LIMIT_SECONDS = 30
 """Of asking; how long a process takes is the machine's doing too."""
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = patient(120)
 READER = REPO / "tests" / "harness" / "secured_reader.py"
 TOPIC = "flights"
 TEXTS = [
@@ -293,9 +293,7 @@ def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
         str(folder),
     ]
     variables = {**os.environ, **environment(installed), **event_log(tmp_path / "spark")}
-    ended = subprocess.run(
-        words, env=variables, capture_output=True, text=True, timeout=240, check=False
-    )
+    ended = ran(*words, env=variables, timeout=patient(240))
     (tmp_path / "log").write_text(ended.stdout + ended.stderr)
 
     assert ended.returncode == 0, ended.stdout + ended.stderr

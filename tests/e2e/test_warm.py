@@ -32,12 +32,13 @@ from spark_jobs.settings.installation import REPO, Settings
 from tests.harness import oracle, pipelines
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.harness.pipelines import variables_of
 from tests.harness.process import lives
 from tests.harness.scene import Scene
 
 pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
-PATIENCE_SECONDS = 180
+PATIENCE_SECONDS = patient(180)
 PACKAGE = "deployed_beside_a_worker"
 FIRST, SECOND = "departure_delays", "flight_events"
 TURNS = (FIRST, SECOND, "aircraft_rotations", "silent_gates")

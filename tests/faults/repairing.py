@@ -25,6 +25,7 @@ from tests.faults.campaign import PIPELINES
 from tests.faults.catalogue import Kill, Lengths
 from tests.faults.stage_kills import COMPUTES, Round, landed, since
 from tests.faults.whole import Whole, bag, less, staged
+from tests.harness.patience import patient
 from tests.harness.process import Running
 from tests.harness.scene import Scene
 
@@ -32,7 +33,7 @@ EVENTS = 400
 """In a delivery. Two in a hundred arrive one to five days late."""
 FIRST = 12
 """Deliveries before the first drain: of three days, so that later ones have late records."""
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = patient(120)
 ENDED = "it had ended before"
 
 

@@ -18,6 +18,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.settings.installation import REPO
 from tests.harness.long_form import long_form
 from tests.harness.process import PATIENCE_SECONDS, PIPELINES
+from tests.harness.ran import ran
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
 
@@ -36,12 +37,7 @@ def shim(tmp_path_factory) -> Path:
     library = tmp_path_factory.mktemp("clock") / "clock.so"
     source = Path(__file__).with_name("clock.c")
     try:
-        subprocess.run(
-            ["cc", "-shared", "-fPIC", "-O2", "-o", library, source],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        ran("cc", "-shared", "-fPIC", "-O2", "-o", library, source, check=True)
     except FileNotFoundError:
         pytest.skip(f"there is no C compiler: {NOT_TESTED}")
     return library

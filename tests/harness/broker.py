@@ -9,10 +9,11 @@ from confluent_kafka.admin import AdminClient
 
 from local import broker
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 from tests.harness.shared import KAFKA, home
 
 JARS = REPO / "jars" / "kafka"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 
 
 @pytest.fixture(scope="session")

@@ -13,12 +13,13 @@ from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.settings.installation import REPO
 from tests.harness.lines import as_before
+from tests.harness.patience import patient
 from tests.harness.ran import ran
 
 SLUICE = str(Path(sys.executable).parent / "sluice")
 WIDE = "400"
 """Columns of the terminal, so that no cell of a table is cut off."""
-PATIENCE_SECONDS = 400
+PATIENCE_SECONDS = patient(400)
 
 
 def sluice(scene, package, *words, beside=None, typed="", **variables):

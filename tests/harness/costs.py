@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from tests.harness.shared import pids
 
 TESTS: Final = Path(__file__).resolve().parents[1]
 KEPT: Final = TESTS / "costs.json"
+BY_NIGHT: Final = "also by night"
 ASKED: Final = "SLUICE_COSTS"
 """keep: write the file anew; hold: fail where a file costs more than twice its line."""
 TICKS: Final = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
@@ -32,18 +33,46 @@ SLACK: Final = 10
 
 def known() -> dict[str, float]:
     """File below tests/ -> its seconds when it was measured last."""
-    found: dict[str, float] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return {file: cost for file, cost in _kept().items() if file != BY_NIGHT}
+
+
+def by_night() -> set[str]:
+    """Files of which `make test` has a short form of what other tests hold too: a run that is late
+    leaves them to the night.
+    """
+    return {*_kept().get(BY_NIGHT, ())}
+
+
+def _kept() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     return found
 
 
-def used(process: int | None = None) -> float:
-    """Of a process with its children, those that ended and those that live."""
+_COUNTED = [0.0]
+
+
+def count(processes: Iterable[int]) -> None:
+    """Add what these used, which are nobody's children, before they are ended."""
+    _COUNTED[0] += sum(map(_own, processes))
+
+
+def used() -> float:
+    """Of this process with its children, those that ended and those that live, and what it counted."""
+    return _COUNTED[0] + used_by(os.getpid())
+
+
+def used_by(process: int) -> float:
+    """Of a process with its children."""
+    return _own(process) + sum(map(used_by, _children(process)))
+
+
+def _own(process: int) -> float:
+    """With its children that ended."""
     try:
-        stat = Path(f"/proc/{process or os.getpid()}/stat").read_text()
+        stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:  # it has just ended: its parent has its seconds
         return 0
-    own = sum(map(int, stat.rpartition(")")[2].split()[11:15])) / TICKS
-    return own + sum(map(used, _children(process or os.getpid())))
+    return sum(map(int, stat.rpartition(")")[2].split()[11:15])) / TICKS
 
 
 def _children(process: int) -> Iterator[int]:
@@ -102,6 +131,7 @@ class Costs:
         if os.environ[ASKED] == "keep":
             now = kept | {file: round(cost, 1) for file, cost in self.spent.items()}
             lines = {file: now[file] for file in sorted(now) if (TESTS / file).exists()}
+            lines = {BY_NIGHT: sorted(by_night())} | lines
             KEPT.write_text(json.dumps(lines, indent=1) + "\n")
         elif more := dearer(self.spent, kept):
             session.exitstatus = session.exitstatus or 1
@@ -126,7 +156,7 @@ class Budget:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Shared servers are nobody's children."""
-        servers = sum(map(used, pids()))
+        servers = sum(map(used_by, pids()))
         spent = self.spent + servers if self.spent else used() + servers
         terminalreporter.write_line(f"{spent:,.0f} processor seconds; the budget is {BUDGET:,}")
 

@@ -15,6 +15,7 @@ from spark_jobs.decode.jvm import PENDING, described
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 
 PROGRAM = Path(__file__).parent / "java" / "Decoded.java"
 NO_TIME = -(2**63)
@@ -43,7 +44,9 @@ class JvmDecoding:
         java = [jvm.java() or "java", *jvm.SMALL]
         sources = [*map(str, (files_jar.SOURCES / "sluice" / "decode").glob("*.java")), PROGRAM]
         compiled = [*java, "-jar", compiler, "-nowarn", "-source", "17", "-target", "17"]
-        subprocess.run([*compiled, "-cp", path, "-d", classes, *sources], check=True, timeout=120)
+        subprocess.run(
+            [*compiled, "-cp", path, "-d", classes, *sources], check=True, timeout=patient(120)
+        )
         self._process = subprocess.Popen(
             [*java, "-cp", path, "sluice.decode.Decoded"],
             stdin=subprocess.PIPE,

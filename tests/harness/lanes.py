@@ -13,16 +13,18 @@ import os
 import random
 import re
 import subprocess
+import time
 from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.harness.costs import TESTS, known
+from tests.harness.costs import TESTS, by_night, known
 
 JVM: Final = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process of a lane's Spark session."""
@@ -41,6 +43,9 @@ LEAST_LANES: Final = 3
 """From this many lanes on, one has no session."""
 MOST_AHEAD: Final = 2
 """Tests that a lane has, the one at work among them."""
+MINUTES: Final = "SLUICE_MINUTES"
+"""Of wall time, behind which no test is handed out any more that costs.json calls also by night."""
+LEFT: Final = pytest.StashKey[list[str]]()
 ORDER: Final = "SLUICE_ORDER"
 """A seed: the long form finds tests that need others before them."""
 _SHARED: Final = re.compile(
@@ -67,28 +72,48 @@ def scope(file: str) -> str:
 class Lanes(LoadScopeScheduling):
     """xdist's own loadgroup marks a test's id, and cannot where pytest is 9.2 or newer."""
 
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        self._until = time.monotonic() + 60 * float(os.environ.get(MINUTES, "inf"))
+        self._late = config.stash.setdefault(LEFT, [])
+
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0].removeprefix(f"{TESTS.name}/")
-        return scope(file) or nodeid
+        return scope(_file(nodeid)) or nodeid
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         """The next one that the lane may have. Without one it ends behind what it has."""
+        if time.monotonic() > self._until:
+            for unit in [unit for unit in self.workqueue if _file(unit) in by_night()]:
+                self._late += self.workqueue.pop(unit)
         last = len(self.nodes) >= LEAST_LANES and node.gateway.id == f"gw{self.numnodes - 1}"
         ours = (unit for unit in self.workqueue if not (last and needs_session(unit)))
         if (unit := next(ours, None)) is None:
             node.shutdown()
             return
         self.workqueue.move_to_end(unit, last=False)
-        super()._assign_work_unit(node)
+        try:
+            super()._assign_work_unit(node)
+        except OSError:  # it has just died: once xdist knows, another lane has what it was given
+            return
         # A lane begins a test once it has the next: xdist gives one alone to a lane in place of a
         # dead one, which then waits for ever.
         if self.workqueue and self._pending_of(self.assigned_work[node]) < MOST_AHEAD:
             self._assign_work_unit(node)
 
 
+def left(config: pytest.Config) -> list[str]:
+    """The tests that a late run has left to the night."""
+    return config.stash.get(LEFT, [])
+
+
 def needs_session(unit: str) -> bool:
     """Whether a lane needs a session for it: a scope, or a test's id."""
-    return unit.removeprefix(f"{TESTS.name}/").partition("/")[0] in WITH_SESSION
+    return _file(unit).partition("/")[0] in WITH_SESSION
+
+
+def _file(unit: str) -> str:
+    """Below tests/: of a test, or of a scope that is one."""
+    return unit.removeprefix(f"{TESTS.name}/").partition("::")[0]
 
 
 def end_without_jvm(config: pytest.Config) -> None:

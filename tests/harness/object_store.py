@@ -18,13 +18,14 @@ from urllib.request import urlopen
 
 from local.ports import free_port
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 
 SERVER = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 HOME = REPO / ".local" / "versitygw-v1.8.0"
 QUICKLY = ("-gcflags=all=-l -dwarf=false -c=1", "-ldflags=-s -w")
 """Nothing put inline and nothing for a debugger: 86 processor seconds instead of 142."""
 NOT_TESTED = "no go to build the S3 server by: not tested is a root on an object store"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 BUILD_SECONDS = 900
 TRIES = 4
 
@@ -178,7 +179,7 @@ def _healthy(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while process.poll() is None:
         try:
-            with urlopen(f"{endpoint}/healthz", timeout=5) as answer:
+            with urlopen(f"{endpoint}/healthz", timeout=patient(5)) as answer:
                 return bool(answer.status == 200)
         except (URLError, OSError):
             assert time.monotonic() < deadline, "the S3 server is not healthy"

@@ -20,10 +20,11 @@ from spark_jobs.launch.submit import DAEMON, application, command, environment
 from spark_jobs.messages.job import Drain, Stage
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.settings.installation import Settings
+from tests.harness.patience import patient
 from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
 
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = patient(240)
 POLL_SECONDS = 0.05
 """A look at a root in an object store, or at all processes, keeps a core busy for that long."""
 LOOK_SECONDS = 0.2

@@ -5,8 +5,9 @@ import sys
 from typing import Any, Final
 
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = patient(120)
 HEAVY: Final = (
     "pyspark", "delta", "deltalake", "pandas", "pyarrow", "great_expectations", "airflow",
     "confluent_kafka",

@@ -10,6 +10,7 @@ import pytest
 
 from local import registry
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 from tests.harness.serving import Handler, serving
 from tests.harness.shared import REGISTRY, home
 
@@ -32,7 +33,7 @@ def guarded(url: str, authorization: str, store: Path | None = None) -> Iterator
             if self.headers.get("Authorization", "") != authorization:
                 self.answer(401, b'{"error_code": 401, "message": "no"}')
                 return
-            asked = http.client.HTTPConnection(str(inner.hostname), inner.port, timeout=30)
+            asked = http.client.HTTPConnection(str(inner.hostname), inner.port, timeout=patient(30))
             asked.request("GET", self.path)
             answer = asked.getresponse()
             self.answer(answer.status, answer.read())

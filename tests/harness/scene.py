@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 from confluent_kafka import Producer
@@ -131,6 +131,14 @@ class Scene:
         assert report.status == "succeeded", report.problem
         assert report.account.unaccounted in {0, None}
         return report
+
+    def thrice(self) -> Self:
+        """It, with three deliveries drained: the later ones have records that are late."""
+        for number in range(3):
+            self.deliver()
+            self.run(f"drain-{number}")
+        assert self.ops("late")
+        return self
 
     def change(self, **changes: Any) -> None:
         """Other values of the spec, from the next run on."""

@@ -17,6 +17,7 @@ from local.airflow_api import Api
 from local.ports import free_port
 from local.stack.secrets import USER
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 
 PROJECT = "sluice-tests"
 IMAGES = ("sluice:local", "postgres:15-bookworm", "apache/kafka:4.3.1", "versity/versitygw:v1.8.0")
@@ -111,7 +112,7 @@ class Stack(NamedTuple):
     def page(self, path: str) -> httpx.Response:
         """What a view answers the administrator's browser."""
         at = f"http://127.0.0.1:{self.port}"
-        with httpx.Client(base_url=at, timeout=60, follow_redirects=True) as client:
+        with httpx.Client(base_url=at, timeout=patient(60), follow_redirects=True) as client:
             login = {"username": USER, "password": self._password()}
             token = client.post("/auth/token", json=login).json()["access_token"]
             headers = {"authorization": f"Bearer {token}", "accept": "text/html"}

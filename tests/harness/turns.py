@@ -1,9 +1,9 @@
 """Turns: a dear test has many forms, and a run has some of them, by the day; `make test-long` has
 all.
 
-A form is one set of a test's parameters. What all forms of a test cost says in how many turns they
-come: ALLOWED seconds a turn. At least one form of each test is in every run, and a test of two forms
-keeps both.
+A form is one set of a test's parameters; those that are skipped are none. Of the tests of a file
+whose promises others hold, too, each is a form. What all forms cost says in how many turns they
+come: ALLOWED seconds a turn. One form at least is in every run, and two forms are both.
 """
 
 from __future__ import annotations
@@ -22,10 +22,21 @@ VARIABLE: Final = "SLUICE_TURN"
 """The number of the day, as the Makefile derives it; without it all forms run."""
 MOST: Final = 7
 """Turns of a test: each of its forms comes within a week."""
-ALLOWED: Final = 1.5
+ALLOWED: Final = 0.5
 """Processor seconds of a test's forms in one run; what one form costs is its file's average."""
 LEAST: Final = 3
 """Forms from which on they come by turns."""
+
+
+HELD: Final = "held"
+"""The mark of tests whose promises others hold."""
+
+
+def held_by(*files: str) -> pytest.MarkDecorator:
+    """These files below tests/ hold what the marked tests of a file hold, and cost less."""
+    if absent := [file for file in files if not (TESTS / file).exists()]:
+        raise FileNotFoundError(*absent)
+    return getattr(pytest.mark, HELD)
 
 
 def turns(forms: int, seconds: float) -> int:
@@ -35,10 +46,12 @@ def turns(forms: int, seconds: float) -> int:
 
 def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> list[pytest.Item]:
     """The items that another day has."""
-    files = Counter(_file(item) for item in items)
+    run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
+    files = Counter(map(_file, run))
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        forms[item.nodeid.partition("[")[0]].append(item)
+    for item in run:
+        held = item.get_closest_marker(HELD)
+        forms[_file(item) if held else item.nodeid.partition("[")[0]].append(item)
     found = []
     for of in forms.values():
         file = _file(of[0])

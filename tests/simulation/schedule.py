@@ -9,9 +9,10 @@ from typing import NamedTuple, Protocol
 
 from spark_jobs.errors import LeaseLost, SluiceError
 from spark_jobs.journal.runner import carry_out
+from tests.harness.patience import patient
 from tests.simulation.places import acting
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = patient(60.0)
 LOOK, COMPUTES = "confirm", "computes"
 """A look at the lease; the work of a stage."""
 HITS = ("dies", "sleeps", "loses")

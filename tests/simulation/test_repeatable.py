@@ -2,8 +2,8 @@
 
 import os
 import re
-import subprocess
-import sys
+
+from tests.harness.ran import python
 
 PLAY = """
 import sys
@@ -20,13 +20,7 @@ _OF_A_RUN = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|now-\S+")
 
 def trace(*seeds: int, hashes: str) -> list[str]:
     """Who went on from which write, in the last of these schedules, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", PLAY, *map(str, seeds)],
-        env=os.environ | {"PYTHONHASHSEED": hashes},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python(PLAY, *map(str, seeds), env=os.environ | {"PYTHONHASHSEED": hashes})
     return _OF_A_RUN.sub("", done.stdout).splitlines()
 
 

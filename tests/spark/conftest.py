@@ -1,6 +1,7 @@
 """The lane's Spark session and broker, for all Spark tests."""
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.harness.registry import registry_url
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.session import COMPILED, INTERPRETED, spark, surroundings
+from tests.spark.operators import named
 from tests.spark.whole import sent
 
 __all__ = ["kafka", "registry_url", "spark"]
@@ -64,20 +66,53 @@ def ledger(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def drained_once(kafka, as_submitted, tmp_path_factory) -> Scene:
-    """A pipeline that has drained its first delivery; a second one waits."""
-    folder = tmp_path_factory.mktemp("drained")
-    made = Scene(kafka, folder, "flight_events", events=600, deliveries=2, stores=1, partitions=2)
-    made.deliver()
-    made.run("first")
-    made.deliver()
-    return made
+def bases(kafka, as_submitted, tmp_path_factory) -> Callable[[str], Scene]:
+    """Pipeline -> it, once it has drained its first delivery; a second one waits. Nobody writes it."""
+
+    @cache
+    def base(pipeline: str) -> Scene:
+        folder = tmp_path_factory.mktemp(pipeline)
+        made = Scene(kafka, folder, pipeline, events=600, deliveries=2, stores=1, partitions=2)
+        made.deliver()
+        made.run("first")
+        made.deliver()
+        return made
+
+    return base
 
 
 @pytest.fixture
-def drained(drained_once, tmp_path) -> Scene:
-    """It over a copy of its root."""
-    return copied(drained_once, tmp_path / ROOT)
+def drained(bases, tmp_path) -> Scene:
+    """flight_events over a copy of its base."""
+    return copied(bases("flight_events"), tmp_path / ROOT)
+
+
+@pytest.fixture
+def delays(bases, tmp_path) -> Scene:
+    """departure_delays over a copy of its base."""
+    return copied(bases("departure_delays"), tmp_path / ROOT)
+
+
+@pytest.fixture(scope="package")
+def repairable(kafka, as_submitted, tmp_path_factory) -> Callable[[str], Scene]:
+    """Operator -> it, with three deliveries drained: the later ones have records that are late."""
+
+    @cache
+    def base(name: str) -> Scene:
+        events = 6000 if name == "daily_flights" else 3000
+        spec, folder = named(name).spec, tmp_path_factory.mktemp(name)
+        with pytest.MonkeyPatch.context() as of_tests:
+            of_tests.setenv("SLUICE_PIPELINES", "tests.pipelines")
+            made = Scene(kafka, folder, spec, events=events, stores=1, partitions=2)
+            return made.thrice()
+
+    return base
+
+
+@pytest.fixture
+def waiting(repairable, tmp_path, examples) -> Callable[[str], Scene]:
+    """A copy of it, to repair: late records wait."""
+    return lambda name: copied(repairable(name), tmp_path / ROOT)
 
 
 @pytest.fixture

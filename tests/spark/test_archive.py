@@ -36,11 +36,15 @@ from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails, has as part
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark import operators, truth
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-pytestmark = pytest.mark.usefixtures("examples")
+pytestmark = [
+    pytest.mark.usefixtures("examples"),
+    held_by("unit/test_topic_archive.py", "spark/test_headers.py"),
+]
 
 
 class Archived:

@@ -22,7 +22,10 @@ from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.unit import specs
+
+pytestmark = held_by("unit/test_failing.py", "unit/test_group_search.py", "unit/test_bad_rows.py")
 
 BAD = 7
 RATIO = f"distance_miles div (delay_minutes - {BAD})"
@@ -119,37 +122,33 @@ def test_a_row_without_a_gap_of_its_own_is_quarantined_instead_of_vanishing(scen
     )
 
 
-def test_a_run_killed_anywhere_near_a_failing_record_loses_and_doubles_nothing(scene, monkeypatch):
+KILLS = ("before it is stored", "after it is stored", "table.committed", "audit")
+
+
+@pytest.mark.parametrize("kill", KILLS)
+def test_a_run_killed_anywhere_near_a_failing_record_loses_and_doubles_nothing(
+    scene, monkeypatch, kill
+):
     """Before and after the record, with the batch in the table, and before its account."""
     rate = Transform(sql=f"SELECT event_id, {RATIO} AS ratio FROM rows")
-    made = scene(
-        spec(Deduplicate(keys=("event_id",)), rate, watermark_delay="400 days"),
-        events=400,
-        deliveries=2,
-    )
+    steps = (Deduplicate(keys=("event_id",)), rate)
+    made = scene(spec(*steps, watermark_delay="400 days"), events=260, deliveries=1)
     made.deliver()
     put = FailingRecords.put
 
-    def killed_before(self: FailingRecords, path: Any, held: Any):
-        raise failpoint.Failure("before it is stored")
+    def killed(self: FailingRecords, path: Any, held: Any):
+        if kill.startswith("after"):
+            put(self, path, held)
+        raise failpoint.Failure(kill)
 
-    def killed_after(self: FailingRecords, path: Any, held: Any):
-        put(self, path, held)
-        raise failpoint.Failure("after it is stored")
-
-    for killed in (killed_before, killed_after):
-        with monkeypatch.context() as active:
+    with monkeypatch.context() as active:
+        if kill.endswith("stored"):
             active.setattr(FailingRecords, "put", killed)
-            problem = made.drain(killed.__name__).problem
-            because(problem, SparkFailed, "unexpected", text=has("it is stored"))
-        assert bool(read_failing(made.paths.failing).records) is (killed is killed_after)
-    for place in ("table.committed", "audit"):
-        with monkeypatch.context() as active:
-            active.setitem(failpoint.ACTIVE, place, "raise")
-            because(made.drain(place).problem, SparkFailed, "unexpected", text=has(place))
-    made.run("after the kills")
-    made.deliver()
-    made.run("second delivery")
+        else:
+            active.setitem(failpoint.ACTIVE, kill, "raise")
+        because(made.drain("killed").problem, SparkFailed, "unexpected", text=has(kill))
+    assert bool(read_failing(made.paths.failing).records) is not kill.startswith("before")
+    made.run("behind it")
     hold_quarantine(made, f"step 2 (transform), sql: SELECT event_id, {RATIO}", "DIVIDE_BY_ZERO")
     assert sum(row["malformed"] for row in made.ops("batches")) == malformed(made) + len(bad(made))
     wanted = sorted((row["event_id"], ratio(row)) for row in each_once(good(made)))

@@ -20,6 +20,7 @@ from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.refused import because, has
 from tests.harness.replay import Offsets
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.pipelines.services.spec import SPEC
 from tests.spark import truth
 from tests.spark.operators import EVENTS, Operator
@@ -37,7 +38,10 @@ EVENTS_SO_FAR = f"""SELECT carrier, tail_number, count(*) AS events FROM ({EVENT
 COUNTED = ("numRowsTotal", "numRowsUpdated", "numRowsRemoved")
 CARRIER = (Field(name="carrier", type="string"),)
 N = (Field(name="n", type="bigint"),)
-pytestmark = pytest.mark.usefixtures("examples")
+pytestmark = [
+    pytest.mark.usefixtures("examples"),
+    held_by("unit/test_bucket.py", "unit/test_bucket_processor.py"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from spark_jobs.errors import CasesFailed
 from spark_jobs.messages.job import Prove
 from spark_jobs.proof.run import prove
 from spark_jobs.settings.installation import REPO, Settings
-from tests.harness.long_form import LONG, long_form
+from tests.harness.long_form import long_form
 from tests.harness.refused import fails
 
 pytestmark = pytest.mark.usefixtures("spark")
-SHIPPED = ("flight_events", "aircraft_rotations")
+CASES = {"flight_events": 2, "aircraft_rotations": 3, "daily_flights": 2}
 
 WRONG = """
 defaults: {event_type: departure, scheduled_time: 2013-01-01T05:00:00Z, carrier: UA, flight: 1,
@@ -53,18 +53,13 @@ def own(tmp_path, monkeypatch):
     return package
 
 
-def test_the_shipped_cases_pass():
-    names = SHIPPED if LONG else SHIPPED[1:]
-    lines = [*prove(Prove(pipelines=names), Settings.from_environment())]
-    wanted = {"flight_events": 2, "aircraft_rotations": 3}
-    assert [line.split()[:2] for line in lines] == [
-        ["ok", f"{name}:"] for name in names for _ in range(wanted[name])
-    ]
-
-
-def test_what_is_killed_repaired_taken_back_or_rewound_ends_as_its_cases_say(examples):
-    lines = [*prove(Prove(pipelines=("daily_flights",)), Settings.from_environment())]
-    assert [line.split()[:2] for line in lines] == [["ok", "daily_flights:"]] * 4
+@pytest.mark.parametrize(("name", "cases"), CASES.items())
+def test_the_cases_of_a_pipeline_pass(monkeypatch, name, cases):
+    """Those of the tests' own are killed, repaired, taken back and rewound."""
+    if name == "daily_flights":
+        monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
+    lines = [*prove(Prove(pipelines=(name,)), Settings.from_environment())]
+    assert [line.split()[:2] for line in lines] == [["ok", f"{name}:"]] * cases
 
 
 def test_a_wrong_case_fails_and_what_differs_is_shown(own):

@@ -14,6 +14,9 @@ from tests.harness.crash import copied
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_doctor.py")
 
 Damage = Callable[[Path], object]
 
@@ -70,8 +73,9 @@ def base(kafka, tmp_path_factory):
             kafka,
             tmp_path_factory.mktemp("base"),
             "departure_delays",
-            events=2000,
+            events=1200,
             deliveries=3,
+            stores=1,
             partitions=2,
         )
         made.change(state=made.spec.state.model_copy(update={"provider": provider}))
@@ -155,12 +159,6 @@ def test_other_damage_to_the_same_files_is_refused_with_its_mending(scene, where
     lines, execute = doctor(scene.spec, scene.settings)
     assert execute is not None, lines
     assert re.search(f"fix: .*{mending}", "\n".join(lines)), lines
-
-
-def test_a_lost_commit_is_what_a_crash_leaves_and_needs_no_doctor(scene):
-    log("commits")(Path(str(scene.paths.checkpoint))).unlink()
-    scene.run("again")
-    scene.assert_exact()
 
 
 def test_two_lost_entries_are_found_by_what_the_table_has(scene):

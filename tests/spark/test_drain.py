@@ -11,7 +11,7 @@ from spark_jobs.decode.raw_filter import OVERHEAD
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.session import dynamic
 from spark_jobs.runs.publish.publication import to_publish
-from spark_jobs.state.reader import operators, read
+from spark_jobs.state.reader import opened, operators
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.long_form import long_form
@@ -33,12 +33,19 @@ def read_again(monkeypatch):
 
 
 def stored_rows(spark, made, batch):
-    """The rows of each step's state, as its variables and no timers are read."""
+    """The rows of each step's state, as its variables and no timers are read. Of a list Spark
+    counts the key that it is under, however many elements it has.
+    """
     checkpoint = state_url(made.paths.checkpoint)
     steps = [step for step in made.spec.steps if step.stateful]
+
+    def counted(operator, variable, step):
+        stored, _ = opened(spark, checkpoint, batch, operator, variable, step)
+        return (stored.select("key").distinct() if variable.kind == "ListState" else stored).count()
+
     return [
         sum(
-            read(spark, checkpoint, batch, operator, variable, step, {}, 1).total
+            counted(operator, variable, step)
             for variable in operator.variables
             if not variable.name.endswith("timers")
         )

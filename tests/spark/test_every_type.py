@@ -30,7 +30,6 @@ from spark_jobs.spec import (
 from spark_jobs.state.view import state_view
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.published import table as published_table
-from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
 
@@ -186,10 +185,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize(
-    "form",
-    ["row", "buckets", *(pytest.param(each, marks=long_form) for each in ("pandas", "apply"))],
-)
+@pytest.mark.parametrize("form", FORMS)
 def test_a_group_state_of_every_form_gets_keeps_and_gives_every_type(
     kafka, tmp_path, monkeypatch, form
 ):

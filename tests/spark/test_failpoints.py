@@ -32,7 +32,9 @@ SHORT = {
 def images(kafka, tmp_path_factory) -> tuple[Scene, Images]:
     """Two deliveries drained, with an image at each failpoint, and a third that waits."""
     folder = tmp_path_factory.mktemp("crashes")
-    made = Scene(kafka, folder, "departure_delays", events=1500, deliveries=3, partitions=2)
+    made = Scene(
+        kafka, folder, "departure_delays", events=1500, deliveries=3, stores=1, partitions=2
+    )
     taking = Images(made, folder)
     with pytest.MonkeyPatch.context() as active:
         active.setattr(failpoint, "at", taking.at)

@@ -1,7 +1,9 @@
 """Rows of a table that the driver reads for Spark are those that Spark reads."""
 
 from collections.abc import Sequence
+from copy import copy
 from datetime import UTC, datetime, timedelta
+from shutil import copytree
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +14,10 @@ from pyarrow import parquet as pq
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta import few_rows
 from spark_jobs.values.spans import EVER, FIRST, LAST, Position, Span
+from tests.harness.turns import held_by
 from tests.spark.test_unjudged_rows import EVERY_TYPE
+
+pytestmark = held_by("unit/test_added_rows.py")
 
 AT = Position("at")
 TYPES = EVERY_TYPE | {"at": ("TIMESTAMP", "TIMESTAMP'2013-01-01'", "TIMESTAMP'2013-01-02'")}
@@ -46,6 +51,19 @@ class Stored:
         return few_rows.few_rows(self.spark, self.path, version, position, spans)
 
 
+@pytest.fixture(scope="module")
+def once(spark, tmp_path_factory) -> Stored:
+    return Stored(spark, tmp_path_factory.mktemp("once") / "t")
+
+
+@pytest.fixture
+def stored(once, tmp_path) -> Stored:
+    """A copy of it, to change."""
+    made = copy(once)
+    made.path = copytree(once.path, tmp_path / "t")
+    return made
+
+
 def values_of(frame: Any) -> list[tuple[str, ...]]:
     """Each row's values as texts, and their hashes: a text has not every difference."""
     texts = (f"coalesce(to_json(struct(`{name}`)), '') || hash(`{name}`)" for name in frame.columns)
@@ -76,8 +94,7 @@ def test_rows_of_every_type_at_a_version_and_by_a_condition(spark, tmp_path, par
 
 
 @pytest.mark.parametrize("column", ["t", "u"])
-def test_both_edges_are_sparks_to_the_microsecond(spark, tmp_path, column):
-    stored = Stored(spark, tmp_path / "t")
+def test_both_edges_are_sparks_to_the_microsecond(stored, column):
     kind = TYPES[column][0]
     first = datetime(2013, 3, 31, 2, tzinfo=UTC)
     times = [first + n * timedelta(microseconds=1) for n in range(-2, 3)]
@@ -90,23 +107,19 @@ def test_both_edges_are_sparks_to_the_microsecond(spark, tmp_path, column):
         assert_equal(stored.few(version, spans, position), by_spark, wanted)
 
 
-def test_a_column_that_came_later_is_null_in_older_rows_and_keeps_what_is_noted_of_it(
-    spark, tmp_path
-):
-    stored = Stored(spark, tmp_path / "t")
+def test_a_column_that_came_later_is_null_in_older_rows_and_keeps_what_is_noted_of_it(stored):
     version = stored.do("ALTER TABLE IT ADD COLUMN more STRUCT<x: INT> COMMENT 'added'")
     assert_equal(stored.few(version, EVER), stored.by_spark(version, EVER), 2)
 
 
-def test_statistics_that_were_cut_to_the_millisecond_hide_no_row(spark, tmp_path):
-    stored, at = Stored(spark, tmp_path / "t"), datetime(2013, 3, 31, 2, tzinfo=UTC)
+def test_statistics_that_were_cut_to_the_millisecond_hide_no_row(stored):
+    at = datetime(2013, 3, 31, 2, tzinfo=UTC)
     version = stored.do("INSERT INTO IT (at) VALUES (TIMESTAMP'2013-03-31 02:00:00.000500')")
     spans = (Span(at + timedelta(microseconds=100), at + timedelta(microseconds=900)),)
     assert_equal(stored.few(version, spans), stored.by_spark(version, spans), 1)
 
 
-def test_files_of_before_the_column_was_indexed_are_read(spark, tmp_path):
-    stored = Stored(spark, tmp_path / "t")
+def test_files_of_before_the_column_was_indexed_are_read(stored):
     indexed = "ALTER TABLE IT SET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '{}')"
     stored.do(indexed.format(1))
     stored.do("INSERT INTO IT (at) VALUES (TIMESTAMP'2013-01-03')")
@@ -117,8 +130,7 @@ def test_files_of_before_the_column_was_indexed_are_read(spark, tmp_path):
 @pytest.mark.parametrize(
     "why", ["many", "much to read", "deleted in place", "mapped", "no version"]
 )
-def test_else_spark_must_read_them(spark, tmp_path, monkeypatch, why):
-    stored = Stored(spark, tmp_path / "t")
+def test_else_spark_must_read_them(stored, monkeypatch, why):
     version = stored.version
     match why:
         case "many":
@@ -184,8 +196,7 @@ def test_a_name_whose_case_is_not_the_tables_is_left_to_spark(spark, tmp_path, c
     assert few_rows.few_rows(spark, path, 0, Position("t"), EVER) is None
 
 
-def test_a_file_that_is_gone_is_left_to_spark_which_names_it(spark, tmp_path):
-    stored = Stored(spark, tmp_path / "t")
+def test_a_file_that_is_gone_is_left_to_spark_which_names_it(stored):
     for file in stored.path.glob("*.parquet"):
         file.unlink()
     assert stored.few(stored.version, EVER) is None

@@ -7,6 +7,9 @@ from confluent_kafka import Producer
 
 from spark_jobs.audit import second_read
 from spark_jobs.storage import failpoint
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_rejected_store.py", "unit/test_rejected.py")
 
 MEGABYTE = 900_000
 LIMIT = 4_000_000

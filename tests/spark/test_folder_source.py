@@ -5,7 +5,7 @@ import pytest
 from tests.harness import oracle
 from tests.harness.folder import FolderScene
 from tests.spark import operators, truth
-from tests.spark.test_repair import Repairs, drained, rows, watermark_of
+from tests.spark.test_repair import Repairs, rows, watermark_of
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 def test_a_folder_of_files_is_drained_repaired_and_verified_without_any_broker(tmp_path):
     operator = operators.named("update_window")
     made = FolderScene(tmp_path, operator.spec, events=1500, stores=1, partitions=2)
-    drained(made)
+    made.thrice()
 
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))

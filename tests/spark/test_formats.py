@@ -19,6 +19,9 @@ from tests.harness.encoded import Encoding, encodings
 from tests.harness.refused import because
 from tests.harness.registry import JARS
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_formats.py", "unit/test_text_formats.py")
 
 
 @pytest.fixture(autouse=True)

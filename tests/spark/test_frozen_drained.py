@@ -64,30 +64,14 @@ def table(world: World, name: str) -> list[dict]:
     return deltalake.DeltaTable(str(paths.table)).to_pyarrow_table().to_pylist()
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_pipeline_drains_on(world, name, monkeypatch):
-    monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
-    assert world.drain(name, "on").account.read > 0
-    world.scenes[name].assert_exact()
-
-
-@pytest.mark.usefixtures("examples")
-@pytest.mark.parametrize("name", FORMS)
-def test_a_form_of_an_operator_drains_on(world, name):
-    assert world.drain(name, "on").account.read > 0
-    truth.hold(world.scenes[name], operators.named(name))
-
-
-def test_a_history_drains_on(world):
-    world.drain(VERSIONS.name, "on")
+def versions(world: World) -> None:
     names = ("tail_number", "event_id", "event_time", "valid_to", "current")
     rows = [row for row in table(world, VERSIONS.name) if not row["_sluice_deleted"]]
     found = [tuple(row[name] for name in names) for row in rows]
     assert_same(found, asked(world, CHAINS), "the versions")
 
 
-def test_two_topics_drain_on(world):
-    world.drain(BOTH.name, "on")
+def counts(world: World) -> None:
     found = [(r["topic"], r["carrier"], r["flights"]) for r in table(world, BOTH.name)]
     sql = " UNION ALL ".join(
         f"SELECT topic, carrier, count(*) FROM {name} WHERE {GOOD} GROUP BY ALL"
@@ -96,10 +80,28 @@ def test_two_topics_drain_on(world):
     assert_same(found, asked(world, sql), "the counts")
 
 
-def test_an_archive_drains_on(world):
-    world.drain(KEPT.name, "on")
+def archived(world: World) -> None:
     found = [(row["partition"], row["offset"]) for row in table(world, KEPT.name)]
     assert_same(found, asked(world, 'SELECT "partition", "offset" FROM ledger'), "the archive")
+
+
+OTHERS = {VERSIONS.name: versions, BOTH.name: counts, KEPT.name: archived}
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *FORMS, *OTHERS])
+def test_a_pipeline_drains_on(world, name, monkeypatch):
+    """The shipped ones, each form of an operator, a history, two topics and an archive."""
+    package = "spark_jobs.pipelines" if name in SHIPPED else "tests.pipelines"
+    monkeypatch.setenv("SLUICE_PIPELINES", package)
+    report = world.drain(name, "on")
+    if name in OTHERS:
+        OTHERS[name](world)
+        return
+    assert report.account.read > 0
+    if name in SHIPPED:
+        world.scenes[name].assert_exact()
+    else:
+        truth.hold(world.scenes[name], operators.named(name))
 
 
 def test_a_staged_repair_is_swapped_and_proved(world, monkeypatch):

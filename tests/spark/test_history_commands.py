@@ -2,7 +2,9 @@
 table is DuckDB's over all that was sent.
 """
 
+from copy import copy
 from pathlib import Path
+from typing import NamedTuple
 
 import deltalake
 import pytest
@@ -18,56 +20,93 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.storage.root.paths import Paths
-from tests.spark.test_history_step import Orders, shown
+from tests.harness.crash import copied
+from tests.harness.roots import ROOT
+from tests.harness.turns import held_by
+from tests.spark.test_history_step import Orders, Row, shown
 
-
-@pytest.fixture
-def orders(kafka, tmp_path) -> Orders:
-    return Orders(kafka, tmp_path, seed=11)
+pytestmark = held_by(
+    "unit/test_rewind.py",
+    "unit/test_restored.py",
+    "unit/test_maintain.py",
+    "unit/test_anew.py",
+    "unit/test_switch.py",
+)
 
 
 def newest(scene) -> int:
     return deltalake.DeltaTable(str(scene.paths.table)).version()
 
 
-def test_rewind_doctor_a_persons_restore_maintain_and_reset(spark, orders):
-    scene, settings = orders.scene, orders.scene.settings
+class Twice(NamedTuple):
+    """Two deliveries drained."""
+
+    orders: Orders
+    first: list[Row]
+    """The history of the first."""
+    batch: int
+    version: int
+    """The last of the first, and the table's behind it."""
+
+
+@pytest.fixture(scope="module")
+def once(kafka, as_submitted, tmp_path_factory) -> Twice:
+    orders = Orders(kafka, tmp_path_factory.mktemp("orders"), seed=11)
+    scene = orders.scene
     orders.deliver()
     scene.run("first")
-    first, back = orders.expected(), Checkpoint(scene.paths.checkpoint).committed()[-1]
-    assert shown(spark, scene, newest(scene)) == first
-    assert doctor(scene.spec, settings).execute is None
+    batch = Checkpoint(scene.paths.checkpoint).committed()[-1]
+    found = Twice(orders, orders.expected(), batch, newest(scene))
     orders.deliver()
-    before = newest(scene)
     scene.run("second")
-    assert shown(spark, scene, newest(scene)) == orders.expected() != first
+    return found
 
-    rewind(scene.spec, settings, back).execute()
-    assert shown(spark, scene, newest(scene)) == first
+
+@pytest.fixture
+def twice(once, tmp_path) -> Twice:
+    """Over a copy of its root."""
+    orders = copy(once.orders)
+    orders.scene = copied(orders.scene, tmp_path / ROOT)
+    return once._replace(orders=orders)
+
+
+def test_a_rewind_goes_back_to_the_history_of_then_and_drains_on(spark, twice):
+    scene, settings = twice.orders.scene, twice.orders.scene.settings
+    assert shown(spark, scene, newest(scene)) == twice.orders.expected() != twice.first
+    rewind(scene.spec, settings, twice.batch).execute()
+    assert shown(spark, scene, newest(scene)) == twice.first
     assert doctor(scene.spec, settings).execute is None
     scene.run("behind the rewind")
-    assert shown(spark, scene, newest(scene)) == orders.expected()
+    assert shown(spark, scene, newest(scene)) == twice.orders.expected()
 
-    deltalake.DeltaTable(str(scene.paths.table)).restore(before)
+
+def test_a_persons_restore_is_refused_and_taken_back_by_doctor(spark, twice):
+    scene, settings = twice.orders.scene, twice.orders.scene.settings
+    deltalake.DeltaTable(str(scene.paths.table)).restore(twice.version)
     assert scene.drain("refused").problem.code == "TABLE_REPLACED"
     doctor(scene.spec, settings).execute()
-    assert shown(spark, scene, newest(scene)) == orders.expected()
+    assert shown(spark, scene, newest(scene)) == twice.orders.expected()
 
-    orders.deliver()
-    scene.run("third")
+
+def test_maintain_changes_no_row_of_it(spark, twice):
+    scene, settings = twice.orders.scene, twice.orders.scene.settings
     maintain(scene.spec, settings).execute()
-    assert shown(spark, scene, newest(scene)) == orders.expected()
+    assert shown(spark, scene, newest(scene)) == twice.orders.expected()
     assert plan(scene.spec, settings).idle
 
+
+def test_behind_a_reset_it_is_read_anew(spark, twice):
+    scene, settings = twice.orders.scene, twice.orders.scene.settings
     reset(scene.spec, settings).execute()
     report = scene.run("behind the reset")
-    assert report.account.accepted == len(orders.sent)
-    assert shown(spark, scene, newest(scene)) == orders.expected()
+    assert report.account.accepted == len(twice.orders.sent)
+    assert shown(spark, scene, newest(scene)) == twice.orders.expected()
 
 
 def test_a_rebuild_computes_the_same_history_beside_and_drains_go_on_from_there_and_back(
-    spark, orders
+    spark, kafka, tmp_path
 ):
+    orders = Orders(kafka, tmp_path, seed=11)
     scene, spec = orders.scene, orders.scene.spec
     orders.deliver()
     scene.run("first")

@@ -22,6 +22,9 @@ from spark_jobs.spec import Field, Latest, Pipeline, Topic
 from spark_jobs.table.delta import compaction, rewrite
 from spark_jobs.table.delta.delta_log import Log
 from tests.harness.listener import Listener
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_int96.py", "unit/test_int96_reads.py")
 
 TIMES = ("0001-01-01 00:00:00", "1500-02-28 23:59:59.999999", "9999-12-31 23:59:59.999999")
 

@@ -35,7 +35,10 @@ from tests.harness.jvm_decoding import JvmDecoding
 from tests.harness.lines import heard
 from tests.harness.odd_records import FLAT, TOPICS, OddRecords
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark.test_repair import Repairs
+
+pytestmark = held_by("unit/test_jvm_decoder.py")
 
 RECORDS = 900
 OF_A_RUN = {
@@ -233,18 +236,13 @@ def test_a_plan_says_who_decodes_and_why(kafka, tmp_path):
     broker.create_topic(kafka, made.topic, 1)
     lines = plan(made.spec, made.settings).lines
     assert f"{made.topic} is decoded by the JVM" in lines
+    lines = plan(made.spec, made.settings._replace(jars=tmp_path)).lines
+    assert f"{made.topic} is decoded by Python: {NO_JAR}" in lines
     names = tuple(field.name for field in FLAT.fields)
     topic = made.spec.topic.model_copy(update={"format": Csv(columns=names)})
     made.change(topic=topic)
     lines = plan(made.spec, made.settings).lines
     assert f"{made.topic} is decoded by Python: they are csv" in lines
-
-
-def test_a_plan_says_that_python_decodes_where_the_jar_is_missing(kafka, tmp_path):
-    made = Scene(kafka, tmp_path, pipeline(FLAT), partitions=1)
-    broker.create_topic(kafka, made.topic, 1)
-    settings = made.settings._replace(jars=tmp_path)
-    assert f"{made.topic} is decoded by Python: {NO_JAR}" in plan(made.spec, settings).lines
 
 
 @pytest.mark.parametrize("unsure", [False, True], ids=["sure", "unsure"])

@@ -24,7 +24,10 @@ from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.delta.written_rows import changed_rows
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
+from tests.harness.turns import held_by
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
+
+held = held_by("unit/test_latest.py", "spark/test_latest.py")
 
 NESTED = {
     "array<bigint>": ["null", "array()", "array(null)", "array(null, 1L)", "array(1L, null)", "array(1L)", "array(0L, 1L)"],
@@ -95,6 +98,7 @@ def fed(path, version):
     return sorted(map(str, feed.select(names).to_pylist()))
 
 
+@held
 @pytest.mark.usefixtures("settings_of_a_run")
 @pytest.mark.parametrize("parts", [(), ("lsn",)])
 def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
@@ -117,6 +121,7 @@ def test_spark_writes_what_delta_rs_writes_and_keeps_what_a_person_has_added(
     }
 
 
+@held
 def test_only_files_with_a_row_that_is_replaced_are_written_anew(spark, tmp_path):
     path = table_at(tmp_path / "orders")
     for number, each in enumerate("ab"):
@@ -131,6 +136,7 @@ def ids_in(file):
     return pq.read_table(file, columns=["id"], partitioning=None)["id"].to_pylist()
 
 
+@held
 def test_a_batch_whose_answer_was_lost_is_not_put_again(spark, tmp_path):
     path = table_at(tmp_path / "orders")
     replaced(spark, path, BATCHES[0], 0)
@@ -139,6 +145,7 @@ def test_a_batch_whose_answer_was_lost_is_not_put_again(spark, tmp_path):
     assert DeltaTable(str(path)).version() == version
 
 
+@held
 def test_a_table_whose_change_feed_was_switched_off_gets_none(spark, tmp_path):
     path = table_at(tmp_path / "orders")
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.enableChangeDataFeed = false)")

@@ -61,8 +61,9 @@ def test_a_late_record_stays_out_where_nothing_behind_needs_the_event_time(
     kafka, tmp_path, behind, columns
 ):
     made = Scene(kafka, tmp_path, pipeline(FOR_EVER, behind), 1)
-    for name, hours in (("a", 1), ("b", 5), ("late", 0), ("c", 6)):
-        made.send([good(Event(name, BEGIN + hours * HOUR, "k", 1), 0)])
+    for sent in ({"a": 1, "b": 5}, {"late": 0, "c": 6}):
+        events = (Event(name, BEGIN + hours * HOUR, "k", 1) for name, hours in sent.items())
+        made.send([good(event, 0) for event in events])
         report = made.drain(None)
         assert report.status == "succeeded", report.problem
         assert report.account.unaccounted == 0

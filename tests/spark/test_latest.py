@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import deltalake
@@ -25,9 +26,12 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.log_entries import entries
 from spark_jobs.table.published import table as published_table
 from tests.harness.compare import assert_same
-from tests.harness.crash import Images, over
-from tests.harness.roots import rows_of
+from tests.harness.crash import Images, copied, over
+from tests.harness.roots import ROOT, rows_of
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+held = held_by("unit/test_latest.py")
 
 ORDERS: Final = Topic(
     name="shop.public.orders",
@@ -95,18 +99,6 @@ class Shop(NamedTuple):
             (there.discard if op == "d" else there.add)(order)
             made.append(self.change(lsn, op, order))
         return made
-
-    def snapshot(self, lsn: int, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows as they were behind this place in the log, as a connector reads them again."""
-        rows = dict[int, dict[str, Any]]()
-        for change in changes[: lsn - changes[0]["source"]["lsn"] + 1]:
-            row = change["before"] or change["after"]
-            rows[row["id"]] = change
-        return [
-            row | {"op": "r", "source": row["source"] | {"lsn": lsn}}
-            for row in rows.values()
-            if row["op"] != "d"
-        ]
 
     def send(self, changes: list[dict[str, Any]]) -> None:
         """As a connector that starts again sends them: some twice. A tombstone follows a delete."""
@@ -178,11 +170,16 @@ class Shop(NamedTuple):
         assert sums["inserted"] - sums["deleted"] == sum(bool(row["op"]) for row in wanted)
 
 
-@pytest.fixture
-def shop(kafka, tmp_path, monkeypatch):
-    made = Scene(kafka, tmp_path, SPEC, partitions=2, checked=True)
+def shop_of(kafka, folder, spec=SPEC, seed=41) -> Shop:
+    """A shop whose topic is there, and has nothing."""
+    made = Scene(kafka, folder, spec, partitions=2, checked=True)
     create_topic(kafka, made.topic, 2)
-    return Shop(made, [], random.Random(41))
+    return Shop(made, [], random.Random(seed))
+
+
+@pytest.fixture
+def shop(kafka, tmp_path) -> Shop:
+    return shop_of(kafka, tmp_path)
 
 
 def published(made: Scene, version: int | None) -> list[dict[str, Any]]:
@@ -191,24 +188,43 @@ def published(made: Scene, version: int | None) -> list[dict[str, Any]]:
     return deltalake.DeltaTable(str(made.paths.published_table)).to_pyarrow_table().to_pylist()
 
 
-def test_the_table_is_duckdbs_over_disorder_copies_deletes_and_kills(shop, tmp_path, monkeypatch):
-    first, second, third = shop.disordered(shop.changes(1, 500))
+def twice_drained(shop: Shop, folder: Path, count: int) -> dict[str, Path]:
+    """Two of three deliveries drained; what a kill at each place of the second leaves. The third
+    waits.
+    """
+    first, second, third = shop.disordered(shop.changes(1, count))
     shop.send(first)
     report = shop.made.run("first")
     shop.assert_exact()
     assert report.account.filtered > 0, "the tombstones"
     shop.send(second)
-    images = Images(shop.made, tmp_path / "images")
-    with monkeypatch.context() as once:
+    images = Images(shop.made, folder / "images")
+    with pytest.MonkeyPatch.context() as once:
         once.setattr(failpoint, "at", images.at)
         shop.made.run("second")
     shop.assert_exact()
     shop.send(third)
-    for (place, _), image in images.taken.items():
-        if place in {"planned", "table.committed", "audit"}:
-            killed = shop._replace(made=over(shop.made, image, shop.made.spec))
-            killed.made.run(f"behind {place}")
-            killed.assert_exact()
+    return {place: image for (place, _), image in images.taken.items()}
+
+
+@pytest.fixture(scope="module")
+def twice(kafka, as_submitted, tmp_path_factory) -> tuple[Shop, dict[str, Path]]:
+    folder = tmp_path_factory.mktemp("twice")
+    shop = shop_of(kafka, folder)
+    return shop, twice_drained(shop, folder, 500)
+
+
+@pytest.mark.parametrize("place", ["planned", "table.committed", "audit"])
+def test_behind_a_kill_the_table_is_duckdbs_over_disorder_copies_and_deletes(twice, place):
+    shop, images = twice
+    killed = shop._replace(made=over(shop.made, images[place], shop.made.spec))
+    killed.made.run(f"behind {place}")
+    killed.assert_exact()
+
+
+@held
+def test_the_table_is_duckdbs_in_many_batches_published_rewound_and_kept_up(twice, tmp_path):
+    shop = twice[0]._replace(made=copied(twice[0].made, tmp_path / ROOT))
     shop.made.change(max_offsets_per_batch=60)
     report = shop.made.run("third")
     assert len(report.batches) > 2
@@ -225,31 +241,11 @@ def test_the_table_is_duckdbs_over_disorder_copies_deletes_and_kills(shop, tmp_p
 
     assert doctor(shop.made.spec, shop.made.settings).execute is None
     rewind(shop.made.spec, shop.made.settings, 0).execute()
+    shop.made.change(max_offsets_per_batch=None)
     shop.made.run("behind the rewind")
     shop.assert_exact()
     maintain(shop.made.spec, shop.made.settings).execute()
     shop.assert_exact()
-
-
-def test_delta_rs_and_spark_merge_alike(shop, kafka, tmp_path, monkeypatch):
-    other = Shop(Scene(kafka, tmp_path / "spark", SPEC, topic=shop.made.topic, checked=True),
-                 shop.sent, shop.seed)  # fmt: skip
-    told = {}
-    for number, part in enumerate(shop.disordered(shop.changes(1, 300))):
-        shop.send(part)
-        for name, each, most in (("driver", shop, driver.MOST_BYTES), ("spark", other, 0)):
-            with monkeypatch.context() as once:
-                once.setattr(driver, "MOST_BYTES", most)
-                report = each.made.run(f"{number}")
-            each.assert_exact()
-            told[name] = report.account
-        assert told["driver"] == told["spark"]
-    engines = {
-        "delta-rs" in entry["engineInfo"]
-        for entry in entries(other.made.paths.table)
-        if entry["operation"] == "MERGE"
-    }
-    assert engines == {False}
 
 
 PARTED: Final = SPEC.model_copy(
@@ -259,23 +255,47 @@ PARTED: Final = SPEC.model_copy(
             *SPEC.steps,
         ),
         "layout": Layout(partition_by=("part",)),
+        "output_checks": (),
     }
 )
 """A row's next change may have another part."""
 
 
-@pytest.mark.parametrize("most", [driver.MOST_BYTES, 0], ids=["in the driver", "in Spark"])
-def test_rows_that_go_from_folder_to_folder_are_duckdbs(kafka, tmp_path, monkeypatch, most):
-    shop = Shop(Scene(kafka, tmp_path, PARTED, partitions=2), [], random.Random(11))
-    create_topic(kafka, shop.made.topic, 2)
-    monkeypatch.setattr(driver, "MOST_BYTES", most)
-    for number, part in enumerate(shop.disordered(shop.changes(1, 300))):
+def test_delta_rs_and_spark_merge_alike_also_rows_that_go_from_folder_to_folder(
+    kafka, tmp_path, monkeypatch
+):
+    shop = shop_of(kafka, tmp_path, PARTED, 11)
+    other = shop._replace(made=Scene(kafka, tmp_path / "spark", PARTED, topic=shop.made.topic))
+    told = {}
+    for number, part in enumerate(shop.disordered(shop.changes(1, 300))[:2]):
         shop.send(part)
-        shop.made.run(f"{number}")
-        shop.assert_exact()
-    found = [row for row in rows_of(shop.made.paths.table) if not row["_sluice_deleted"]]
-    assert {row["part"] for row in found} == {0, 1, 2}
-    assert all(row["part"] == row["lsn"] % 3 for row in found)
+        for name, each, most in (("driver", shop, driver.MOST_BYTES), ("spark", other, 0)):
+            with monkeypatch.context() as once:
+                once.setattr(driver, "MOST_BYTES", most)
+                told[name] = each.made.run(f"{number}").account
+            each.assert_exact()
+            found = [row for row in rows_of(each.made.paths.table) if not row["_sluice_deleted"]]
+            assert {row["part"] for row in found} == {0, 1, 2}
+            assert all(row["part"] == row["lsn"] % 3 for row in found)
+        assert told["driver"] == told["spark"]
+    engines = {
+        "delta-rs" in entry["engineInfo"]
+        for entry in entries(other.made.paths.table)
+        if entry["operation"] == "MERGE"
+    }
+    assert engines == {False}
+
+
+@pytest.fixture(scope="module")
+def once(kafka, as_submitted, tmp_path_factory) -> Shop:
+    """Half of its changes drained; the others wait."""
+    shop = shop_of(kafka, tmp_path_factory.mktemp("once"))
+    first, *rest = shop.disordered(shop.changes(1, 120))
+    shop.send(first)
+    shop.made.run("first")
+    for part in rest:
+        shop.send(part)
+    return shop
 
 
 @pytest.mark.parametrize(
@@ -287,16 +307,15 @@ def test_rows_that_go_from_folder_to_folder_are_duckdbs(kafka, tmp_path, monkeyp
         "'delta.enableRowTracking' = 'true'",
     ],
 )
-def test_a_table_that_only_spark_reads_or_writes_is_merged_by_spark(shop, spark, feature):
-    for number, part in enumerate(shop.disordered(shop.changes(1, 120))):
-        shop.send(part)
-        shop.made.run(f"{number}")
-        table = str(shop.made.paths.table)
-        shop.assert_exact(spark.read.format("delta").load(table).toArrow().to_pylist())
-        if not number:
-            spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({feature})")
+def test_a_table_that_only_spark_reads_or_writes_is_merged_by_spark(once, tmp_path, spark, feature):
+    shop = once._replace(made=copied(once.made, tmp_path / ROOT))
+    table = str(shop.made.paths.table)
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ({feature})")
+    shop.made.run("behind it")
+    shop.assert_exact(spark.read.format("delta").load(table).toArrow().to_pylist())
 
 
+@held
 @pytest.mark.parametrize(("placed_by", "count"), [("step", 1), ("decoder", 150)])
 def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by, count):
     fields = [
@@ -321,6 +340,7 @@ def test_a_record_without_a_key_or_a_place_is_malformed_and_kept(shop, placed_by
     assert [row["value"] for row in kept] == [json.dumps(without).encode()] * count
 
 
+@held
 def test_a_snapshot_that_is_made_again_changes_nothing_that_is_newer(shop):
     changes, at = shop.changes(1, 200), 120
     shop.send(changes)

@@ -3,7 +3,7 @@ merges what comes behind that, it is what plain Python makes of it.
 """
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.sink.keyed.driver import Load
@@ -13,24 +13,28 @@ from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, Edited, Spark, sto
 from tests.unit import test_persons_edits as here
 from tests.unit.followed import table_of
 
+TOLD = {"mended": MENDED, "newest gone": NEWEST_GONE}
+
 
 @pytest.mark.parametrize("step", STEPS)
-@given(story=stories())
-@example(story=MENDED)
-@example(story=NEWEST_GONE)
-@settings(
-    max_examples=40 if LONG else 1,
-    deadline=None,
-    derandomize=not LONG,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+@pytest.mark.parametrize("told", [*TOLD, "drawn"])
 def test_whoever_merges_a_table_is_what_plain_python_makes_of_it(
-    spark, step, story, tmp_path_factory
+    spark, step, told, tmp_path_factory
 ):
     def in_spark(batch, step, to):
         changes = spark.createDataFrame(table_of(batch, step)).coalesce(1)
         merge_in_spark(changes, Load(len(batch), 0), step, to)
 
-    folder = UPath(tmp_path_factory.mktemp("edited"))
-    Edited(folder, STEPS[step], here.put, Spark(spark)).play(story, in_spark)
+    @settings(
+        max_examples=40 if LONG else 1,
+        deadline=None,
+        derandomize=not LONG,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(story=stories() if told == "drawn" else st.just(TOLD[told]))
+    def play(story):
+        folder = UPath(tmp_path_factory.mktemp("edited"))
+        Edited(folder, STEPS[step], here.put, Spark(spark)).play(story, in_spark)
+
+    play()

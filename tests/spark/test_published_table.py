@@ -20,8 +20,11 @@ from spark_jobs.table.published import table as published_table
 from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.roots import ROOT
+from tests.harness.turns import held_by
 from tests.unit import repaired
 from tests.unit.specs import pipeline
+
+pytestmark = held_by("unit/test_published_table.py", "unit/test_publication.py")
 
 CARRIERS = Check(
     type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["AA"]}

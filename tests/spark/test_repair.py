@@ -1,9 +1,8 @@
 """Repairs: late records are merged, ranges computed again, and the table is DuckDB's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.stages import account_line, summary
-from spark_jobs.ops import history, ops_tables, repairs
+from spark_jobs.ops import history, repairs
 from spark_jobs.pages.flow_of import flow_of
 from spark_jobs.repair.exchange.staging import ROWS, sample, sample_lines
 from spark_jobs.repair.find.coverage import Coverage, coverage
@@ -39,16 +38,15 @@ from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.command import answer, sluice, undone
 from tests.harness.compare import assert_same
-from tests.harness.crash import copied
 from tests.harness.long_form import LONG, long_form
 from tests.harness.refused import because
-from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark import operators, truth
-from tests.spark.operators import Operator
+
+held = held_by("unit/test_repaired.py", "simulation/test_simulation.py")
 
 HOUR = timedelta(hours=1)
-MakeScene = Callable[..., Scene]
 RANGED = [
     pytest.param(
         operator,
@@ -93,38 +91,6 @@ class Repairs:
         return found
 
 
-def drained(made: Scene) -> Scene:
-    """Three deliveries, each drained: the later ones have records that are late."""
-    for number in range(3):
-        made.deliver()
-        made.run(f"drain-{number}")
-    assert made.ops("late")
-    return made
-
-
-@pytest.fixture(scope="module")
-def bases(kafka, tmp_path_factory) -> Callable[[str], Scene]:
-    """The pipeline of that name, drained: once for the module, and left as it is."""
-
-    @cache
-    def make(name: str) -> Scene:
-        spec, folder = operators.named(name).spec, tmp_path_factory.mktemp(name)
-        events = 6000 if name == "daily_flights" else 3000
-        return drained(Scene(kafka, folder, spec, events=events, stores=1, partitions=2))
-
-    return make
-
-
-@pytest.fixture
-def waiting(bases, tmp_path) -> MakeScene:
-    """A copy of it, to repair: late records wait."""
-
-    def make(operator: Operator) -> Scene:
-        return copied(bases(operator.spec.name), tmp_path / ROOT)
-
-    return make
-
-
 def watermark_of(made: Scene) -> datetime:
     checkpoint = Checkpoint(made.paths.checkpoint)
     found = checkpoint.batch(checkpoint.committed()[-1]).watermark
@@ -141,22 +107,9 @@ def rows(made: Scene) -> list[tuple[Any, ...]]:
     return oracle.comparable(made.table())
 
 
-def test_a_plan_gets_a_row_for_each_range_and_none_for_each_late_record(waiting, monkeypatch):
-    made, handed, query = waiting(operators.named("update_window")), list[int](), ops_tables.query
-
-    def counted(root: Any, table: str, *asked: str) -> Any:
-        found = query(root, table, *asked)
-        handed.extend([found.num_rows] if table == "late" else ())
-        return found
-
-    monkeypatch.setattr(ops_tables, "query", counted)
-    plan = Repairs(made).plan()
-    assert 0 < max(handed) == len(plan.spans) < len(made.ops("late"))
-
-
 @pytest.mark.parametrize("operator", RANGED)
 def test_after_a_repair_the_table_is_what_duckdb_makes_of_all_good_records(waiting, operator):
-    made = waiting(operator)
+    made = waiting(operator.spec.name)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = oracle.comparable(truth.canonical(operator, made.ledger, watermark))
     work = Repairs(made)
@@ -216,16 +169,10 @@ DEMO = {
 }
 
 
-@pytest.mark.parametrize(
-    "pipeline",
-    [
-        pytest.param(name, marks=[] if name == "aircraft_rotations" else [long_form])
-        for name in DEMO
-    ],
-)
+@pytest.mark.parametrize("pipeline", DEMO)
 def test_a_table_of_the_demo_is_canonical_after_its_repair_by_verify(scene, monkeypatch, pipeline):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
-    made = drained(scene(pipeline, checked=True))
+    made = scene(pipeline, checked=True).thrice()
     watermark = watermark_of(made)
     wanted = DEMO[pipeline](oracle.events(made.ledger, set()), watermark)
     before = covered(made)
@@ -250,12 +197,13 @@ def test_a_table_of_the_demo_is_canonical_after_its_repair_by_verify(scene, monk
     assert proof.change.rows_after > 0
 
 
+@held
 @pytest.mark.parametrize("shown", [True, pytest.param(False, marks=long_form)])
 def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_changes_nothing(
     waiting, caplog, monkeypatch, shown
 ):
     monkeypatch.setenv("SLUICE_RECORD_BYTES", "shown" if shown else "hidden")
-    made = waiting(operators.named("daily_flights"))
+    made = waiting("daily_flights")
     before, work = Delta(made.paths.table).version(), Repairs(made)
     plan = work.plan("verify", datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 3, tzinfo=UTC))
     assert work.plan("verify", *(datetime(2012, day, 1, tzinfo=UTC) for day in (1, 2))).idle
@@ -270,7 +218,7 @@ def test_a_verify_of_a_table_that_lacks_late_records_fails_shows_rows_and_change
 
 def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(waiting):
     operator = operators.named("update_window")
-    made = waiting(operator)
+    made = waiting(operator.spec.name)
     watermark = truth.truth(operator, made.ledger, truth.ends(made)).watermark
     wanted = truth.canonical(operator, made.ledger, watermark)
     late = sorted(row["event_time"] for row in made.ops("late"))
@@ -299,11 +247,14 @@ def test_a_backfill_makes_its_range_canonical_and_leaves_the_rest_to_the_byte(wa
     assert swapped.state == "canonical"
 
 
+@held
 def test_drains_go_on_between_plan_and_swap_and_after_it_and_undo_takes_back_the_repair(scene):
     operator = operators.named("daily_flights")
-    made = scene(operator.spec, events=6000, deliveries=4)
+    made = scene(operator.spec, deliveries=4, ran="first")
+    made.deliver()
+    made.deliver()
+    made.run("second")
     work = Repairs(made)
-    drained(made)
     plan = work.plan()
     made.deliver()
     made.run("between")
@@ -326,8 +277,9 @@ def _utc(at: datetime) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
+@held
 def test_a_group_that_the_table_has_twice_is_found_and_its_copy_is_removed(waiting):
-    made = waiting(operators.named("update_window"))
+    made = waiting("update_window")
     work = Repairs(made)
     work.done()
     repaired = rows(made)
@@ -366,7 +318,7 @@ def _deployed(made: Scene, folder: Path) -> None:
 
 @long_form
 def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(waiting, tmp_path):
-    made = waiting(operators.named("daily_flights"))
+    made = waiting("daily_flights")
     Repairs(made).done()
     whole = rows(made)
     gone = min(made.table(), key=lambda row: (str(row["window_end"]), row["origin"]))
@@ -390,8 +342,9 @@ def test_a_person_at_a_terminal_sees_the_row_that_is_gone_says_no_and_then_yes(w
     assert_same(rows(made), whole, "yes")
 
 
+@held
 def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(waiting):
-    made = waiting(operators.named("update_window"))
+    made = waiting("update_window")
     work = Repairs(made)
     plan, spec = work.plan(), made.spec
     made.change(topic=spec.topic.model_copy(update={"max_ahead": 5 * HOUR}))
@@ -405,8 +358,9 @@ def test_a_spec_changed_since_the_plan_and_a_repair_in_the_table_are_not_staged(
     assert work.row(plan)["state"] == "swapped"
 
 
+@held
 def test_a_backfill_behind_a_repair_does_not_keep_its_records_settled_when_that_is_undone(waiting):
-    made = waiting(operators.named("update_window"))
+    made = waiting("update_window")
     work = Repairs(made)
     first = work.plan()
     assert work.stage(first).problem is None
@@ -433,9 +387,10 @@ def compacted(made: Scene) -> Iterator[None]:
     to("delete")
 
 
-def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_there(bases, tmp_path):
+@held
+def test_a_range_of_a_compacted_topic_is_proved_while_all_of_its_records_are_there(waiting):
     """Compaction takes its time: in its place the index has three records more than Kafka."""
-    made = copied(bases("daily_flights"), tmp_path / "root")
+    made = waiting("daily_flights")
     does = Repairs(made)
     until = does.plan("repair").until
     ends = (until - timedelta(days=4), until - timedelta(days=1))

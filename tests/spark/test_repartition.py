@@ -26,7 +26,10 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark import operators, truth
+
+pytestmark = held_by("unit/test_repartition.py")
 
 SHORT = {"busy_days"}
 """Rows and timers of Python state, with an Aggregate behind it."""
@@ -65,15 +68,12 @@ def test_drains_behind_more_and_fewer_stores_give_what_duckdb_makes(scene, examp
         assert "there were" in moved(made, wanted)[-1]
         assert number(made) == wanted
         assert state(made, wanted) == before
-        if wanted == 3:
-            made.deliver()
+        made.deliver()
+        made.change(max_offsets_per_batch=None if wanted == 3 else 300)
         report = made.run(f"in {wanted} stores")
         assert len(report.recovered) == 1
         before = state(made, wanted)
     assert state(made, 2, newest)
-    made.deliver()
-    made.change(max_offsets_per_batch=300)
-    made.run("the rest")
     assert truth.hold(made, operator).rows
     lines, fix = doctor(made.spec, made.settings)
     assert fix is None, lines
@@ -258,18 +258,6 @@ def command(made: Scene, **more: str) -> subprocess.Popen[bytes]:
     variables = os.environ | submit.environment(made.settings) | more
     words = submit.command(made.settings, Repartition(pipeline="aircraft_rotations", partitions=4))
     return subprocess.Popen(words, env=variables, start_new_session=True)
-
-
-@long_form
-def test_it_is_a_command_whose_kill_leaves_the_old_number(images, tmp_path):
-    base, taken = images
-    made = copied(over(base, taken["repartition.leased"]), tmp_path / ROOT)
-    assert command(made, SLUICE_FAILPOINTS="repartition.written=exit").wait() != 0
-    assert number(made) == 2
-    assert command(made).wait() == 0
-    assert number(made) == 4
-    made.run("behind it")
-    made.assert_exact()
 
 
 @long_form

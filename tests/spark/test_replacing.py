@@ -2,13 +2,10 @@
 come first. Nothing is lost, counted twice or told twice.
 """
 
-import random
-
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from local.broker import create_topic
 from spark_jobs.errors import TableContended
 from spark_jobs.sink.keyed import driver
 from spark_jobs.steps.keyed.fates import Fates
@@ -16,22 +13,28 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.commit import ATTEMPTS, in_words
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET
-from tests.harness.crash import Images, over
+from tests.harness.crash import over
 from tests.harness.refused import fails
-from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 from tests.spark.test_keyed_parts import replaced
-from tests.spark.test_latest import SPEC, Shop
+from tests.spark.test_latest import shop_of, twice_drained
 from tests.unit.test_latest import COLUMNS, Change, merge, rows, table_at
+
+pytestmark = held_by("spark/test_latest.py")
 
 PLACES = ("planned", *failpoint.REPLACING_POINTS, "table.committed", "audit", "audited")
 
 
-@pytest.fixture
-def shop(kafka, tmp_path, monkeypatch):
-    made = Scene(kafka, tmp_path, SPEC, partitions=2, checked=True)
-    create_topic(kafka, made.topic, 2)
-    monkeypatch.setattr(driver, "MOST_BYTES", 0)
-    return Shop(made, [], random.Random(23))
+@pytest.fixture(scope="module")
+def twice(kafka, as_submitted, tmp_path_factory):
+    """Spark has put two deliveries; what a kill at each place of the second leaves."""
+    folder = tmp_path_factory.mktemp("twice")
+    shop = shop_of(kafka, folder, seed=23)
+    with pytest.MonkeyPatch.context() as by_spark:
+        by_spark.setattr(driver, "MOST_BYTES", 0)
+        images = twice_drained(shop, folder, 300)
+    assert_told(shop.made.paths.table, "order_id")
+    return shop, images
 
 
 def told(path, key):
@@ -65,26 +68,17 @@ def unlisted(path):
     return every - listed
 
 
-def test_a_batch_that_is_killed_at_any_step_is_put_once(shop, tmp_path, monkeypatch):
-    first, second, _ = shop.disordered(shop.changes(1, 300))
-    shop.send(first)
-    shop.made.run("first")
-    shop.send(second)
-    images = Images(shop.made, tmp_path / "images")
-    with monkeypatch.context() as once:
-        once.setattr(failpoint, "at", images.at)
-        shop.made.run("second")
-    shop.assert_exact()
-    assert_told(shop.made.paths.table, "order_id")
-    places = {place: image for (place, _), image in images.taken.items()}
-    for place in PLACES:
-        killed = shop._replace(made=over(shop.made, places[place], shop.made.spec))
-        path = killed.made.paths.table
-        before = unlisted(path)
-        killed.made.run(f"behind {place}")
-        killed.assert_exact()
-        assert_told(path, "order_id")
-        assert before <= unlisted(path), "files of a try that was killed are in no version"
+@pytest.mark.parametrize("place", PLACES)
+def test_a_batch_that_is_killed_at_any_step_is_put_once(twice, monkeypatch, place):
+    monkeypatch.setattr(driver, "MOST_BYTES", 0)
+    shop, images = twice
+    killed = shop._replace(made=over(shop.made, images[place], shop.made.spec))
+    path = killed.made.paths.table
+    before = unlisted(path)
+    killed.made.run(f"behind {place}")
+    killed.assert_exact()
+    assert_told(path, "order_id")
+    assert before <= unlisted(path), "files of a try that was killed are in no version"
 
 
 def once_at(monkeypatch, place, act, times=1):

@@ -26,6 +26,9 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_rewind.py", "unit/test_anew.py")
 
 
 def shown(made: Scene) -> list[dict[str, Any]]:

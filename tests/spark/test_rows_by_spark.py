@@ -14,6 +14,7 @@ from spark_jobs.sink.writer import written
 from spark_jobs.table.delta.commit import Commit, merge
 from spark_jobs.table.delta.table import Delta
 from tests.harness.long_form import LONG
+from tests.harness.turns import held_by
 from tests.spark.test_keyed_parts import fed
 from tests.unit import (
     test_fold as partial,
@@ -35,7 +36,10 @@ VERSIONS = [
 """A version that ends, a delete, a late version between two, copies, one in the place of another,
 and deletes alone.
 """
-pytestmark = pytest.mark.usefixtures("settings_of_a_run")
+pytestmark = [
+    pytest.mark.usefixtures("settings_of_a_run"),
+    held_by("unit/test_versions.py", "unit/test_partial_versions.py", "spark/test_latest.py"),
+]
 PARTIAL = [
     [partial.Change(key, 5, {"status": "paid"}, at) for at, key in enumerate("abc")],
     [

@@ -26,6 +26,9 @@ from spark_jobs.storage import failpoint
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_slices.py", "unit/test_late_spans.py")
 
 DELAYS = registry.load("departure_delays")
 FIRST, DEDUPLICATE, BY_HOUR = DELAYS.steps
@@ -127,8 +130,8 @@ def assert_tiled(made: Scene) -> None:
 
 
 WAYS = {"a batch a run": None, "many batches a run": 150}
-SHORT = {("windows", "a batch a run"), ("rows, then windows", "a batch a run")}
-"""Windows, alone and behind rows; runs that are cut off have many batches."""
+SHORT = {("rows, then windows", "a batch a run")}
+"""Runs that are cut off have many batches."""
 
 
 @pytest.mark.parametrize(
@@ -159,14 +162,7 @@ def test_no_record_of_a_span_is_lost_and_what_is_late_makes_no_slice_wider(scene
         assert all(row["first_event_time"] > marks[row["batch_id"]] - behind for row in late)
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "planned",
-        "audit",
-        *(pytest.param(place, marks=long_form) for place in ("table.committed", "audited")),
-    ],
-)
+@pytest.mark.parametrize("place", ["planned", "table.committed", "audit", "audited"])
 def test_a_run_that_is_cut_off_leaves_slices_that_the_next_completes(drained, monkeypatch, place):
     drained.change(max_offsets_per_batch=150)
     with monkeypatch.context() as cut:

@@ -12,13 +12,11 @@ from tests.harness.compare import assert_same
 from tests.harness.refused import because, has
 from tests.spark import operators, truth
 from tests.spark.test_archive import empty
-from tests.spark.test_repair import Repairs, drained, rows
+from tests.spark.test_repair import Repairs, rows
 
 
-def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(scene, monkeypatch):
-    operator = operators.named("update_window")
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-    made = drained(scene(operator.spec, events=3000))
+def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(waiting, monkeypatch):
+    operator, made = operators.named("update_window"), waiting("update_window")
     work = Repairs(made)
     plan, table = work.plan(), rows(made)
     assert not plan.idle
@@ -42,10 +40,11 @@ def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(scene, monkeypat
 
 
 def test_records_that_retention_takes_while_they_are_read_are_named_and_no_retry_is_asked_for(
-    scene, monkeypatch
+    scene, monkeypatch, examples
 ):
-    monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-    made = drained(scene(operators.named("update_window").spec, events=1500))
+    made = scene(operators.named("update_window").spec, events=1000, deliveries=2, ran="first")
+    made.deliver()
+    made.run("second")
     work, compute = Repairs(made), RangeRows.compute
     plan = work.plan()
 

@@ -11,7 +11,10 @@ from spark_jobs.runs.publish.publication import publish
 from spark_jobs.spec import State, fresh
 from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.refused import because, has
+from tests.harness.turns import held_by
 from tests.spark import operators
+
+pytestmark = held_by("unit/test_operator_metrics.py", "unit/test_run_state_metrics.py")
 
 
 def test_the_timers_that_wait_are_those_in_the_store(scene, spark, monkeypatch):

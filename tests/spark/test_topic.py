@@ -19,6 +19,9 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.source.consumer import count_records
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.refused import fails
+from tests.harness.turns import held_by
+
+held = held_by("unit/test_balance.py")
 
 
 def events(scene, names: list[str]) -> list[bytes]:
@@ -48,6 +51,7 @@ def transactions(made) -> None:
         producer.commit_transaction(30) if kept else producer.abort_transaction(30)
 
 
+@held
 def test_aborted_records_and_markers_are_gaps_told_apart_in_one_decoding(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
@@ -69,6 +73,7 @@ def test_aborted_records_and_markers_are_gaps_told_apart_in_one_decoding(scene, 
     assert len(made.ops("quarantine")) == len(bad) > 0
 
 
+@held
 def test_a_batch_without_a_rejected_record_has_its_gaps_confirmed_too(scene):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
@@ -79,6 +84,7 @@ def test_a_batch_without_a_rejected_record_has_its_gaps_confirmed_too(scene):
     assert (account.gaps, account.aborted, account.markers) == (8, 5, 3)
 
 
+@held
 def test_they_are_also_in_a_batch_whose_progress_is_lost(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
@@ -89,6 +95,7 @@ def test_they_are_also_in_a_batch_whose_progress_is_lost(scene, monkeypatch):
     assert (account.gaps, account.aborted, account.markers) == (8, 5, 3)
 
 
+@held
 def test_a_record_that_spark_did_not_read_is_no_gap(scene, monkeypatch):
     """All that Spark tells agrees: a malformed record is in none of its counts. Kafka has it."""
     made = scene("flight_events", events=300, deliveries=1)

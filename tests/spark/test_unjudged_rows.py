@@ -15,6 +15,9 @@ from spark_jobs.table.delta.written_rows import changed_rows
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.cleaned import clean_log
 from tests.harness.lines import heard
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_added_rows.py", "unit/test_audited_batch.py")
 
 
 class Table:

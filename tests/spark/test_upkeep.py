@@ -17,6 +17,9 @@ from spark_jobs.spec import State
 from spark_jobs.storage import failpoint
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+pytestmark = held_by("unit/test_purge.py")
 
 RETAINED = 2
 SLACK = 2

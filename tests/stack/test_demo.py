@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.registry import find as registry
+from tests.harness.patience import patient
 from tests.harness.stack import Stack
 from tests.harness.verifier import Verifier
 
@@ -23,7 +24,7 @@ from spark_jobs.launch import submit
 found = [process.info["cmdline"] or [""] for process in psutil.process_iter(["cmdline"])]
 print(sum("python" in words[0] and submit.application() in words for words in found))
 """
-PATIENCE_SECONDS = 600
+PATIENCE_SECONDS = patient(600)
 
 
 def _demo(stack: Stack, *words: str) -> str:

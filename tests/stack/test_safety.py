@@ -9,6 +9,7 @@ import httpx
 import psutil  # type: ignore[import-untyped, unused-ignore]
 import pytest
 
+from tests.harness.patience import patient
 from tests.harness.stack import PROJECT, Stack
 
 VOLUMES = {
@@ -166,7 +167,7 @@ def test_no_route_of_airflow_answers_whoever_has_no_token(stack):
     routes = json.loads(text.rpartition("ROUTES")[2])
     assert len(routes) > 100
     answered = []
-    with httpx.Client(base_url=f"http://127.0.0.1:{stack.port}", timeout=60) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{stack.port}", timeout=patient(60)) as client:
         for method, path in routes:
             if path in PAGES or path.startswith("/auth/static") or method in {"HEAD", "OPTIONS"}:
                 continue

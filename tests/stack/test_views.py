@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from spark_jobs.registry import find as registry
+from tests.harness.patience import patient
 from tests.harness.stack import Stack
 
 NAME = "departure_delays"
@@ -25,7 +26,7 @@ bucket._asked(root, "PUT", f"/{bucket.BUCKET}", {"policy": ""}, json.dumps(polic
 """
 """The store lets in those who run, and not the API server."""
 LIMIT_SECONDS = 20
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = patient(120)
 
 
 def _pipelines(stack: Stack) -> dict[str, dict[str, object]]:

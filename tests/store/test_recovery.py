@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.store_errors import translate_store_error
 from spark_jobs.table.delta.table import Delta
 from tests.harness.long_form import LONG, long_form
+from tests.harness.patience import patient
 from tests.harness.process import Running
 from tests.harness.ran import ran
 from tests.harness.refused import because, fails, has
@@ -312,7 +312,7 @@ def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no
         "SLUICE_TEST_TOPIC": made.topic,
     }
     asked = ("drain", "flight_events", "--run-id", "by-hand")
-    drained = ran(*words, *asked, env=env, cwd=None, timeout=240)
+    drained = ran(*words, *asked, env=env, cwd=None, timeout=patient(240))
     assert drained.returncode == 0, drained.stdout + drained.stderr
     root = of(made, store)
     assert (
@@ -320,9 +320,7 @@ def test_the_command_drains_reports_into_the_root_and_shows_what_it_wrote_and_no
     )
     report = Report.model_validate_json(root.read("reports/flight_events/by-hand.json"))
     assert report.account.read == made.ledger.num_rows
-    shown = subprocess.run(
-        [*words, "show", "runs"], env=env, capture_output=True, text=True, timeout=60, check=False
-    )
+    shown = ran(*words, "show", "runs", env=env, timeout=patient(60))
     assert "by-hand" in shown.stdout, shown.stderr
     made.assert_exact()
     assert store.secret_key not in drained.stdout + drained.stderr + shown.stdout + shown.stderr

@@ -12,11 +12,16 @@ from hypothesis import settings
 import spark_jobs
 from spark_jobs import pipelines
 from tests.harness.lines import as_before
+from tests.harness.long_form import examples
 
 # A machine that is busy with Spark says nothing about the code by being slow. The same cases every
 # time, but in the long form.
 settings.register_profile(
-    "sluice", deadline=None, derandomize="SLUICE_CASES" not in os.environ, database=None
+    "sluice",
+    max_examples=examples(settings.default.max_examples),
+    deadline=None,
+    derandomize="SLUICE_CASES" not in os.environ,
+    database=None,
 )
 settings.load_profile("sluice")
 USERS = "spark_jobs.pipelines"

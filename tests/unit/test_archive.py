@@ -9,7 +9,9 @@ import pytest
 
 from local import archive, files_jar
 from spark_jobs.launch import submit
-from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.settings.installation import Settings
+from tests.harness.patience import patient
+from tests.harness.ran import ran
 
 WRITES = r"""made=$(echo "$@" | sed 's/.*-XX:ArchiveClassesAtExit=\([^ ]*\).*/\1/'); echo new >"$made" """
 
@@ -117,10 +119,7 @@ def test_setup_heeds_the_variables_needs_no_broker_and_says_what_is_missing(tmp_
     env = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")} | {
         "SLUICE_JARS": str(jars)
     }
-    done = subprocess.run(
-        [sys.executable, "-m", module], cwd=REPO, env=env, capture_output=True, text=True,
-        timeout=120, check=False,
-    )  # fmt: skip
+    done = ran(sys.executable, "-m", module, env=env, timeout=patient(120))  # fmt: skip
     assert done.returncode == 1
     assert str(jars) in done.stderr.splitlines()[0]
     assert "SLUICE_KAFKA" not in done.stderr

@@ -4,8 +4,6 @@ import json
 import os
 import resource
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -27,6 +25,7 @@ from spark_jobs.spec.analysis.ranged import needed
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.long_form import long_form
+from tests.harness.ran import python
 from tests.harness.roots import ROOT
 from tests.unit.repaired import SPEC, Changes, Root, hour, hours, late, row
 
@@ -369,7 +368,7 @@ MANY, BYTES = 600_000, 1_000
 def apart(call: str) -> str:
     """What a process of its own prints that calls it."""
     code = f"from tests.unit import test_bad_rows as it; print(it.{call})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python(code)
     return done.stdout.strip()
 
 

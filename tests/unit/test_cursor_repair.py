@@ -12,8 +12,6 @@ from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.drains import SPEC, Drains
 
-DAMAGE = pytest.mark.parametrize("damage", ["torn", "no text", "missing"])
-
 
 @pytest.fixture
 def root(tmp_path) -> Drains:
@@ -46,7 +44,7 @@ def judged(root: Drains) -> tuple[int, int]:
     return root.cursor.judged, root.cursor.audited
 
 
-@DAMAGE
+@pytest.mark.parametrize("damage", ["torn", "no text", "missing"])
 def test_it_is_what_it_was(root, damage):
     before = root.cursor
     assert "from ops.batches and ops.runs" in mended(root, damage)
@@ -55,57 +53,51 @@ def test_it_is_what_it_was(root, damage):
     assert root.cursor.judged_table_version == before.judged_table_version
 
 
-@DAMAGE
-def test_a_red_verdict_stays_red(root, damage):
+def test_a_red_verdict_stays_red(root):
     root.drain(10, 11, red=True, unaccounted=1)
     version = root.cursor.judged_table_version
-    mended(root, damage)
+    mended(root, "torn")
     assert judged(root) == (9, 11)
     assert root.cursor.judged_table_version == version
 
 
-@DAMAGE
-def test_a_red_verdict_stays_red_after_a_rewind(root, damage):
+def test_a_red_verdict_stays_red_after_a_rewind(root):
     """The report of the first generation says that batch 9 has passed, which is taken back."""
     go_back(root, 5)
     root.drain(6, 6, red=True, unaccounted=1)
     before = root.cursor
-    mended(root, damage)
+    mended(root, "torn")
     assert (before.judged, before.audited) == judged(root) == (4, 6), "none was about 5 alone"
     assert root.cursor.judged_table_version == before.judged_table_version
 
 
-@DAMAGE
-def test_after_a_rewind_nothing_has_passed_that_was_taken_back(root, damage):
+def test_after_a_rewind_nothing_has_passed_that_was_taken_back(root):
     go_back(root, 5)
     before = root.cursor
-    mended(root, damage)
+    mended(root, "torn")
     assert judged(root) == (before.judged, before.audited) == (4, 5)
     assert root.cursor.judged_table_version == before.judged_table_version == 5
 
 
-@DAMAGE
-def test_after_a_rewind_to_the_end_of_a_run_its_verdict_stands(root, damage):
+def test_after_a_rewind_to_the_end_of_a_run_its_verdict_stands(root):
     go_back(root, 4)
-    mended(root, damage)
+    mended(root, "torn")
     assert judged(root) == (4, 4)
 
 
-@DAMAGE
-def test_after_two_rewinds_the_verdict_is_of_the_generation_whose_batches_are_left(root, damage):
+def test_after_two_rewinds_the_verdict_is_of_the_generation_whose_batches_are_left(root):
     go_back(root, 5)
     root.drain(6, 8)
     go_back(root, 3)
     root.drain(4, 6, red=True)
-    mended(root, damage)
+    mended(root, "torn")
     assert judged(root) == (-1, 6), "no verdict was about batches 0 to 3 alone"
 
 
-@DAMAGE
-def test_what_a_person_accepted_is_checked_again(root, damage):
+def test_what_a_person_accepted_is_checked_again(root):
     root.drain(10, 11, red=True)
     root.moved(judged=11, judged_table_version=root.table.version())
-    mended(root, damage)
+    mended(root, "torn")
     assert judged(root) == (9, 11)
 
 

@@ -1,8 +1,6 @@
 """A root that delta-rs may not write: the error names the folder."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,6 +11,7 @@ from spark_jobs.errors import RootNotWritable
 from spark_jobs.ops import ops_tables
 from spark_jobs.storage.root.store_errors import translate_store_error
 from tests.harness.nobody import NOBODY, needs_two_users
+from tests.harness.ran import python
 
 MAINTAIN = f"""
 import os
@@ -37,13 +36,7 @@ def test_maintenance_names_the_folder_of_a_root_that_it_may_only_read():
             "SLUICE_LOCKS": "one-host",
         }
 
-        done = subprocess.run(
-            [sys.executable, "-c", MAINTAIN],
-            env=os.environ | known,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = python(MAINTAIN, env=os.environ | known, check=False)
 
     said = done.stdout + done.stderr
     assert done.returncode == RootNotWritable.exit_status, said

@@ -1,22 +1,18 @@
 """Failpoints: off unless set, and refused where they are set wrongly."""
 
-import subprocess
-import sys
-
 import pytest
 
 from spark_jobs.storage import failpoint
+from tests.harness.ran import python
 
 HERE = "from spark_jobs.storage import failpoint; failpoint.at('audit'); print('went on')"
 
 
 @pytest.mark.parametrize(("action", "status"), [("exit", -9), ("raise", 1)])
 def test_what_is_set_in_the_environment_happens(action, status):
-    done = subprocess.run(
-        [sys.executable, "-c", HERE], env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python(HERE, env={"SLUICE_FAILPOINTS": f"checks=raise audit={action}"}, check=False)
     assert (done.returncode, done.stdout) == (status, "")
+    assert ("failpoint.Failure: failpoint audit" in done.stderr) == (action == "raise")
 
 
 @pytest.mark.parametrize("text", ["nowhere=exit", "audit=explode"])

@@ -13,6 +13,8 @@ from local import files_jar, jvm
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import REPO, Settings
+from tests.harness.patience import patient
+from tests.harness.ran import ran
 from tests.harness.refused import fails
 
 PROGRAM = Path(__file__).parent / "java" / "Files.java"
@@ -44,7 +46,7 @@ def class_path(jar, tmp_path_factory) -> str:
         jvm.java() or "java", *jvm.SMALL, "-jar", str(compiler), "-source", "17", "-target", "17",
         "-cp", path,
     ]  # fmt: skip
-    subprocess.run([*words, "-d", str(classes), str(PROGRAM)], check=True, timeout=120)
+    subprocess.run([*words, "-d", str(classes), str(PROGRAM)], check=True, timeout=patient(120))
     return path
 
 
@@ -56,9 +58,7 @@ def run(
     java = shutil.which(jvm.java() or "java") or "java"
     command = [java, *jvm.SMALL, "-cp", class_path, "Files", str(folder), what, *classes]
     env = {"PATH": path, "LANG": "C.UTF-8"}
-    return subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=120, check=False
-    )
+    return ran(*command, env=env, timeout=patient(120))
 
 
 def at_once(*runs: Callable[[], Done]) -> list[Done]:

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from spark_jobs.launch import foreground
+from tests.harness.patience import patient
 
 DRIVER = """
 import signal, sys, time
@@ -22,7 +23,7 @@ signal.signal(signal.SIGINT, lambda *_: Path(sys.argv[1]).write_text("interrupte
 Path(sys.argv[2]).touch()
 time.sleep(60)
 """
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 ATTENDING = """
 import os, signal, sys
 from spark_jobs.launch.foreground import run_in_foreground

@@ -8,12 +8,12 @@ PROGRAM = """
 import json, os, sys
 from spark_jobs.decode import decoder, slices
 from spark_jobs.decode.record_decoder import prepare
-from spark_jobs.spec import Avro, Field, Topic
+from spark_jobs.spec import Avro, Csv, Field, Topic
 from tests.unit.decoding import records
 
 fields = (Field(name="at", type="timestamp"),)
 for topic in (
-    dict(), dict(format=Avro(registry="main")), dict(envelope="debezium")
+    dict(), dict(format=Csv(columns=("at",))), dict(format=Avro(registry="main")), dict(envelope="debezium")
 ):
     if os.fork():  # each in a process that has loaded none
         os.wait()
@@ -22,7 +22,7 @@ for topic in (
     prepare(topic, sys.argv[1], None).decoder().decode(records([b"x"]))
     slices.SliceCounter(topic, slices.SlicePolicy.of(1, None, 0))
     print(json.dumps(sorted(
-        {"avro", "protobuf", "schemas", "schemed", "envelopes"}
+        {"avro", "protobuf", "schemas", "schemed", "envelopes", "plain"}
         & {name.split(".")[2] for name in sys.modules if name.startswith("spark_jobs.decode.")}
     )), flush=True)
     os._exit(0)
@@ -32,4 +32,4 @@ for topic in (
 def test_a_topic_loads_its_own_format_and_envelope_alone(tmp_path):
     """The rooms that it loads, beside those of every topic."""
     loaded = map(json.loads, python(PROGRAM, tmp_path).stdout.splitlines())
-    assert [*loaded] == [[], ["avro", "schemas", "schemed"], ["envelopes"]]
+    assert [*loaded] == [[], ["plain"], ["avro", "schemas", "schemed"], ["envelopes"]]

@@ -1,8 +1,6 @@
 """A run on a Turkish machine: JVMs and Python have one language, encoding and time zone."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,8 @@ from local.jvm import SMALL
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import Settings
 from spark_jobs.values.pinned import VARIABLES
+from tests.harness.patience import patient
+from tests.harness.ran import python
 
 TURKISH = (
     "-Duser.language=tr -Duser.country=TR -Dfile.encoding=ISO-8859-9 -Duser.timezone=Asia/Istanbul"
@@ -58,13 +58,8 @@ def test_a_python_process_opens_files_in_utf_8_and_tells_time_in_utc(settings):
         " sys.flags.utf8_mode)"
     )
     machine = {"LC_ALL": "tr_TR.ISO-8859-9", "TZ": "Asia/Istanbul", "PYTHONUTF8": "0"}
-    said = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **machine, **submit.environment(settings)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
+    said = python(
+        program, env={**os.environ, **machine, **submit.environment(settings)}, timeout=patient(60)
     )
     assert said.stdout.split() == ["utf-8", "C.UTF-8", "UTC", "1"]
 

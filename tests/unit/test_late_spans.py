@@ -2,7 +2,6 @@
 the other, and without a record that comes to Python.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -24,6 +23,7 @@ from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span, floor, joined
+from tests.harness.long_form import examples
 from tests.unit.repaired import DAY, SPEC, Root
 from tests.unit.test_coverage import FINAL, HOURLY, add_late, root
 from tests.unit.test_ranged import counts, spec
@@ -68,7 +68,7 @@ repairs = st.lists(
     max_size=4,
 )
 generations = map(str, count())
-CASES = 100 if "SLUICE_CASES" in os.environ else 20
+CASES = examples(40)
 """Each writes to a table and asks five times."""
 
 
@@ -104,7 +104,7 @@ def test_the_query_engine_finds_what_each_record_touches_by_itself(ops, way, lat
         assert found == expected
 
 
-@settings(max_examples=CASES // 2)
+@settings(max_examples=CASES)
 @given(st.sampled_from(CHAINS), records, repairs, spans)
 @example(CHAINS[1], [(AT, None), (AT + 9 * HOUR, None)], [], Span(AT, AT + HOUR / 2))
 @example(CHAINS[2], [(AT, None)], [], Span(AT, AT + HOUR / 2))

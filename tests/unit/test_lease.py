@@ -19,6 +19,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.lease import holder, lease
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from tests.harness.patience import patient
 from tests.harness.refused import fails, has
 
 REPO = Path(__file__).parents[2]
@@ -93,7 +94,7 @@ def test_a_second_lease_within_one_process_is_refused_too(path):
 def test_the_lease_is_free_once_its_holder_has_ended_or_was_killed(path, end):
     with process(HOLD, str(path), "run-1") as other:
         end(other)
-        other.wait(timeout=10)
+        other.wait(timeout=patient(10))
         with lease(path, "run-2"):
             assert "run-2" in str(holder(path))
 
@@ -173,7 +174,7 @@ def test_a_lock_that_was_lost_and_given_to_another_run_is_confirmed_no_more(path
             if ended:
                 assert other.stdin is not None
                 other.stdin.close()
-                other.wait(timeout=10)
+                other.wait(timeout=patient(10))
             with pytest.raises(LeaseLost):
                 held.confirm()
 

@@ -15,6 +15,7 @@ from spark_jobs.messages.job import Drain, Repartition, Stage, read
 from spark_jobs.messages.report import Problem, Report, read_report
 from spark_jobs.storage import failpoint
 from tests.harness import roots
+from tests.harness.patience import patient
 from tests.unit.specs import pipeline
 
 
@@ -140,7 +141,7 @@ with watchdog.Watchdog("drain", spec.name, "repartition-1", None) as watching:
 
 def test_a_repartition_that_stands_still_is_ended_without_a_report_and_a_row(tmp_path):
     ended = subprocess.run(
-        [sys.executable, "-c", STANDS_STILL, str(tmp_path)], check=False, timeout=50
+        [sys.executable, "-c", STANDS_STILL, str(tmp_path)], check=False, timeout=patient(50)
     )
     assert ended.returncode == RunStalled.exit_status
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [

@@ -18,10 +18,11 @@ from spark_jobs.checkpoint import object_lease
 from spark_jobs.checkpoint.lease import is_local, lease
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.errors import LeaseHeld, LeaseLost
+from tests.harness.patience import patient
 from tests.harness.refused import fails, has
 
 REPO = Path(__file__).parents[2]
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 HOLD = """
 import sys
 from upath import UPath

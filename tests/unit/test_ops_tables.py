@@ -20,6 +20,8 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.root.paths import OPS_TABLES
 from spark_jobs.table.delta import door
+from tests.harness.patience import patient
+from tests.harness.ran import ran
 from tests.harness.roots import ROOT
 
 REPO = Path(__file__).parents[2]
@@ -205,7 +207,7 @@ def test_two_processes_that_write_at_once_both_land_from_the_first_commit_on(roo
         for writer in writers:
             writer.stdin.write("go\n")
             writer.stdin.flush()
-        assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+        assert [writer.wait(timeout=patient(60)) for writer in writers] == [0, 0]
     finally:
         for writer in writers:
             writer.kill()
@@ -226,7 +228,7 @@ def test_a_process_that_only_reads_does_not_load_pandas(root):
         'print(found.to_pylist(), none.num_rows, "pandas" in sys.modules)\n'
     )
     command = [sys.executable, "-c", read, str(root)]
-    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    done = ran(*command, check=True)
     assert done.stdout == "[{'batch_id': 0}] 0 False\n"
 
 
@@ -235,7 +237,7 @@ def test_what_a_plan_loads_is_without_arrow():
     names = "sys.modules.keys() & {'pyarrow', 'numpy', 'pandas', 'pyspark', 'great_expectations'}"
     load = f"import sys\nimport spark_jobs.cli, spark_jobs.runs.plan\nprint({names})\n"
     command = [sys.executable, "-c", load]
-    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    done = ran(*command, check=True)
     assert done.stdout == "set()\n"
 
 

@@ -1,17 +1,12 @@
 """PyArrow in a Python worker, without pandas until somebody imports it."""
 
-import subprocess
-import sys
-
-import pytest
+from tests.harness.ran import python
 
 BEFORE = "from spark_jobs.decode.decoder import without_pandas; without_pandas(); "
 
 
 def said(script):
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+    done = python(script, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -22,16 +17,15 @@ def test_arrays_are_made_without_importing_pandas():
     assert said(BEFORE + script) == ["False"]
 
 
-@pytest.mark.parametrize("again", ["", "without_pandas(); "])
-def test_what_pandas_makes_later_is_known_for_pandas(again):
-    """NaN of a Series is a null, and of a list a number."""
+def test_what_pandas_makes_later_is_known_for_pandas():
+    """NaN of a Series is a null, and of a list a number; also where it is asked for twice."""
     script = (
         "import pyarrow as pa, pandas as pd; s = pd.Series([1.0, float('nan')]); "
         "i = pd.Index([1.5]); d = pd.DataFrame({'a': s}); "
         "print(pa.array(s).null_count, pa.array(i).to_pylist(), pa.table(d).num_rows, "
         "pa.array([1.0, float('nan')]).null_count, pa.array(s).to_pandas().isna().sum())"
     )
-    assert said(BEFORE + again + script) == said(script) == ["1 [1.5] 2 0 1"]
+    assert said(BEFORE + "without_pandas(); " + script) == said(script) == ["1 [1.5] 2 0 1"]
 
 
 def test_a_process_that_has_pandas_keeps_it():

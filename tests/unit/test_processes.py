@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from spark_jobs.launch.processes import end_tree, is_driver, kill_tree, tree
+from tests.harness.patience import patient
 
 PARENT = """
 import signal, subprocess, sys, time
@@ -21,7 +22,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], 
 Path(sys.argv[1]).write_text(str(child.pid))
 time.sleep(60)
 """
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = patient(30)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Bytecode in the zips from which Spark's Python processes import pyspark."""
 
 import py_compile
-import subprocess
 import sys
 from pathlib import Path
 from zipfile import ZipFile
@@ -10,6 +9,7 @@ import pytest
 
 from local import pyspark_zip
 from local.pyspark_zip import compile_into, zips
+from tests.harness.ran import python
 
 SOURCES = {"wing/__init__.py": "", "wing/flap.py": "def fails():\n    raise ValueError('here')\n"}
 ASKS = """
@@ -35,9 +35,7 @@ def archive(tmp_path) -> Path:
 
 def asked(archive: Path) -> str:
     """What a process that imports from there says."""
-    return subprocess.run(
-        [sys.executable, "-c", ASKS, str(archive)], check=True, capture_output=True, text=True
-    ).stdout
+    return python(ASKS, str(archive)).stdout
 
 
 def test_a_process_takes_bytecode_from_it_and_a_traceback_names_the_source_and_its_line(archive):

@@ -7,8 +7,6 @@ start would be noted.
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +16,7 @@ import pytest
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import REPO
 from spark_jobs.spec.analysis.ranged import unranged
+from tests.harness.ran import python
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import SPEC, Root, hours
 from tests.unit.test_coverage import root
@@ -135,9 +134,9 @@ def ask(folder: Path, given: Sequence[Given]) -> list[Told]:
         (package / "__init__.py").touch()
     (folder / "requests" / SPEC.name / "spec.py").write_text(SPECS)
     said = [(each.words, each.variables, each.topic) for each in given]
-    done = subprocess.run(
-        [sys.executable, "-c", PROCESS, str(noted)],
-        cwd=REPO,
+    done = python(
+        PROCESS,
+        str(noted),
         env={
             **os.environ,
             "PATH": os.pathsep.join((str(programs), os.environ["PATH"])),
@@ -147,9 +146,6 @@ def ask(folder: Path, given: Sequence[Given]) -> list[Told]:
             "PYTHONPATH": os.pathsep.join((str(REPO), str(folder))),
         },
         input=json.dumps(said),
-        capture_output=True,
-        text=True,
-        check=True,
     )
     return [Told(*json.loads(line)) for line in done.stdout.splitlines() if line.startswith("[")]
 

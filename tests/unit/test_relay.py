@@ -1,9 +1,9 @@
 """What an application writes on stderr comes through, but for what says nothing."""
 
 import subprocess
-import sys
 
-from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
+from tests.harness.ran import python
 
 NOISE = "WARNING: Using incubator modules: jdk.incubator.vector"
 STARTING = """
@@ -15,14 +15,7 @@ sys.exit(foreground.run([sys.executable, "-c", sys.argv[1]], os.environ))
 
 def relayed(program: str) -> subprocess.CompletedProcess[str]:
     """Of a program that writes, and that a command has started."""
-    return subprocess.run(
-        [sys.executable, "-c", STARTING, program],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        cwd=REPO,
-    )
+    return python(STARTING, program, timeout=patient(60), check=False)
 
 
 def test_the_jvms_line_about_its_modules_is_left_out_and_all_else_is_there():

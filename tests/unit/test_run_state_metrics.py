@@ -156,8 +156,8 @@ def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run, tmp_path):
 
 
 def test_each_metric_has_a_meaning():
+    """None is empty: tests/text/test_reference_page.py."""
     assert [*STATE_METRICS] == [*StateMetrics.model_fields]
-    assert all(STATE_METRICS.values())
 
 
 def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.settings.installation import REPO
+from tests.harness.ran import ran
 
 # Answers as the real one does; FAKE_... says what is wrong with it.
 DOCKER = """#!/bin/sh
@@ -29,14 +30,7 @@ def _run(home: Path, *words: str, **wrong: str) -> subprocess.CompletedProcess[s
     (home / "bin").mkdir(exist_ok=True)
     (home / "bin" / "docker").write_text(DOCKER)
     (home / "bin" / "docker").chmod(0o755)
-    return subprocess.run(
-        words,
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": f"{home / 'bin'}:/usr/bin:/bin", **FINE, **wrong},
-    )
+    return ran(*words, cwd=home, env={"PATH": f"{home / 'bin'}:/usr/bin:/bin", **FINE, **wrong})
 
 
 def _said(home: Path, wanted: str, **wrong: str) -> str:
@@ -53,14 +47,7 @@ def test_nothing_is_said_where_all_is_there(tmp_path, wanted):
 
 
 def test_a_machine_without_docker_is_told_what_to_install(tmp_path):
-    done = subprocess.run(
-        [str(REPO / "docker" / "ready"), "image"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": str(tmp_path)},
-    )
+    done = ran(str(REPO / "docker" / "ready"), "image", cwd=tmp_path, env={"PATH": str(tmp_path)})
     assert done.returncode == 1
     assert done.stderr.startswith("error: docker is missing")
     assert "apt-get install docker.io" in done.stderr

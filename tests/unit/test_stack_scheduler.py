@@ -11,8 +11,9 @@ from pathlib import Path
 
 from spark_jobs.launch import submit
 from spark_jobs.settings.installation import REPO
+from tests.harness.patience import patient
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 # A scheduler that, told to stop, waits for its drain as LocalExecutor does.
 SCHEDULER = """
 import signal, subprocess, sys

@@ -16,6 +16,7 @@ from local.stack import certificates
 from local.stack.secrets import CA, Unfit, make
 from spark_jobs.settings.installation import REPO
 from spark_jobs.settings.kafka.config import KafkaConfig
+from tests.harness.ran import ran
 
 ME = Path("/proc/self").stat()
 
@@ -107,11 +108,11 @@ def test_an_authority_that_vouches_for_half_of_its_certificates_is_told_of(tmp_p
 
 def test_the_command_prints_names_and_no_secret(tmp_path):
     command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
-    said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    said = ran(*command, check=True)
     for file in (tmp_path / ".stack" / "secrets").iterdir():
         assert file.read_text().strip()[-20:] not in said.stdout + said.stderr
     assert "SLUICE_UID=" in (tmp_path / ".env").read_text()
-    again = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    again = ran(*command, check=True)
     assert again.stdout == "secrets in .stack/secrets: all there, none touched\n"
 
 
@@ -143,7 +144,7 @@ def test_secrets_that_belong_to_somebody_stay_his_where_root_makes_the_next(tmp_
 def test_a_folder_that_cannot_be_written_is_one_line_that_names_it_and_the_user(tmp_path):
     (tmp_path / ".stack").touch()
     command = [sys.executable, "-m", "local.stack.secrets", str(tmp_path)]
-    said = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    said = ran(*command)
     assert said.returncode == 1
     assert said.stderr.startswith(f"error: {tmp_path / '.stack'}")
     assert f"for user {os.geteuid()}" in said.stderr

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from spark_jobs.settings.installation import REPO
+from tests.harness.ran import ran
 
 SERVER = """#!/bin/sh
 echo "$ROOT_ACCESS_KEY $ROOT_SECRET_KEY"
@@ -28,9 +29,7 @@ def _started(home: Path) -> subprocess.CompletedProcess[str]:
         .replace("/data/store", str(home))
     )
     found = {"PATH": f"{home}:/usr/bin:/bin"}
-    return subprocess.run(
-        ["sh", "-c", script], capture_output=True, text=True, check=True, env=found
-    )
+    return ran("sh", "-c", script, check=True, env=found)
 
 
 def test_the_servers_keys_are_in_its_environment_and_not_on_its_command_line(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from local import wheel
 from spark_jobs.settings.installation import REPO
+from tests.harness.ran import python, ran
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,7 @@ def test_what_sluice_install_needs_is_in_it_and_can_be_imported(built):
         assert (brought / name).read_text() == (REPO / name).read_text()
     path = f"{built}:{brought}"
     words = [sys.executable, "-c", "import local.archive, local.files_jar; print(local.__file__)"]
-    done = subprocess.run(
-        words, cwd=built, env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
-    )
+    done = ran(*words, cwd=built, env={"PYTHONPATH": path}, check=True)
     assert done.stdout.strip() == str(brought / "local" / "__init__.py")
 
 
@@ -64,11 +63,7 @@ from subprocess import CalledProcessError, TimeoutExpired
 from local.files_jar import tell_what_is_missing
 tell_what_is_missing("class-data archive", "start more slowly", {error}, "local.archive")
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=built, env={"PYTHONPATH": f"{built}:{brought}"}, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+    done = python(code, cwd=built, env={"PYTHONPATH": f"{built}:{brought}"})
     [line] = done.stderr.splitlines()
     assert line.endswith(f"To make it: sluice install {sys.prefix}")
     assert (len(line) < 400, "a.jar" in line) == (True, False)

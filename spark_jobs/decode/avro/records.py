@@ -1,4 +1,6 @@
-"""Avro records: each by the schema that wrote it, which a registry has or the topic declares."""
+"""Avro records: each by the schema that wrote it, which a registry has or the topic declares; and
+the shape of that one.
+"""
 
 from __future__ import annotations
 

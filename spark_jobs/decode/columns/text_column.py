@@ -1,5 +1,5 @@
 """Text column: texts to values of a field's type, strictly: of CSV, keys, headers, and numbers that
-JSON has as text.
+JSON has as text; and the columns of records that are named texts.
 """
 
 from __future__ import annotations

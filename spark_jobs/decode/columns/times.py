@@ -1,4 +1,6 @@
-"""Times: RFC 3339 as text, and the range of years that Python, Spark and delta-rs share."""
+"""Times: RFC 3339 as text, text of a declared pattern (spec/fields/local_time.py), and numbers
+since 1970, in the range of years that Python, Spark and delta-rs share.
+"""
 
 from __future__ import annotations
 

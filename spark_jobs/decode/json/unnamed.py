@@ -1,4 +1,5 @@
-"""Unnamed keys: the keys of a topic's records that no field names, found in some of the records.
+"""Unnamed keys: the keys of a topic's records that no field names, found in some of the records,
+and those in the wrong case.
 
 To look at a record costs about half of what its decoding does, so a task looks at few of many: of
 50 at least, and of one in 200. An object that a field has whole, as text or as a map, is not looked

@@ -1,4 +1,4 @@
-"""Protobuf decoder: as the port has it."""
+"""Protobuf decoder: as the port has it, with the shape of a declared message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Decoder of a format whose records are read by a schema: the declared one, or the registry's."""
+"""Decoder of a format whose records are read by a schema: the declared one, or the registry's. The
+shape of a declared one is what it gives at each place, held against the topic's fields.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 four of the id; a batch may have several ids, and each has a function of its own.
 
 Newer clients write the id into a header: a byte 1 and the 16 of a GUID, of Protobuf also the places
-of the message. What such a header has is put in front of its value, and read there.
+of the message. What such a header has is put in front of its value, and read there. Counted is how
+many records have each id.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Misspelt: names in a step's SQL that no column has, where a column's name is near. Spark finds
-every unknown one (`sluice validate --deep`); this is text alone.
+"""Columns: from which of the topic's each column of the table is computed; and names in a step's
+SQL that no column has, where a column's name is near. Spark finds every unknown one (`sluice
+validate --deep`); this is text alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Lateness: which records are late for certain, told from their event time and the watermark alone.
 
 Whether any other record is late, only Spark's expression of the step says (steps/chain.py is_late).
+Unheld are the times in a topic's fields that a step cannot hold; one far back may be late instead.
 """
 
 from __future__ import annotations

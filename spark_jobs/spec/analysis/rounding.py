@@ -1,4 +1,5 @@
-"""Rounding: measures whose last bits depend on the order of records, since doubles are added.
+"""Rounding, and overflow: measures that a few records can make fail; and measures whose last bits
+depend on the order of records, since doubles are added.
 
 Two computations over the same records may differ by that. How far, their terms say: n doubles in
 any order come to sums at most n * 2^-52 * sum(abs(x)) apart (Higham, Accuracy and Stability of

@@ -1,4 +1,6 @@
-"""The default state checks of a pipeline. docs/reference.md lists each."""
+"""The default state checks of a pipeline. docs/reference.md lists each; one holds the records of an
+Aggregate to a balance, where they can be counted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Checks as data: a Great Expectations (GX) expectation, its arguments and its severity."""
+"""Checks as data: a Great Expectations (GX) expectation, its arguments and its severity; and the
+metrics that the checks of a state evaluate.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Text(Format):
     """The whole value, or key, is one text, in UTF-8."""
 
     kind: ClassVar[str] = "text"
-    decoder: ClassVar[str] = "spark_jobs.decode.plain:TextDecoder"
+    decoder: ClassVar[str] = "spark_jobs.decode.text_decoder:TextDecoder"
     of_texts: ClassVar[bool] = True
 
 

@@ -1,4 +1,6 @@
-"""Rules: what JSON Schema says of values, as rules of a field, and back."""
+"""Rules: what JSON Schema says of values, as rules of a field, and back. A pattern is one of
+ECMA-262 there, and one of Python here.
+"""
 
 from __future__ import annotations
 

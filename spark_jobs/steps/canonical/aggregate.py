@@ -1,4 +1,6 @@
-"""Canonical groups: an Aggregate over all rows at once, in which each group is final."""
+"""Canonical groups: an Aggregate over all rows at once, in which each group is final, and how far
+its measures may be from a drain's, since doubles are added.
+"""
 
 from __future__ import annotations
 

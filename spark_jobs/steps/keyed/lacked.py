@@ -2,7 +2,7 @@
 
 A field has the value of the newest change that sets it, of those up to the row's place. What stood
 in the table stays, unless a change of this batch is the setter, and no copy of what was: so a
-person's correction stays too.
+person's correction stays too. Setters are the changes that say a field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Places: the table's rows of some keys and the changes of these keys, side by side."""
+"""Places: the table's rows of some keys and the changes of these keys, side by side, with numbers
+(ranks) in the place of their values.
+"""
 
 from __future__ import annotations
 

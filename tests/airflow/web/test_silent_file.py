@@ -11,8 +11,9 @@ import pytest
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 from tests.airflow.web.written import MINE, OTHER, addresses
+from tests.harness.patience import patient
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = patient(60)
 ASKED = 6
 """More than any pool of threads that a pipeline has."""
 

@@ -29,7 +29,7 @@ from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 MINE, OTHER = "departure_delays", "flight_events"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-HOSTILE = "<script>alert(1)</script>\"'>\u202eevil\x1b[31m\x00" + "x" * 5_000_000
+HOSTILE = "<script>alert(1)</script>\"'>\u202eevil\x1b[31m\x00" + "x" * 1_100_000
 PAGE = {"accept": "text/html"}
 VALUE_OF = "secret of a person"
 LATE = "?table=late&generation=g1&partition=0&offset=7"
