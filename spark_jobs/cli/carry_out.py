@@ -19,7 +19,7 @@ from spark_jobs.errors import LeaseHeld
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
-from spark_jobs.messages.report import read_report
+from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.stages import check_line
 from spark_jobs.registry import find as registry
@@ -92,17 +92,15 @@ def carry_out(
         _execute(spec, settings, plan, run, yes=yes)
 
 
-def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
+def computed(settings: Settings, paths: Paths, plan: RepairPlan, run: str) -> Report:
+    """Stage the plan in a process with Spark; the report. Prints the checks that did not pass."""
     from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
-    from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
-    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
-    paths = Paths(settings.root, spec)
     _refuse_second(paths)
     plan.store(paths)
-    report_at = report_path(settings.root, spec.name, run)
+    report_at = report_path(settings.root, plan.pipeline, run)
     job = Stage(
-        pipeline=spec.name,
+        pipeline=plan.pipeline,
         kind=plan.kind,
         repair_id=plan.repair_id,
         report=str(report_at),
@@ -114,6 +112,15 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     for check in report.checks:
         if check.outcome != "passed":
             say(f"  {check_line(check)}")
+    return report
+
+
+def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
+    from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
+
+    paths = Paths(settings.root, spec)
+    report = computed(settings, paths, plan, run)
     if report.problem:
         raise report.problem.error()
     if not KINDS[plan.kind].swaps:

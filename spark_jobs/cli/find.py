@@ -1,14 +1,31 @@
-"""The command that finds every place that holds a record or its values."""
+"""Commands that look for records: what became of one, and every place that holds a value."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from spark_jobs.cli.terminal import examples, one_line_errors, require_readable
+from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.cli.terminal import (
+    PipelineName,
+    examples,
+    installation,
+    one_line_errors,
+    require_readable,
+    say,
+    takes_next,
+    terminal_width,
+    with_spark,
+)
+from spark_jobs.messages import log
+from spark_jobs.ops.views import Rows
 from spark_jobs.registry import find as registry
+from spark_jobs.settings.installation import log_format
 from spark_jobs.settings.roots import every_root
 from spark_jobs.storage.root.store import opened
 
@@ -16,6 +33,8 @@ if TYPE_CHECKING:
     from spark_jobs.census.census import Answer
     from spark_jobs.census.rows import Condition
     from spark_jobs.spec import Topic
+    from spark_jobs.spec.inputs import Topics
+    from spark_jobs.where.fate import Fate
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
@@ -30,7 +49,7 @@ NOT_OURS = (
     rich_help_panel=PANEL,
     epilog=examples(
         'sluice find --topic orders --where "customer_id = 17"',
-        "sluice find --topic orders --where \"email LIKE 'ann@%'\" --json",
+        "sluice find --topic orders --where \"email LIKE 'ann@%'\" --format json",
         "sluice find --bytes ann@example.org  # in every file, decompressed",
     ),
 )
@@ -47,7 +66,10 @@ def find(
         str,
         typer.Option("--bytes", metavar="TEXT", help="Text to find as it is, also within words."),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One object for each root.")] = False,
+    output: Annotated[
+        Literal["table", "json"],
+        typer.Option("--format", help="table is for people; json has one object a root."),
+    ] = "table",
 ) -> None:
     """Find every place that holds a record or its values. Deletes nothing.
 
@@ -66,7 +88,7 @@ def find(
             require_readable(where_is)
             condition = _condition(topic, where, where_is) if where else None
             found = Census(opened(where_is), condition, text).answer()
-            for line in _as_json(where_is, found) if as_json else _told(where_is, found):
+            for line in _as_json(where_is, found) if output == "json" else _told(where_is, found):
                 typer.echo(line)
 
 
@@ -108,3 +130,98 @@ def _as_json(root: str, answer: Answer) -> list[str]:
     found = [each._asdict() for each in answer.found]
     told = {"root": root, "files": answer.opened, "found": found, "unread": answer.unread}
     return [json.dumps(told | {"not_ours": NOT_OURS})]
+
+
+SHORT = 20
+"""More fates are a table."""
+
+
+@commands.command(
+    rich_help_panel="Inspect",
+    epilog=examples(
+        "sluice where flight_events 0:1207  # partition 0, offset 1207",
+        "sluice where flight_events 0:1200-1300,3:17",
+        "sluice where orders orders_us/0:44  # of several topics",
+        "sluice where flight_events --key \"event_id = 'UA1545-20130101'\"",
+        "sluice where flight_events 0:0-9999 --format json | jq -r .outcome | sort",
+    ),
+)
+@takes_next
+def where(
+    pipeline: PipelineName,
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PARTITION:OFFSET...",
+            help="The records: PARTITION:OFFSET, PARTITION:FIRST-LAST, or several with commas.",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SQL",
+            help="In place of PARTITION:OFFSET: all records that runs have read and for which this "
+            "condition over the topic's fields holds. It reads the topic, by Spark.",
+        ),
+    ] = None,
+    output: Annotated[
+        Format,
+        typer.Option(
+            "--format",
+            help="table is for people; json has one object a record; csv has a header.",
+        ),
+    ] = Format.table,
+) -> None:
+    """Tell what became of a record: batch, outcome, reason, rows, version, event, repairs.
+
+    It keeps nothing for this, and asks what is kept already. What cannot be told is said, with the
+    reason. Writes nothing.
+
+    Without Spark, but where a Transform decides, or copies are looked for among many records.
+    """
+    from spark_jobs.where import asked  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.where.ask import Failed, ask  # noqa: PLC0415 - as above
+    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
+    from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
+
+    if bool(places) == (key is not None):
+        raise typer.BadParameter("give either places or --key", param_hint="PARTITION:OFFSET")
+    log.setup(log_format())
+    with with_spark():
+        settings = installation(spec := registry.load(pipeline))
+        spec = live_spec(spec, settings.root)
+        telling = Telling(spec, settings, lambda job: ask(job, settings))
+        try:
+            if key is not None:
+                wanted = telling.by_key(key, asked.MOST)
+            else:
+                wanted = asked.places(spec.inputs, places or ())
+            found = telling.fates(wanted)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="PARTITION:OFFSET") from None
+        except Failed as failed:
+            raise typer.Exit(failed.status) from None
+    if output is not Format.table:
+        rows = Rows(COLUMNS, tuple(each.values(spec.inputs) for each in found))
+        for line in (as_json if output is Format.json else as_csv)(rows):
+            typer.echo(line)
+        return
+    for line in _fates_told(found, spec.inputs):
+        say(line.rstrip())
+
+
+def _fates_told(found: list[Fate], inputs: Topics) -> Iterator[str]:
+    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
+
+    if not found:
+        yield "no record that a run has read"
+        return
+    if len(found) <= SHORT:
+        for each in found:
+            yield from each.lines(inputs)
+        return
+    rows = Rows(COLUMNS, tuple(each.values(inputs) for each in found))
+    layout = as_table(rows, terminal_width(), datetime.now(UTC), chosen=False)
+    yield from layout.lines
+    if layout.left_out:
+        yield f"no room for {', '.join(layout.left_out)}: --format json has all"

@@ -67,6 +67,7 @@ OPTIONS = {
     "verify": ("--keys", *RANGE, "--plan", "--next"),
     "replay": ("--reason", *RANGE, "--yes", "--execute", "--next"),
     "undo": ("--execute", "--next"),
+    "prove": ("--execute",),
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute", "--next"),
