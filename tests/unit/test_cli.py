@@ -58,7 +58,7 @@ OPTIONS = {
         "--keep",
         "--next",
     ),
-    "find": ("--topic", "--where", "--bytes", "--json"),
+    "find": ("--topic", "--where", "--bytes", "--format"),
     "coverage": ("--from", "--to", "--format", "--next"),
     "where": ("--key", "--format", "--next"),
     "report": ("--html", "--last"),

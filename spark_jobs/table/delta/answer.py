@@ -14,13 +14,14 @@ import deltalake
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.storage.root.path_forms import delta_path
+from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
     from upath import UPath
 
-_NUMBER: Final = "__number"
+_NUMBER: Final = own("number")
 EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
 """Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
 1677 and behind 2262 become others.
