@@ -115,6 +115,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     observed: bool = True,
     counts: Observation | None = None,
     in_jvm: bool = False,
+    refusing: bool = True,
 ) -> Dataflow:
     """The dataflow of `records`: column kafka struct<partition, offset, timestamp, millis,
     raw>, as source/port.py reads them; of a stream, for each topic.
@@ -133,7 +134,8 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     `failing` has the records on which an expression fails (checkpoint/notes/failing.py): they are
     malformed, so no step sees them. `notes` gets the slices of the records.
 
-    `counts` observes outcome_counts in a batch query. `in_jvm` as decode has it.
+    `counts` observes outcome_counts in a batch query. `in_jvm` as decode has it, `refusing` as
+    classify.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
@@ -159,7 +161,8 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
             return (all_good(decoded),) * 2
         ruled = judged(decoded, topics)
         by_decoder = classify(ruled, topics, clock, refusing=False)
-        return classify(refuse_unheld(ruled, topics, own), topics, clock), by_decoder
+        held = refuse_unheld(ruled, topics, own)
+        return classify(held, topics, clock, refusing=refusing), by_decoder
 
     def way(number: int, topics: Topics, given: DataFrame) -> Way:
         classified, by_decoder = classified_of(topics, given)

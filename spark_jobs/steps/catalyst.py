@@ -9,7 +9,7 @@ from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 TREES = "org.apache.spark.sql.catalyst."
 Node = Any
@@ -19,6 +19,12 @@ Node = Any
 def analyzed(rows: DataFrame) -> Node:
     """The analyzed plan of the rows."""
     return rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark has no public method for a plan
+
+
+def current_like(spark: SparkSession) -> Any:
+    """The pattern of trees that ask for the time or the session of the query."""
+    trees: Any = spark._jvm.org.apache.spark.sql.catalyst.trees  # type: ignore[union-attr]  # noqa: SLF001 - no public way to it
+    return trees.TreePattern.CURRENT_LIKE()
 
 
 def grouping_input(groups: DataFrame) -> DataFrame:

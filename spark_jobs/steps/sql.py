@@ -22,7 +22,15 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Pipeline, Rule
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql import REFUSED, SqlText, sql_texts
-from spark_jobs.steps.catalyst import Node, below, class_name, is_kind, sequence
+from spark_jobs.steps.catalyst import (
+    Node,
+    analyzed,
+    below,
+    class_name,
+    current_like,
+    is_kind,
+    sequence,
+)
 from spark_jobs.values.conversions import spark_type
 
 if TYPE_CHECKING:
@@ -161,9 +169,14 @@ def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
 def _why_no_condition(rows: DataFrame, rule: Rule) -> str | None:
     """Why Spark does not take it; None if it does."""
     try:
-        rows.where(F.expr(rule.sql))
+        judged = rows.where(F.expr(rule.sql))
     except AnalysisException as error:
         return str(error).strip().splitlines()[0].rstrip(". ")
+    plan = analyzed(judged)
+    if not plan.child().fastEquals(analyzed(rows)):
+        return "it makes rows of its own, as a window does: records would be lost, or come twice"
+    if plan.containsPattern(current_like(rows.sparkSession)):
+        return "it depends on when it is asked, and a record is judged more than once"
     return None
 
 

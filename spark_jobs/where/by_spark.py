@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.session import session
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
+    from spark_jobs.checkpoint.notes.failing import Reasons
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Parts
@@ -48,12 +50,12 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     paths = Paths(settings.root, spec)
     folder = Path(job.folder)
     read = _Read(spark, spec, settings, paths, job)
-    beside = read.flow(job.beside)
     if job.key:
-        found = beside.classified.where(F.expr(job.key))
+        found = read.flow(job.beside).by_decoder.where(F.expr(job.key))
         _write(folder / REACHED, found.select(*_place()).limit(job.most))
     else:
-        asked = read.flow(job.asked)
+        aside = read_failing(paths.failing).reasons
+        beside, asked = (read.flow(parts, aside) for parts in (job.beside, job.asked))
         _write(folder / REACHED, _reached(asked, spec, job.asked))
         _write(folder / ENTERED, _entered(beside, asked, spec, job.asked))
     yield from ()
@@ -74,7 +76,8 @@ class _Read:
         self._earliest = job.earliest
         self._has, _ = archived_or_why(paths.root, spec.inputs, self._id)
 
-    def flow(self, parts: Parts) -> Dataflow:
+    def flow(self, parts: Parts, aside: Reasons | None = None) -> Dataflow:
+        """No record ends it, neither one that a rule refuses nor one that was put aside."""
         near = {p: tuple(merged(ranges)) for p, ranges in parts.items()}
         where = located(near, self._has, self._earliest)
         frames = []
@@ -84,7 +87,10 @@ class _Read:
             archive = archive_records(self._paths.root, self._spec.inputs, self._id)
             frames.append(archive.read(self._spark, where.archive))
         records = reduce(DataFrame.unionAll, frames)
-        return dataflow(records, self._spec, self._settings, self._sides, clock_ms=END_OF_TIME_MS)
+        return dataflow(
+            records, self._spec, self._settings, self._sides,
+            clock_ms=END_OF_TIME_MS, failing=aside, refusing=False,
+        )  # fmt: skip
 
 
 def _place() -> tuple[Column, Column]:

@@ -83,7 +83,12 @@ class InTable:
         if not where:
             return (), why
         names = ", ".join(f'"{name}"' for name in table.columns() if name not in OF_A_KEY)
-        found = table.query(f"SELECT {names} FROM t WHERE {where} LIMIT {SHOWN + 1}").to_pylist()
+        most = "" if self.keeps_records else f" LIMIT {SHOWN + 1}"
+        answer = table.query(f"SELECT {names} FROM t WHERE {where}{most}")
+        found = answer.to_pylist()
+        if self.keeps_records:  # the condition leaves out what has no comparison there
+            pairs = zip(found, values(answer), strict=True)
+            found = [row for row, compared in pairs if _same(compared, seen.row)]
         more = "" if len(found) <= SHOWN else f"its other rows: {SHOWN} are shown"
         return tuple(found[:SHOWN]), more
 

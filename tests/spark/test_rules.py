@@ -255,6 +255,12 @@ def test_a_share_of_failing_records_fails_the_run_by_one_line(scene):
         ("amount + 1", "FILTER_NOT_BOOLEAN"),
         ("kafka.offset > 0", "UNRESOLVED_COLUMN"),
         ("sum(amount) > 0", "INVALID_WHERE_CONDITION"),
+        ("at < current_timestamp()", "when it is asked"),
+        ("at < Current_Timestamp", "when it is asked"),
+        ("unix_timestamp(at) < unix_timestamp()", "when it is asked"),
+        ("window(at, '1 hour', '30 minutes').start < at", "come twice"),
+        ("window(at, '1 hour').start < at", "come twice"),
+        ("session_window(at, '1 hour').start < at", "come twice"),
     ],
 )
 def test_a_rule_that_is_no_condition_over_the_columns_is_refused(as_submitted, tmp_path, sql, why):

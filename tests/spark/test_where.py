@@ -10,6 +10,7 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from local.broker import create_topic
+from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.messages.request import Request
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.planner import plan_repair
@@ -106,6 +107,36 @@ def test_what_a_rule_leaves_out_or_refuses_is_told_with_all_rules_that_it_fails(
     assert (a.became, d.became, len(jobs)) == ("accepted", "accepted", 1)
     assert (b.became, b.why) == ("filtered", "it fails the rules open, positive")
     assert (c.became, c.why) == ("malformed", "it fails the rules small")
+
+
+def test_a_record_that_a_rule_refuses_is_told_and_so_are_those_beside_it(scene):
+    rules = (
+        Rule(name="cheap", sql="amount < 1000", on_failure="refuse"),
+        Rule(name="open", sql="shop <> 'closed'", on_failure="drop"),
+    )
+    spec = PLAIN.model_copy(update={"topic": SALES.model_copy(update={"rules": rules})})
+    made = scene(spec, events=1, partitions=1, topic=f"sales-{uuid.uuid4().hex[:8]}")
+    create_topic(made.kafka, made.topic, 1)
+    closed = sale("c").replace('"s"', '"closed"')
+    at = int(AT.timestamp() * 1000)
+    made.send(sale("a"), sale("b", amount=5000), closed, partition=0, timestamp=at)
+    assert made.drain().status == "failed"
+    quarantine(made.spec, made.settings, (), "", "tester").execute()
+    made.run("one")
+    a, b, c = told(made, 0, 1, 2)
+    assert (a.became, b.became, c.became) == ("accepted", "malformed", "filtered")
+    assert (b.why, c.why) == ("it fails the rules cheap", "it fails the rules open")
+    telling = Telling(made.spec, made.settings, asking(made.spec, made.settings))
+    assert telling.by_key("amount > 0", 10) == [(0, 0), (0, 1), (0, 2)]
+    # One that is stricter than the rule by which the batch has accepted a record.
+    stricter = (rules[0].model_copy(update={"sql": "amount < 1"}), rules[1])
+    made.change(topic=made.spec.topic.model_copy(update={"rules": stricter}))
+    assert telling._replace(spec=made.spec).by_key("shop = 's'", 10) == [(0, 0), (0, 1)]
+    [a] = told(made, 0)
+    assert (a.became, any("the spec has changed" in each for each in a.untold)) == (
+        "cannot be told",
+        True,
+    )
 
 
 def test_the_first_event_is_that_which_first_told_of_its_version(scene):

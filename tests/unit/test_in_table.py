@@ -1,0 +1,59 @@
+"""The rows that a record is in, over a table that delta-rs has written."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from spark_jobs.spec import Field
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.where.in_table import SHOWN, InTable
+from spark_jobs.where.read import Seen, values
+from tests.unit.specs import FIELDS, deduplicate, pipeline, topic
+
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ONE, OTHER = Decimal("1.50"), Decimal("2.50")
+
+
+def of(folder: Path, kind: str, *amounts: object) -> tuple[InTable, list[Seen]]:
+    """A table whose rows are alike but for a column, and their records."""
+    fields = (*FIELDS[:3], Field(name="amount", type=kind, required=False))
+    spec = pipeline(topic=topic(fields=fields), steps=(deduplicate(keys=("id", "amount")),))
+    paths = Paths(str(folder), spec)
+    types = {"double": pa.float64(), "decimal(9,2)": pa.decimal128(9, 2), "binary": pa.binary()}
+    rows = pa.table(
+        {
+            "id": ["a"] * len(amounts),
+            "at": pa.array([AT] * len(amounts), pa.timestamp("us", "UTC")),
+            "shop": ["s"] * len(amounts),
+            "amount": pa.array(amounts, types[kind]),
+        }
+    )
+    deltalake.write_deltalake(str(paths.table), rows)
+    return InTable(spec, paths), [Seen(0, row) for row in values(rows)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "amounts"),
+    [
+        ("double", (1.5, 2.5, None)),
+        ("decimal(9,2)", (ONE, OTHER, None)),
+        ("binary", (b"1", b"2", None)),
+    ],
+    ids=["double", "decimal", "binary"],
+)
+def test_rows_that_differ_in_what_only_spark_compares_are_not_the_records(tmp_path, kind, amounts):
+    table, records = of(tmp_path, kind, *amounts)
+    found = [table.rows((0, offset), record) for offset, record in enumerate(records)]
+    assert [[row["amount"] for row in rows] for rows, _ in found] == [[each] for each in amounts]
+    assert {why for _, why in found} == {""}
+
+
+def test_a_record_is_found_behind_more_rows_than_are_shown(tmp_path):
+    amounts = [float(number) for number in range(3 * SHOWN)]
+    table, records = of(tmp_path, "double", *amounts)
+    rows, why = table.rows((0, 0), records[-1])
+    assert ([row["amount"] for row in rows], why) == ([amounts[-1]], "")
