@@ -30,6 +30,11 @@ def maintains() -> str:
     return drains("sluice_maintain")
 
 
+def proves() -> str:
+    """The one DAG that proves published days."""
+    return drains("sluice_prove")
+
+
 def pipeline_of(dag_id: str) -> str:
     """The pipeline of one of its DAGs."""
     return dag_id.removeprefix(dag_prefix()).removesuffix(_BACKFILLS).removesuffix(_ACCEPTS)

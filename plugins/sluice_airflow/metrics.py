@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PREFIX = "sluice"
 PUBLISH = "publish"
 """The kind of run of what publish counts."""
+PROVE = "prove"
+"""Likewise of what is counted before a night's proofs."""
 log = logging.getLogger(__name__)
 
 
@@ -68,6 +70,12 @@ METRICS: dict[str, Metric] = {
     "published": Metric("counter", "versions", "table versions that consumers were told of"),
     "published_version": Metric("gauge", "version", "the newest of them"),
     "published_rows": Metric("counter", "rows", "rows written since the version told before"),
+    "days": Metric(
+        "gauge",
+        "days",
+        "published days in which nothing waits; of them the proved, and the wrong",
+        "proof",
+    ),
 }
 """Name -> metric. docs/seeing.md has the same table."""
 
@@ -100,6 +108,12 @@ def of_publication(event: Event) -> None:
         ("published_rows", "", event.account.rows_out),
     ]
     _send(event.pipeline, PUBLISH, iter(values))
+
+
+def of_proofs(pipeline: str, published: int, proved: int, wrong: int) -> None:
+    """The metrics of a pipeline's days, before a night's proofs."""
+    values = [("published", published), ("proved", proved), ("wrong", wrong)]
+    _send(pipeline, PROVE, (("days", name, count) for name, count in values))
 
 
 def _of_report(report: Report) -> Iterator[Value]:

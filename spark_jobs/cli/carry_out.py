@@ -9,16 +9,17 @@ from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+import typer
+
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.cli.question import agreed
 from spark_jobs.cli.terminal import end_undone, say, with_spark
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
-from spark_jobs.messages.report import read_report
+from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.stages import check_line
 from spark_jobs.registry import find as registry
@@ -27,6 +28,7 @@ from spark_jobs.storage.root.paths import Paths, report_path
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.manifest import Manifest
     from spark_jobs.spec import Pipeline
 
 
@@ -90,17 +92,15 @@ def carry_out(
         _execute(spec, settings, plan, run, yes=yes)
 
 
-def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
+def computed(settings: Settings, paths: Paths, plan: RepairPlan, run: str) -> Report:
+    """Stage the plan in a process with Spark; the report. Prints the checks that did not pass."""
     from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
-    from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
-    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
 
-    paths = Paths(settings.root, spec)
     _refuse_second(paths)
     plan.store(paths)
-    report_at = report_path(settings.root, spec.name, run)
+    report_at = report_path(settings.root, plan.pipeline, run)
     job = Stage(
-        pipeline=spec.name,
+        pipeline=plan.pipeline,
         kind=plan.kind,
         repair_id=plan.repair_id,
         report=str(report_at),
@@ -112,6 +112,15 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
     for check in report.checks:
         if check.outcome != "passed":
             say(f"  {check_line(check)}")
+    return report
+
+
+def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, yes: bool) -> None:
+    from spark_jobs.repair.manifest import read_manifest  # noqa: PLC0415 - as above
+    from spark_jobs.repair.swap import swap  # noqa: PLC0415 - as above
+
+    paths = Paths(settings.root, spec)
+    report = computed(settings, paths, plan, run)
     if report.problem:
         raise report.problem.error()
     if not KINDS[plan.kind].swaps:
@@ -136,3 +145,41 @@ def _refuse_second(paths: Paths) -> None:
 def run_id(kind: str) -> str:
     """The id of a run that a person starts."""
     return f"{kind}-cli-{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
+
+
+def agreed(paths: Paths, manifest: Manifest, *, yes: bool) -> bool:
+    """Whether the staged change may be swapped in: nobody need agree, or a person does, or has
+    with `yes`. A No ends the repair: it is rejected. So does Ctrl-C, and input that has no answer.
+    """
+    from spark_jobs.repair.manifest import approve  # noqa: PLC0415 - loads delta-rs, which the help does not need
+    from spark_jobs.repair.undo import reject  # noqa: PLC0415 - as above
+
+    if manifest.approval == "not needed":
+        return True
+    who, answered = getpass.getuser(), False
+    try:
+        _show(paths, manifest)
+        answered = yes or typer.confirm("Swap this change in?")
+    finally:
+        if answered:
+            approve(paths, manifest.repair_id, who)
+        else:
+            # No command swaps it in later.
+            reject(paths, manifest.repair_id, who)
+    return answered
+
+
+def _show(paths: Paths, manifest: Manifest) -> None:
+    from spark_jobs.repair.exchange.staging import sample, sample_lines  # noqa: PLC0415 - as above
+
+    say(
+        f"repair {manifest.repair_id} would change version {manifest.table_version} of the table: "
+        f"{manifest.added:,} rows added, {manifest.removed:,} removed, {manifest.changed:,} "
+        f"changed; {manifest.unexplained:,} of these no late or replayed record explains"
+    )
+    try:
+        lines = sample_lines(sample(paths.staging(manifest.repair_id)))
+    except Exception as error:  # noqa: BLE001 - whatever delta-rs or the store threw, the question stands
+        lines = [f"the rows cannot be shown: {error}"]
+    for line in lines:
+        say(f"  {line}")

@@ -1,21 +1,25 @@
-"""Commands that show where records are: which days of a table have all of theirs, and the fate of
-one.
-"""
+"""The commands that show which days of a table have all their records, and that prove them."""
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.cli.carry_out import computed
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.repair import PANEL, From, To
 from spark_jobs.cli.terminal import (
+    Execute,
     PipelineName,
+    PipelineNames,
+    end_undone,
     examples,
     installation,
     one_line_errors,
@@ -24,7 +28,7 @@ from spark_jobs.cli.terminal import (
     terminal_width,
     with_spark,
 )
-from spark_jobs.errors import KafkaRefused, KafkaUnreachable
+from spark_jobs.errors import KafkaRefused, KafkaUnreachable, RangeUnsupported, SluiceError
 from spark_jobs.messages import log
 from spark_jobs.messages.request import Request
 from spark_jobs.ops.views import WHEN, Rows
@@ -38,13 +42,9 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.inputs import Topics
-    from spark_jobs.where.fate import Fate
 
 commands = typer.Typer(rich_markup_mode="rich")
-SHORT = 20
-"""More fates are a table."""
-NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who")
+NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who", "proved", "refuted")
 
 
 @commands.command(
@@ -73,14 +73,14 @@ def coverage(
 
     The pipeline's Ranges(every=...) gives the days, or hours.
     """
-    from spark_jobs.repair.find.coverage import coverage as cover  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.prove.covered import covered  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
         bound = Request(start=start, end=end).span
         earliest = _earliest(spec, settings)
-        found = cover(spec, Paths(settings.root, spec), earliest, bound)
+        found = covered(spec, Paths(settings.root, spec), earliest, bound)
     if output is not Format.table:
         lines = as_json if output is Format.json else as_csv
         rows = Rows(NAMES, tuple(map(_values, found.intervals)))
@@ -122,7 +122,8 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    return (each.state, each.repair_id, each.start if each.late or each.replayable else None)
+    waits = each.start if each.late or each.replayable else None
+    return (each.state, each.repair_id, waits, each.proved_at, each.refuted_at)
 
 
 def _joined(group: list[Interval]) -> tuple[object, ...]:
@@ -132,95 +133,54 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 
 def _values(each: Interval) -> tuple[object, ...]:
     waits = (each.late, each.replayable)
-    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who)
+    proof = (each.proved_at, each.refuted_at)
+    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who, *proof)
 
 
 @commands.command(
-    rich_help_panel="Inspect",
+    rich_help_panel=PANEL,
     epilog=examples(
-        "sluice where flight_events 0:1207  # partition 0, offset 1207",
-        "sluice where flight_events 0:1200-1300,3:17",
-        "sluice where orders orders_us/0:44  # of several topics",
-        "sluice where flight_events --key \"event_id = 'UA1545-20130101'\"",
-        "sluice where flight_events 0:0-9999 --format json | jq -r .outcome | sort",
+        "sluice prove  # dry run, all pipelines: what the next night verifies",
+        "sluice prove departure_delays --execute",
     ),
 )
-@takes_next
-def where(
-    pipeline: PipelineName,
-    places: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PARTITION:OFFSET...",
-            help="The records: PARTITION:OFFSET, PARTITION:FIRST-LAST, or several with commas.",
-        ),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SQL",
-            help="In place of PARTITION:OFFSET: all records that runs have read and for which this "
-            "condition over the topic's fields holds. It reads the topic, by Spark.",
-        ),
-    ] = None,
-    output: Annotated[
-        Format,
-        typer.Option(
-            "--format",
-            help="table is for people; json has one object a record; csv has a header.",
-        ),
-    ] = Format.table,
-) -> None:
-    """Tell what became of a record: batch, outcome, reason, rows, version, event, repairs.
+def prove(pipelines: PipelineNames = None, execute: Execute = False) -> None:
+    """Verify published days, oldest proof first, within SLUICE_PROOF: what a night of Airflow's DAG
+    sluice_prove does.
 
-    It keeps nothing for this, and asks what is kept already. What cannot be told is said, with the
-    reason. Writes nothing.
-
-    Without Spark, but where a Transform decides, or copies are looked for among many records.
+    A pipeline with a wrong day does not stop the others.
     """
-    from spark_jobs.where import asked  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.where.ask import Failed, ask  # noqa: PLC0415 - as above
-    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
-    from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
-
-    if bool(places) == (key is not None):
-        raise typer.BadParameter("give either places or --key", param_hint="PARTITION:OFFSET")
     log.setup(log_format())
     with with_spark():
-        settings = installation(spec := registry.load(pipeline))
-        spec = live_spec(spec, settings.root)
-        telling = Telling(spec, settings, lambda job: ask(job, settings))
-        try:
-            if key is not None:
-                wanted = telling.by_key(key, asked.MOST)
-            else:
-                wanted = asked.places(spec.inputs, places or ())
-            found = telling.fates(wanted)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="PARTITION:OFFSET") from None
-        except Failed as failed:
-            raise typer.Exit(failed.status) from None
-    if output is not Format.table:
-        rows = Rows(COLUMNS, tuple(each.values(spec.inputs) for each in found))
-        for line in (as_json if output is Format.json else as_csv)(rows):
-            typer.echo(line)
-        return
-    for line in _fates_told(found, spec.inputs):
-        say(line.rstrip())
+        failed: SluiceError | None = None
+        done = True
+        for name in pipelines or registry.names():
+            try:
+                done &= _night(name, execute=execute)
+            except RangeUnsupported as error:
+                if pipelines:
+                    raise
+                say(f"{name}: not proved by day: {error.what}")
+            except SluiceError as error:
+                say(f"{name}: {error}")
+                failed = failed or error
+        if failed:
+            raise failed
+        if not done:
+            end_undone()
 
 
-def _fates_told(found: list[Fate], inputs: Topics) -> Iterator[str]:
-    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
+def _night(name: str, *, execute: bool) -> bool:
+    """Whether nothing is left to do. Raises what tonight and prove raise."""
+    from spark_jobs.prove.night import prove as work, tonight  # noqa: PLC0415 - Kafka's client, which the help does not need
 
-    if not found:
-        yield "no record that a run has read"
-        return
-    if len(found) <= SHORT:
-        for each in found:
-            yield from each.lines(inputs)
-        return
-    rows = Rows(COLUMNS, tuple(each.values(inputs) for each in found))
-    layout = as_table(rows, terminal_width(), datetime.now(UTC), chosen=False)
-    yield from layout.lines
-    if layout.left_out:
-        yield f"no room for {', '.join(layout.left_out)}: --format json has all"
+    settings = installation(spec := registry.load(name))
+    spec = live_spec(spec, settings.root)
+    paths = Paths(settings.root, spec)
+    night = tonight(spec, settings, paths, datetime.now(UTC))
+    for line in night.lines:
+        say(line)
+    if not execute:
+        return not night.days
+    work(spec, settings, night, getpass.getuser(), partial(computed, settings, paths), say)
+    return True

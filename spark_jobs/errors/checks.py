@@ -57,6 +57,12 @@ class CheckFailed(SluiceError):
         "the table, or the records that are left.",
     )
 
+    days_refuted = reason(
+        "{pipeline}: {count} published day(s) are not what their records give: {days}.",
+        "See the rows: sluice verify {pipeline} --from {start} --to {end}. If the records are "
+        "right: sluice backfill {pipeline} --from {start} --to {end}",
+    )
+
 
 class CheckBroken(SluiceError):
     """A check could not be evaluated. The check is wrong; it says nothing about the data."""

@@ -143,6 +143,9 @@ class SettingInvalid(SluiceError):
     cron_invalid = reason(
         "SLUICE_MAINTAIN_CRON is {value!r}: {why}.", "Unset it for weekly, or set it to {never}."
     )
+    share_invalid = reason(
+        "SLUICE_PROOF is {value!r}. It must be a share, such as 5 %, or off.", "Unset it for off."
+    )
     not_positive = reason(
         "{name} is {value!r}. It must be a whole number greater than 0.", "Unset it for {default}."
     )

@@ -139,6 +139,7 @@ LIVE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.alone i
 STATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.moves_state)
 LATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.reads is Reads.LATE)
 STAGED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.staged)
+PROVING_KINDS: Final = tuple(n for n, facts in KINDS.items() if facts.writes is Writes.NOTHING)
 SWAP_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.swaps)
 KEYED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.by_key)
 WHOLE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.whole)

@@ -2,6 +2,6 @@
 views of them.
 
 May import: checkpoint, errors, messages, registry, source, spec, storage, table, values. Imported
-by: admin, audit, cli, decode, pages, proof, repair, runs, sink, sluice_airflow, steps, where.
+by: any room above.
 Never here: a decision by what they say.
 """

@@ -25,8 +25,9 @@ from spark_jobs.pages.charts_of_runs import accounts, by_phase, lags, late_share
 from spark_jobs.pages.growth import growth
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
+from spark_jobs.prove.covered import covered
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.storage.root.paths import Paths
 
@@ -133,6 +134,6 @@ def _without_values(check: CheckLine) -> CheckLine:
 
 def _covered(spec: Pipeline, paths: Paths) -> tuple[Coverage | None, str]:
     try:
-        return coverage(spec, paths), ""
+        return covered(spec, paths), ""
     except SluiceError as error:
         return None, f"{error.what} {error.remedy}"

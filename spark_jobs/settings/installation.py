@@ -129,6 +129,11 @@ VARIABLES = {
         "on: the command is about NEXT, which a rebuild computes beside the live table; else off",
         "off",
     ),
+    "SLUICE_PROOF": (
+        "what proofs by night may take of the last week's drains, as a share of their seconds: "
+        "5 %; or off",
+        "off",
+    ),
     "SLUICE_SPARK_ENV": (
         "the environment that `sluice install` has made, in which runs start: docs/deploy.md; "
         "default: this process's own",
@@ -150,6 +155,7 @@ NEXT = ("off", "on")
 LAG_GROUP = ("off", "on", "a prefix of letters, digits and ._-")
 _LAG_GROUP = re.compile(r"off|on|(?!(?i:off|on|true|false|yes|no|[01])$)[A-Za-z0-9._-]{1,60}")
 """What looks like a switch is no prefix."""
+_SHARE = re.compile(r"(100|[1-9]?[0-9](?:\.[0-9]+)?) ?%")
 _PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
 NOBODY = "127.0.0.1:9"
 """Brokers of who asks none."""
@@ -192,6 +198,7 @@ class Settings(NamedTuple):
     warm_memory_mb: str = "4096"
     lag_group: str = "off"
     next: str = "off"
+    proof: str = "off"
     spark_env: str = ""
     kafka_config: KafkaConfig = NOTHING
 
@@ -300,6 +307,7 @@ class Settings(NamedTuple):
                 "SLUICE_LAG_GROUP", values["SLUICE_LAG_GROUP"], LAG_GROUP, "with on, Kafka has it"
             ),
             next=_one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
+            proof=_proof(values["SLUICE_PROOF"]),
             spark_env=values["SLUICE_SPARK_ENV"],
             kafka_config=kafka_config,
         )
@@ -318,6 +326,12 @@ class Settings(NamedTuple):
     def local(self) -> bool:
         """Whether driver and executor are the same process."""
         return self.master.startswith("local") and not self.master.startswith("local-cluster")
+
+    @property
+    def proof_share(self) -> float:
+        """SLUICE_PROOF as a number from 0 to 1; 0 for off."""
+        found = _SHARE.fullmatch(self.proof)
+        return float(found[1]) / 100 if found else 0.0
 
     def environment(self) -> dict[str, str]:
         """The settings as variables for a child process.
@@ -402,6 +416,13 @@ def about_next() -> bool:
     value.
     """
     return os.environ.get("SLUICE_NEXT") == "on"
+
+
+def proves() -> bool:
+    """SLUICE_PROOF, for Airflow's DAG processor: whether days are proved by night. No where the
+    value is wrong: Settings refuse that value, in the DAG's tasks.
+    """
+    return _SHARE.fullmatch(os.environ.get("SLUICE_PROOF", "off")) is not None
 
 
 def maintain_cron() -> str | None:
@@ -497,6 +518,12 @@ def _cron(value: str) -> str:
             why=why,
             never=NEVER,
         )
+    return value
+
+
+def _proof(value: str) -> str:
+    if value != "off" and not _SHARE.fullmatch(value):
+        raise SettingInvalid.share_invalid(value=value)
     return value
 
 

@@ -16,7 +16,8 @@ from pendulum import instance
 from sluice_airflow import ids
 from sluice_airflow.dags.all import dags as all_dags
 from sluice_airflow.dags.maintain import maintain_dag
-from sluice_airflow.ids import accepts as accept_id, backfills as backfill_id, maintains
+from sluice_airflow.dags.prove import prove_dag
+from sluice_airflow.ids import accepts as accept_id, backfills as backfill_id, maintains, proves
 from spark_jobs.errors import PipelineUnknown, SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline, Ranges, Schedule
@@ -26,7 +27,7 @@ from tests.harness.refused import fails
 
 REPO = Path(__file__).parents[2]
 LATER = ["drain", "check_output", "check_state", "publish"]
-MAINTAIN = maintains()
+MAINTAIN, PROVE = maintains(), proves()
 BACKFILLS = [backfill_id(name) for name in registry.names()]
 ACCEPTS = [accept_id(name) for name in registry.names()]
 
@@ -46,12 +47,12 @@ def bag() -> DagBag:
 @pytest.fixture(scope="module")
 def dags(bag) -> dict[str, DAG]:
     """Those that drain."""
-    others = {MAINTAIN, *BACKFILLS, *ACCEPTS}
+    others = {MAINTAIN, PROVE, *BACKFILLS, *ACCEPTS}
     return {name: dag for name, dag in bag.dags.items() if name not in others}
 
 
 def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone(bag):
-    assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, *ACCEPTS, MAINTAIN])
+    assert sorted(bag.dags) == sorted([*registry.names(), *BACKFILLS, *ACCEPTS, MAINTAIN, PROVE])
     for name in registry.names():
         accept = bag.dags[accept_id(name)]
         assert accept.timetable.can_be_scheduled is False, "only a person begins it"
@@ -75,7 +76,7 @@ def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(monke
     names, archive = registry.names(), "archive__flights"
     assert backfill_id("departure_delays") in bag.dags
     others = bag.dags.keys() - {of(name) for name in names for of in (backfill_id, accept_id)}
-    assert others == {*names, archive, MAINTAIN}
+    assert others == {*names, archive, MAINTAIN, PROVE}
     dag = bag.dags[archive]
     assert [task.task_id for task in dag.tasks] == ["plan", *LATER]
     assert schedule(dag) == "0 */6 * * *"
@@ -89,6 +90,23 @@ def test_the_archive_of_a_topic_is_a_dag_that_drains_and_is_maintained_too(monke
 def test_its_schedule_is_a_setting_and_a_wrong_one_breaks_no_dag_file(cron, summary, monkeypatch):
     monkeypatch.setenv("SLUICE_MAINTAIN_CRON", cron)
     assert schedule(maintain_dag("sluice")) == summary
+
+
+def test_one_proves_the_days_of_every_pipeline_that_has_days_one_at_a_time(bag):
+    dag = bag.dags[PROVE]
+    assert {task.task_id for task in dag.tasks} == {*registry.names()} - {"aircraft_now"}
+    assert (dag.max_active_tasks, dag.max_active_runs, dag.catchup) == (1, 1, False)
+    assert all(task.on_failure_callback for task in dag.tasks), "a wrong day is told"
+
+
+@pytest.mark.parametrize(
+    ("share", "summary"), [("5 %", "41 1 * * *"), ("off", "None"), ("much", "None")]
+)
+def test_it_has_a_schedule_where_proofs_have_a_share_and_a_wrong_one_breaks_no_dag_file(
+    share, summary, monkeypatch
+):
+    monkeypatch.setenv("SLUICE_PROOF", share)
+    assert schedule(prove_dag("sluice")) == summary
 
 
 def schedule(dag: DAG) -> str:
@@ -195,7 +213,7 @@ def test_a_pipeline_that_is_refused_says_why_and_takes_no_other_away(monkeypatch
     )
     bag = found()
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == sorted([*names, *BACKFILLS, *ACCEPTS, "refused", MAINTAIN])
+    assert sorted(bag.dags) == sorted([*names, *BACKFILLS, *ACCEPTS, "refused", MAINTAIN, PROVE])
     assert [task.task_id for task in bag.dags["refused"].tasks] == ["spec"]
     assert why in (bag.dags["refused"].description or "")
     assert bag.dags["refused"].timetable.can_be_scheduled, (
@@ -245,7 +263,7 @@ def test_reading_the_dag_file_adds_less_than_half_a_second_to_airflow_and_loads_
     took = []
     for _ in range(3):
         seconds, dags, *heavy = last_line(PARSE).split()
-        assert (heavy, int(dags)) == ([], 3 * len(registry.names()) + 1)
+        assert (heavy, int(dags)) == ([], 3 * len(registry.names()) + 2)
         took.append(float(seconds))
         if min(took) < 0.5:
             return
@@ -284,7 +302,11 @@ def test_a_company_gives_its_dags_a_prefix_tags_and_arguments(monkeypatch):
     queues = {dag_id: {task.queue for task in dag.tasks} for dag_id, dag in by_id.items()}
     assert queues["eu-flight_events"] == queues["eu-flight_events__accept"] == {"large"}
     assert queues["eu-departure_delays"] == {"default"}
-    assert {ids.pipeline_of(each) for each in by_id} == {*registry.names(), "sluice_maintain"}
+    assert {ids.pipeline_of(each) for each in by_id} == {
+        *registry.names(),
+        "sluice_maintain",
+        "sluice_prove",
+    }
 
 
 def test_a_wrong_argument_of_one_pipeline_removes_no_other(monkeypatch):

@@ -174,6 +174,16 @@ def test_a_watermark_ahead_of_the_clock_is_no_lag(plain):
     assert lines(plain)[f"airflow.sluice.{PIPELINE}.drain.watermark_lag"] == "0|g"
 
 
+def test_a_night_of_proofs_sends_how_many_days_are_proved_and_how_many_are_wrong(plain):
+    metrics.of_proofs(PIPELINE, 9, 7, 1)
+    name = f"airflow.sluice.{PIPELINE}.prove.days"
+    assert lines(plain) == {
+        f"{name}.published": "9|g",
+        f"{name}.proved": "7|g",
+        f"{name}.wrong": "1|g",
+    }
+
+
 def test_a_swap_and_a_publication_send_theirs(plain):
     metrics.of_swap(PIPELINE, "backfill", {"added": 6, "removed": 1, "changed": 20, "merged": 26})
     metrics.of_publication(event())
@@ -219,5 +229,6 @@ def test_each_metric_of_the_table_is_sent_by_something(plain):
     metrics.of_run(report(None, check(), account=Account(duplicates=None)))
     metrics.of_swap(PIPELINE, "repair", {"added": 1, "removed": 1, "changed": 1, "merged": 1})
     metrics.of_publication(event())
+    metrics.of_proofs(PIPELINE, 9, 7, 1)
     sent = {name.split(".")[4] for name in lines(plain)} | {"duplicates"}
     assert sent == set(metrics.METRICS)

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.cli import app, question
+from spark_jobs.cli import app, carry_out as carrying
 from spark_jobs.cli.carry_out import Asked, carry_out
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue
@@ -201,10 +201,10 @@ def test_rows_that_cannot_be_shown_do_not_end_the_question(terminal, monkeypatch
 
 
 def test_a_terminal_that_goes_before_the_question_ends_the_repair(terminal, monkeypatch):
-    def gone(_: str):
+    def gone(*_: object):
         raise BrokenPipeError
 
-    monkeypatch.setattr(question, "say", gone)
+    monkeypatch.setattr(carrying, "_show", gone)
     assert terminal.sluice("--execute", typed="y\n").exit_code
     assert list(terminal.root.states().values()) == ["rejected"]
     assert terminal.coverage() == "late"

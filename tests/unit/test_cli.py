@@ -58,6 +58,7 @@ OPTIONS = {
         "--keep",
         "--next",
     ),
+    "find": ("--topic", "--where", "--bytes", "--format"),
     "coverage": ("--from", "--to", "--format", "--next"),
     "where": ("--key", "--format", "--next"),
     "report": ("--html", "--last"),
@@ -66,6 +67,7 @@ OPTIONS = {
     "verify": ("--keys", *RANGE, "--plan", "--next"),
     "replay": ("--reason", *RANGE, "--yes", "--execute", "--next"),
     "undo": ("--execute", "--next"),
+    "prove": ("--execute",),
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
     "rewind": ("--to-batch", "--execute", "--next"),
@@ -155,7 +157,7 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
-            if command not in {"show", "archive", "worker", "install", "new"}
+            if command not in {"show", "archive", "worker", "install", "new", "find"}
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),

@@ -231,5 +231,5 @@ def test_for_programs_each_hour_is_a_line(root, monkeypatch):
     assert len(hour_by_hour) == 10
     assert json.loads(hour_by_hour[3]) == {
         "from": "2026-03-01T03:00:00Z", "to": "2026-03-01T04:00:00Z", "state": "late", "late": 1,
-        "replayable": 0, "last": None, "when": None, "who": None,
+        "replayable": 0, "last": None, "when": None, "who": None, "proved": None, "refuted": None,
     }  # fmt: skip

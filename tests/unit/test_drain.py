@@ -11,6 +11,7 @@ from spark_jobs.errors import LeaseHeld, RecordsGone
 from spark_jobs.launch.limits import StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.runs import drain as draining
+from spark_jobs.runs.resume import opening
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
 from tests.harness.lines import heard
@@ -31,7 +32,7 @@ class Settled:
         monkeypatch.setattr(draining, "require_writable", lambda _: self.done.append("writable"))
         monkeypatch.setattr(failpoint, "at", self.done.append)
         monkeypatch.setattr(
-            draining, "remove_orphan_checksums", lambda _: self.done.append("orphans dropped")
+            opening, "remove_orphan_checksums", lambda _: self.done.append("orphans dropped")
         )
         self.finds(monkeypatch)
 
@@ -49,7 +50,7 @@ class Settled:
                 raise error
             return found
 
-        monkeypatch.setattr(draining, "preflight", look)
+        monkeypatch.setattr(opening, "preflight", look)
 
     @contextmanager
     def _lease(self, *_: object) -> Iterator[SimpleNamespace]:

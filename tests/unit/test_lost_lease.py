@@ -14,6 +14,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import LeaseLost
 from spark_jobs.launch.limits import StopRequest
 from spark_jobs.runs import drain, query
+from spark_jobs.runs.resume import opening
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.settings.installation import Settings
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -54,10 +55,16 @@ def test_a_batch_without_data_that_the_next_run_planned_is_not_taken_back(tmp_pa
         spark=SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)),
     )
     vars(stopped).update(
-        _run=run, _limits=SimpleNamespace(over=False), _timers=None, _looked=False, _latest={}
+        _run=run,
+        _limits=SimpleNamespace(over=False),
+        _timers=None,
+        _looked=False,
+        _latest={},
+        _audit=None,
+        _in_jvm=True,
+        _flow=SimpleNamespace(rows=lambda *_, **__: (None, None)),
     )
-    monkeypatch.setattr(stopped, "_rows", lambda *_: None)
-    monkeypatch.setattr(stopped, "_claim_table", lambda _: None)
+    monkeypatch.setattr(query, "claim_table", lambda *_: None)
     monkeypatch.setattr(query, "Follower", lambda *_: None)
     monkeypatch.setattr(query.writer, "start", lambda *_: Ended())
     with pytest.raises(LeaseLost):
@@ -79,7 +86,7 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path, mo
         lost={},
         topic=SimpleNamespace(held={}),
     )
-    monkeypatch.setattr(drain, "preflight", lambda *_: found)
+    monkeypatch.setattr(opening, "preflight", lambda *_: found)
     settings = Settings(str(tmp_path), "127.0.0.1:1", tmp_path, "local[1]", "1g")
     with pytest.raises(LeaseLost):
         drain._run(pipeline(), settings, RunOutcome("drain", "p", "run"), StopRequest())  # noqa: SLF001 - as above

@@ -50,6 +50,9 @@ BESIDE_NONE: dict[str, set[str]] = {
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
     # The places of some records.
     "repair/exchange/exchange.py": {"number"},
+    # The places of records that a rule refuses; a count by rule.
+    "runs/failures/refused_records.py": {"partition", "offset", "reason"},
+    "steps/by_rules.py": {"rules"},
     # The ids of schemas, counted.
     "runs/schema_look.py": {"place", "head", "first", "records"},
     # The columns of a comparison: a pipeline's are within before and after.

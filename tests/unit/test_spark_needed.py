@@ -22,6 +22,7 @@ NEED = {
     "explain": [NAME],
     "plan": [NAME],
     "preview": [NAME],
+    "prove": [NAME],
     "rebuild": [NAME],
     "repair": [NAME],
     "repartition": [NAME],
@@ -30,10 +31,11 @@ NEED = {
     "state": [NAME],
     "test": [NAME],
     "validate": ["--deep"],
+    "where": [NAME, "0:0"],
     "verify": [NAME, "--from", "2026-01-01", "--to", "2026-01-02"],
 }
 NEED_NONE = {
-    "accept", "catalog", "coverage", "doctor", "install", "maintain", "new", "publish",
+    "accept", "catalog", "coverage", "doctor", "find", "install", "maintain", "new", "publish",
     "quarantine", "report", "reset", "rewind", "schema", "show", "undo", "worker",
 }  # fmt: skip
 ALL = f"""

@@ -1,6 +1,6 @@
 """All: each pipeline's folder becomes three DAGs, which drain, which compute ranges, or all, again,
-and which take a person's decision; each archive of a topic has one too, and one more maintains the
-tables. It names no pipeline.
+and which take a person's decision; each archive of a topic has one too. One more maintains the
+tables, and one proves their days. It names no pipeline.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sluice_airflow.dags.backfill_dag import build_backfill
 from sluice_airflow.dags.dag import TAG, build
 from sluice_airflow.dags.maintain import maintain_dag
 from sluice_airflow.dags.own import Own
+from sluice_airflow.dags.prove import prove_dag
 from sluice_airflow.dags.refused import refused_dag
 from spark_jobs.errors import PipelineUnknown
 from spark_jobs.registry import find as registry
@@ -40,7 +41,7 @@ def dags(
     known = [*registry.names(), *registry.archives()]
     if unknown := sorted(given.keys() - set(known)):
         raise PipelineUnknown.of_dags(name=unknown[0], known=", ".join(known))
-    made = [maintain_dag(TAG, own(""))]
+    made = [maintain_dag(TAG, own("")), prove_dag(TAG, own(""))]
     made += [dag for name in registry.names() for dag in _of_pipeline(name, own(name))]
     made += [_of_archive(name, own(name)) for name in registry.archives()]
     return {f"dag_of_{dag.dag_id}": dag for dag in made}

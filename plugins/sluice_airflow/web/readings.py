@@ -30,8 +30,9 @@ from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.pages.overview import lines as overviews
 from spark_jobs.pages.overview.json_of_overview import Overview
+from spark_jobs.prove.covered import covered as proved_coverage
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage, coverage
+from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage
 from spark_jobs.repair.find.ranges_due import Touched, touched
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
@@ -195,7 +196,7 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
         spec = live_spec(spec, str(root))
         paths = Paths(str(root), spec)
         first, unasked = earliest(spec, _drained(paths))
-        return coverage(spec, paths, first, bound, MOST_READ_BY_A_PAGE), unasked
+        return proved_coverage(spec, paths, first, bound, MOST_READ_BY_A_PAGE), unasked
 
 
 def _drained(paths: Paths) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,18 +93,11 @@ class Base(NamedTuple):
             return False
         if any(kind in action for action in actions for kind in ("remove", "metaData")):
             return True  # which rows were in the file, the entry does not say
-        return any(self._may_hold(action["add"]) for action in actions if "add" in action)
-
-    def _may_hold(self, file: Action) -> bool:
-        stats = json.loads(file.get("stats") or "{}")
-        try:
-            first, last = (
-                datetime.fromisoformat(stats[of][self.position.column])
-                for of in ("minValues", "maxValues")
-            )
-            return any(first <= span.end and last >= span.start - TRUNCATED for span in self.spans)
-        except (KeyError, TypeError, ValueError):
-            return bool(stats.get("numRecords") != 0)
+        return any(
+            may_hold(action["add"], self.position, self.spans)
+            for action in actions
+            if "add" in action
+        )
 
     def _stale(self, how: str) -> StagingStale:
         return StagingStale.rows_changed(
@@ -112,6 +105,18 @@ class Base(NamedTuple):
             version=self.version,
             how=how,
         )
+
+
+def may_hold(file: Action, position: Position, spans: Iterable[Span]) -> bool:
+    """Whether a row of an added file may be in one of the spans, by the log's statistics."""
+    stats = json.loads(file.get("stats") or "{}")
+    try:
+        first, last = (
+            datetime.fromisoformat(stats[of][position.column]) for of in ("minValues", "maxValues")
+        )
+        return any(first <= span.end and last >= span.start - TRUNCATED for span in spans)
+    except (KeyError, TypeError, ValueError):
+        return bool(stats.get("numRecords") != 0)
 
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]

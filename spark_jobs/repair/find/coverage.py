@@ -77,6 +77,14 @@ class Interval(Part):
     kind: str | None = Described(description="of that: repair, backfill, verify, replay or undo")
     at: datetime | None = Described(description="when that ended")
     who: str | None = Described(description="who asked for it")
+    proved_at: datetime | None = Described(
+        default=None,
+        description="when a verify by today's spec proved it; null without one, and if a commit "
+        "has changed a row of it since, or something waits",
+    )
+    refuted_at: datetime | None = Described(
+        default=None, description="when a verify found other rows, if nothing changed them since"
+    )
 
 
 class Coverage(Part):

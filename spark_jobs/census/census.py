@@ -1,0 +1,235 @@
+"""The census: every file under a root, opened, and what is found told by place."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from spark_jobs.census.content import Looker, tables
+from spark_jobs.census.dead import dead_folders
+from spark_jobs.census.kinds import Kind, kind_of
+from spark_jobs.census.rows import RECORD, Carried, Condition, Told
+from spark_jobs.census.words import Words, literals
+from spark_jobs.errors import SluiceError
+from spark_jobs.registry import find as registry
+from spark_jobs.spec.analysis.columns import origins_of
+from spark_jobs.spec.archive import PREFIX, archive_name
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+VALUES = ("value", "headers")
+MOST_VALUES = 1000
+"""Different values that are looked for where no condition can be asked."""
+DEAD = "7 days, then `sluice maintain`"
+
+
+class Found(NamedTuple):
+    """What a place has."""
+
+    place: str
+    """A folder below the root."""
+    kind: str
+    entries: int
+    """Rows, records, lines of a log and entries of a state."""
+    files: int
+    stays: str
+    """Until when, and what removes it."""
+
+
+class Answer(NamedTuple):
+    """What a census has found."""
+
+    found: tuple[Found, ...]
+    unread: tuple[str, ...]
+    """Each file that could not be read, and why; and what else was not looked for."""
+    opened: int
+    """Files."""
+
+
+class Census:
+    """A census of one root, for a condition over decoded fields or for a text of bytes."""
+
+    def __init__(self, root: UPath, condition: Condition | None, text: str = "") -> None:
+        self._root, self._condition = root, condition
+        self._dead = dead_folders(root)
+        self._of_pipeline = dict[str, Carried]()
+        self._unread = dict[str, None]()
+        self._words = Words.of_bytes(text)
+
+    def answer(self) -> Answer:
+        """Opens every file, for a condition those of Parquet twice: first for the values of the
+        rows that it holds for, which are then looked for everywhere.
+        """
+        files = sorted(self._files())
+        if self._condition is not None:
+            self._words = self._values(self._condition, files)
+        counts = defaultdict[tuple[str, Kind], list[int]](lambda: [0, 0])
+        for path in files:
+            if number := self._count(path):
+                of = counts[self._place(path), kind_of(path)]
+                of[0] += number
+                of[1] += 1
+        found = (self._found(*of, *numbers) for of, numbers in counts.items())
+        return Answer(tuple(sorted(found)), tuple(self._unread), len(files))
+
+    def _files(self) -> Iterator[str]:
+        for each in self._root.fs.find(self._root.path):
+            yield each.removeprefix(self._root.path).lstrip("/")
+
+    def _values(self, condition: Condition, files: list[str]) -> Words:
+        values = set(literals(condition.sql))
+        for path in files:
+            if "_delta_log" not in path and len(values) < MOST_VALUES:
+                for _, row in self._matching(path, condition):
+                    values |= {each for each in row if _is_plain(each)}
+        if len(values) >= MOST_VALUES:
+            self._unread[
+                f"more than {MOST_VALUES} different values match: statistics, state and reports "
+                "were not searched for all; narrow the condition"
+            ] = None
+        carried = {
+            column for each in self._of_pipeline.values() for own in each.values() for column in own
+        }
+        return Words.of(values, carried | {*condition.names})
+
+    def _matching(self, path: str, condition: Condition) -> Iterator[Told]:
+        with suppress(Exception):  # said where the file is counted
+            content = (self._root / path).read_bytes()
+            if content[:4] == b"PAR1":
+                for rows in tables(content):
+                    yield from self._of_condition(path, rows, condition)
+
+    def _count(self, path: str) -> int:
+        looker = Looker(
+            self._words, lambda rows: self._rows(path, rows), kind_of(path).values_anywhere
+        )
+        try:
+            found = looker.count((self._root / path).read_bytes())
+        except FileNotFoundError:
+            return 0  # removed meanwhile: a run goes on
+        except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its reader raise
+            self._unread[f"{path}: {type(error).__name__}"] = None
+            return int(self._words.in_text(unquote(path)))
+        return found or int(self._words.in_text(unquote(path)))
+
+    def _rows(self, path: str, rows: pa.Table) -> int:
+        """By the condition, and by the words in whatever else a row has."""
+        told = dict[int, tuple[Any, ...]]()
+        if self._condition is not None and "_delta_log" not in path:
+            told = dict(self._of_condition(path, rows, self._condition))
+        found = {number for number, values in told.items() if values}
+        anywhere = kind_of(path).values_anywhere
+        for number, row in enumerate(
+            _texts(rows) if self._is_asked(path, rows) else rows.to_pylist()
+        ):
+            if number in told:  # a good record is asked by its fields: 17 may be another's
+                for name in VALUES:
+                    row.pop(name, None)
+            if number not in found and self._words.in_tree(row, anywhere=anywhere):
+                found.add(number)
+        if undecoded := self._own_records(path, rows) - {*told} - found:
+            self._unread[
+                f"{path}: {len(undecoded)} malformed records are searched as bytes alone"
+            ] = None
+        return len(found)
+
+    def _own_records(self, path: str, rows: pa.Table) -> set[int]:
+        """The numbers of the rows that are records of the condition's topic."""
+        if self._condition is None or not {*rows.column_names} >= RECORD:
+            return set()
+        if not _has_records_of(path, rows, self._condition):
+            return set()
+        if "topic" not in rows.column_names:
+            return {*range(rows.num_rows)}
+        own = (None, self._condition.topic.name)
+        return {n for n, name in enumerate(rows["topic"].to_pylist()) if name in own}
+
+    def _is_asked(self, path: str, rows: pa.Table) -> bool:
+        """Whether the condition has told of its columns all that they have."""
+        if self._condition is None or "_delta_log" in path:
+            return False
+        has = {*rows.column_names, *_parts(path)}
+        return all(has & {*own} for own in self._carried(path).values())
+
+    def _of_condition(self, path: str, rows: pa.Table, condition: Condition) -> Iterator[Told]:
+        if {*rows.column_names} >= RECORD:
+            if _has_records_of(path, rows, condition):
+                has_topic = "topic" in rows.column_names
+                of = _of_topic(rows, condition) if has_topic else condition.of_records(rows)
+                yield from of
+            return
+        for name, value in _parts(path).items():
+            if name not in rows.column_names:
+                rows = rows.append_column(name, pa.array([value] * rows.num_rows, pa.string()))
+        yield from condition.of_columns(rows, self._carried(path))
+
+    def _carried(self, path: str) -> Carried:
+        """By today's spec of the pipeline whose table it is; else by the names of the fields."""
+        assert self._condition is not None
+        names = self._condition.names
+        pipeline = path.split("/")[1].partition(".")[0] if "/" in path else ""
+        if pipeline not in self._of_pipeline:
+            origins = {}
+            with suppress(SluiceError):
+                origins = origins_of(registry.load(pipeline))
+            found = {name: [name] for name in names}
+            for column, of in origins.items():
+                for each in of:
+                    if each.column in found and column not in found[each.column]:
+                        if each.how == "identity":
+                            found[each.column].append(column)
+                        else:
+                            self._unread[
+                                f"{pipeline}: column {column} is computed from {each.column}, and "
+                                "not compared"
+                            ] = None
+            self._of_pipeline[pipeline] = {name: tuple(own) for name, own in found.items()}
+        return self._of_pipeline[pipeline]
+
+    def _place(self, path: str) -> str:
+        parts = path.split("/")
+        depth = 3 if parts[0] == "checkpoints" and len(parts) > 3 else 2  # noqa: PLR2004 - a place below
+        return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
+
+    def _found(self, place: str, kind: Kind, count: int, files: int) -> Found:
+        if place in self._dead:
+            return Found(place, f"dead place: {kind.name}", count, files, DEAD)
+        return Found(place, kind.name, count, files, kind.stays)
+
+
+def _is_plain(value: object) -> bool:
+    return value is not None and not isinstance(value, bool | list | dict)
+
+
+def _texts(rows: pa.Table) -> Iterator[dict[str, object]]:
+    """The rows without plain numbers and times: the condition has asked for these."""
+    kinds = (pa.types.is_primitive, pa.types.is_decimal)
+    kept = [field.name for field in rows.schema if not any(is_(field.type) for is_ in kinds)]
+    yield from rows.select(kept).to_pylist()
+
+
+def _parts(path: str) -> dict[str, str]:
+    """Column -> value, of the folders of a partitioned table."""
+    found = (each.partition("=") for each in path.split("/")[:-1])
+    return {name: unquote(value) for name, sign, value in found if sign}
+
+
+def _has_records_of(path: str, rows: pa.Table, condition: Condition) -> bool:
+    topic = condition.topic
+    if not path.startswith("archive/"):
+        return "topic" in rows.column_names
+    names = {topic.name, archive_name(topic.place).removeprefix(PREFIX)}
+    return path.split("/")[1].partition(".v")[0] in names
+
+
+def _of_topic(rows: pa.Table, condition: Condition) -> Iterator[Told]:
+    topics = rows["topic"].to_pylist()
+    own = [n for n, name in enumerate(topics) if name in (None, condition.topic.name)]
+    own_rows = rows.take(pa.array(own, pa.int64()))
+    yield from ((own[n], values) for n, values in condition.of_records(own_rows))

@@ -1,0 +1,171 @@
+"""Night: which published days are verified next, oldest proof first, and one night's work.
+
+Each day is one verify, as `sluice verify` does it. Where the budget ends, the next night goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.published import read_published
+from spark_jobs.errors import CheckFailed, RangeThinned, RecordsUnreachable, SluiceError
+from spark_jobs.messages.report import Report
+from spark_jobs.messages.request import Request
+from spark_jobs.prove.budget import RUN_PREFIX, Budget, budget
+from spark_jobs.prove.covered import covered
+from spark_jobs.prove.proof import REFUTING
+from spark_jobs.repair.find.coverage import Interval
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.offsets.reach import Reach
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.source.sources import source_of
+from spark_jobs.spec.analysis.ranged import Ranged, ranged
+from spark_jobs.values.spans import Span
+
+if TYPE_CHECKING:
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+Verify = Callable[[RepairPlan, str], Report]
+"""Computes a plan under the id of a run, and gives the report."""
+Say = Callable[[str], None]
+
+
+class Night(NamedTuple):
+    """What one night is to do for a pipeline."""
+
+    pipeline: str
+    days: tuple[Span, ...]
+    """In the order in which they are verified."""
+    published: int
+    """Published days in which nothing waits."""
+    proved: int
+    """Of them, those whose proof holds."""
+    refuted: tuple[Span, ...]
+    """Of them, those that are wrong and that nobody has changed since."""
+    gone: tuple[Span, ...]
+    """Of them, those whose records nobody has any more."""
+    budget: Budget
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The plan for a reader."""
+        of = self.budget
+        return (
+            f"{self.pipeline}: {self.published:,} published days, {self.proved:,} proved, "
+            f"{len(self.refuted):,} wrong, {len(self.gone):,} without their records",
+            f"  budget          {of.tonight:,.0f} s, and about {of.cost:,.0f} s a day; in the last "
+            f"week drains took {of.drains:,.0f} s and proofs {of.proofs:,.0f} s",
+            *(f"  verify          {day}" for day in self.days),
+        )
+
+
+def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> Night:
+    """The plan. Writes nothing. Raises RangeUnsupported, RangeOpen before the first batch,
+    CheckpointBroken, and what the source refuses.
+    """
+    way, known = ranged(spec), read_identity(paths)
+    of = budget(paths, settings.proof_share, now)
+    until = _published_until(way, paths)
+    if known is None or until is None:
+        return Night(spec.name, (), 0, 0, (), (), of)
+    first = source_of(spec, settings).state().earliest
+    found = covered(spec, paths, first)
+    intervals = [
+        each for each in found.intervals if each.state == "canonical" and each.end <= until
+    ]
+    horizon = Checkpoint(paths.checkpoint).batch(found.batch).end
+    gone = Reach.of(way, paths, known, first, horizon).lacking([*map(_span, intervals)])
+    due = [each for each in intervals if _span(each) not in gone]
+    number = int(of.tonight / of.cost) if of.cost else 0
+    return Night(
+        spec.name,
+        tuple(map(_span, sorted(due, key=_proved)[:number])),
+        len(intervals),
+        sum(each.proved_at is not None for each in intervals),
+        tuple(_span(each) for each in intervals if each.refuted_at),
+        gone,
+        of,
+    )
+
+
+def _published_until(way: Ranged, paths: Paths) -> datetime | None:
+    """Consumers have been told of all rows before this position; None if of none."""
+    event = read_published(paths).event
+    return way.closed_until(event.watermark) if event else None
+
+
+def _span(each: Interval) -> Span:
+    return Span(each.start, each.end)
+
+
+def _proved(each: Interval) -> tuple[datetime, datetime]:
+    """A day that is not known to be right or wrong comes first: nobody has looked at its rows."""
+    return each.proved_at or each.refuted_at or NEVER, each.start
+
+
+def prove(
+    spec: Pipeline, settings: Settings, night: Night, who: str, verify: Verify, say: Say
+) -> None:
+    """Verify the days of a night, until the budget is spent. Raises CheckFailed if one is wrong, or
+    was before and is as it was; else the problem of the last that could not be computed. A plan's
+    errors end the night.
+    """
+    wrong, spent, problem = set(night.refuted), 0.0, None
+    for number, day in enumerate(night.days):
+        if spent + night.budget.cost > night.budget.tonight:
+            say(f"{spec.name}: the budget is spent; the next night goes on with {day}")
+            break
+        try:
+            plan = plan_repair(spec, settings, _request(day, who))
+        except RecordsUnreachable as error:
+            say(f"{spec.name}: {day} is not proved: {error}")
+            continue
+        if plan.idle:
+            say(f"{spec.name}: {day} is not proved: no record has a row there")
+            continue
+        report = verify(plan, f"{RUN_PREFIX}{plan.repair_id}-{number}")
+        spent += (report.ended_at - report.started_at).total_seconds()
+        problem = _take(report, day, wrong, say) or problem
+    if wrong:
+        raise _refuted(spec.name, sorted(wrong))
+    if problem:
+        raise problem
+
+
+def _request(day: Span, who: str) -> Request:
+    start, end = (at.isoformat() for at in day)
+    return Request(kind="verify", start=start, end=end, note="proof by night", who=who)
+
+
+def _take(report: Report, day: Span, wrong: set[Span], say: Say) -> SluiceError | None:
+    """Say what is known of the day now. The problem, if that is nothing new."""
+    if report.problem is None:
+        wrong.discard(day)
+        say(f"{report.pipeline}: {day} is proved")
+        return None
+    error = report.problem.error()
+    say(f"{report.pipeline}: {day} is not proved: {error}")
+    if error.code in REFUTING:
+        wrong.add(day)
+        return None
+    # A topic that Kafka compacts gives the same every night: nothing is wrong with the table.
+    return None if error.code == RangeThinned.code else error
+
+
+def _refuted(pipeline: str, wrong: Iterable[Span]) -> CheckFailed:
+    days = tuple(wrong)
+    start, end = (at.isoformat().replace("+00:00", "Z") for at in days[0])
+    return CheckFailed.days_refuted(
+        pipeline=pipeline,
+        count=len(days),
+        days=", ".join(map(str, days[:5])),
+        start=start,
+        end=end,
+    )

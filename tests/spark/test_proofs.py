@@ -1,0 +1,102 @@
+"""Proofs by night over a drained table: what a hand has done to its rows is found, by real
+verifies, within the nights that the budget allows.
+"""
+
+from datetime import UTC, datetime, timedelta
+from math import ceil
+
+import deltalake
+import pytest
+
+from spark_jobs.errors import CheckFailed
+from spark_jobs.ops import ops_tables
+from spark_jobs.prove.budget import RUN_PREFIX, seconds
+from spark_jobs.prove.covered import covered
+from spark_jobs.prove.night import prove, tonight
+from spark_jobs.repair.stage import stage
+from spark_jobs.runs.publish.due import Announced
+from spark_jobs.runs.publish.publication import publish
+from tests.harness.scene import Scene
+from tests.spark import operators
+
+HOUR = timedelta(hours=1)
+A_NIGHT = 5
+"""Hours that a night may prove."""
+pytestmark = pytest.mark.usefixtures("examples")
+
+
+class Nights:
+    """The nights over one scene; each is a day later than the one before."""
+
+    def __init__(self, made: Scene) -> None:
+        self.made = made
+        self.now = datetime.now(UTC)
+        self.settings = made.settings._replace(proof="10 %")
+
+    def drains_took(self) -> None:
+        """So many in a week that each night may prove A_NIGHT hours, each as long as the drain."""
+        [drain] = self.made.ops("runs")
+        rows = [drain | {"run_id": f"before {n}"} for n in range(A_NIGHT * 7 * 10)]
+        ops_tables.append(self.made.paths.root, "runs", rows)
+
+    def night(self):
+        return tonight(self.made.spec, self.settings, self.made.paths, self.now)
+
+    def work(self) -> str:
+        """What a night finds: the days of the error, or nothing."""
+        made = self.made
+
+        def verify(plan, run_id):
+            plan.store(made.paths)
+            return stage(made.spec, made.settings, run_id, plan.repair_id, kind="verify")
+
+        found = self.night()
+        try:
+            prove(made.spec, self.settings, found, "test", verify, print)
+        except CheckFailed as error:
+            return str(error.parameters["days"])
+        finally:
+            spent = sum(map(seconds, self.proofs()[-len(found.days) :])) if found.days else 0
+            assert spent <= found.budget.tonight + found.budget.cost
+            self.now += timedelta(days=1)
+        return ""
+
+    def proofs(self):
+        runs = sorted(self.made.ops("runs"), key=lambda row: row["ended_at"])
+        return [row for row in runs if row["run_id"].startswith(RUN_PREFIX)]
+
+    def proved(self) -> list[datetime]:
+        found = covered(self.made.spec, self.made.paths).intervals
+        return [each.start for each in found if each.proved_at]
+
+
+def test_what_a_hand_did_to_a_table_is_found_by_the_next_night_of_its_proofs(kafka, tmp_path):
+    spec = operators.named("busy_runways").spec
+    spec = spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"every": "hour"})})
+    made = Scene(kafka, tmp_path, spec, events=2000, stores=1, partitions=1)
+    made.deliver()
+    made.run("drain")
+    publish(made.paths, made.spec, Announced())
+    nights = Nights(made)
+    nights.drains_took()
+    days = nights.night().published
+    assert days > A_NIGHT
+    for _ in range(ceil(days / A_NIGHT)):
+        assert nights.work() == ""
+    assert len(nights.proved()) == days
+    assert all(seconds(each) > 0 for each in nights.proofs())
+
+    changed, deleted, *_ = nights.proved()
+    table = deltalake.DeltaTable(str(made.paths.table))
+    table.optimize.compact()
+    assert len(nights.proved()) == days, "other files, and the same rows"
+    table.update({"flights": "flights + 1"}, predicate=at(changed))
+    table.delete(at(deleted))
+    assert {changed, deleted}.isdisjoint(nights.proved())
+    told = nights.work()
+    assert all(f"{day:%F %H:%M}" in told for day in (changed, deleted))
+    assert len(nights.proved()) == days - 2
+
+
+def at(day: datetime) -> str:
+    return f"window_end = '{day + HOUR:%FT%TZ}'"

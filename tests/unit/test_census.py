@@ -1,0 +1,276 @@
+"""The census: a canary in each kind of place is found, and no value is told."""
+
+import gzip
+import json
+import re
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from upath import UPath
+
+from spark_jobs.census.census import Census
+from spark_jobs.census.kinds import KINDS, REST, kind_of
+from spark_jobs.census.rows import Condition
+from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.storage.root import paths
+from spark_jobs.topics.flights import FLIGHTS
+from tests.unit.specs import topic
+
+CANARY, OTHER = "canary-4711", "canary-47110"
+SCHEMA = {"id": pa.string(), "shop": pa.string(), "amount": pa.int64()}
+FROZEN = Path(__file__).parents[1] / "frozen" / "0eb87da2.tar.xz"
+PLACE = "checkpoints/sales_by_shop/v1"
+
+
+def condition(sql=f"id = '{CANARY}'"):
+    return Condition(sql, prepare(topic(), "", None))
+
+
+def census(root, sql=f"id = '{CANARY}'"):
+    return Census(UPath(root), condition(sql)).answer()
+
+
+def kinds(root, **given):
+    return {each.kind: each.entries for each in census(root, **given).found}
+
+
+def rows(*ids, amount=3):
+    return pa.table(
+        {"id": ids, "shop": ["s"] * len(ids), "amount": [amount] * len(ids)},
+        schema=pa.schema(SCHEMA.items()),
+    )
+
+
+def record(name, amount=3):
+    return json.dumps(
+        {"id": name, "at": "2026-01-01T00:00:00Z", "shop": "s", "amount": amount}
+    ).encode()
+
+
+def kept(*values, of="sales"):
+    count = len(values)
+    return pa.table(
+        {
+            "topic": [of] * count,
+            "partition": pa.array([0] * count, pa.int32()),
+            "offset": pa.array(range(count), pa.int64()),
+            "kafka_timestamp": pa.array([0] * count, pa.timestamp("us", "UTC")),
+            "key": pa.array([None] * count, pa.binary()),
+            "value": pa.array(values, pa.binary()),
+        }
+    )
+
+
+def lz4_blocks(content):
+    body = pa.Codec("lz4_raw").compress(content, asbytes=True)
+    return b"LZ4Block" + struct.pack("<Biii", 0x25, len(body), len(content), 0) + body
+
+
+def write(root, path, content):
+    place = Path(root) / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+
+def parquet(root, path, table):
+    place = Path(root) / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, place)
+
+
+def zipped(root, path, content):
+    place = Path(root) / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("000004.log", content)
+
+
+HIDES = {
+    "change feed": lambda r: parquet(r, "tables/t/_change_data/cdc.parquet", rows(CANARY, OTHER)),
+    "table": lambda r: parquet(r, "tables/t/part-0.parquet", rows(CANARY, OTHER)),
+    "published table": lambda r: parquet(r, "published/t/part-0.parquet", rows(CANARY)),
+    "archive": lambda r: parquet(
+        r, "archive/sales/p.parquet", kept(record(CANARY), record(OTHER)).drop(["topic"])
+    ),
+    "late": lambda r: parquet(r, "ops/late/pipeline=t/p.parquet", kept(record(CANARY))),
+    "quarantine": lambda r: parquet(
+        r, "ops/quarantine/pipeline=t/p.parquet", kept(b'{"id": "%s", ' % CANARY.encode())
+    ),
+    "ops tables": lambda r: parquet(
+        r,
+        "ops/runs/pipeline=t/p.parquet",
+        pa.table({"report": [json.dumps({"sample": f"[{CANARY}]"})]}),
+    ),
+    "staging": lambda r: write(r, "staging/t/repair-1/keys.json", {"keys": [[CANARY]]}),
+    "reports": lambda r: write(r, "reports/t/run.json", {"problem": {"what": f"got '{CANARY}'"}}),
+    "state of a rewind": lambda r: zipped(
+        r, f"{PLACE}/spark-20260101T000000000000/state/0/0/2_a.zip", b"\0" + CANARY.encode() + b"\1"
+    ),
+    "state": lambda r: write(
+        r, f"{PLACE}/spark/state/0/0/1.snapshot", lz4_blocks(b"\0\0\x1e" + CANARY.encode())
+    ),
+    "Spark's log": lambda r: write(r, f"{PLACE}/spark/offsets/0", b"v1\n{}\n" + CANARY.encode()),
+    "failing records": lambda r: write(r, f"{PLACE}/failing.json", {"records": [{"id": CANARY}]}),
+    "kept answers": lambda r: write(r, f"{PLACE}/state.json", {"rows": [[CANARY, 3]]}),
+    "what was put aside": lambda r: write(r, f"{PLACE}/aside/old.json", [CANARY]),
+    "position": lambda r: write(r, f"{PLACE}/cursor.json", {"note": CANARY}),
+    "notes of a pipeline": lambda r: write(r, "checkpoints/t/journal.json", {"facts": [CANARY]}),
+    "no kind of Sluice's": lambda r: write(r, "backup/x.gz", gzip.compress(CANARY.encode())),
+}
+
+
+def test_each_kind_of_place_has_a_canary_but_the_log_of_a_table_which_a_real_table_writes():
+    names = {kind.name for kind in (*KINDS, REST)}
+    assert names - HIDES.keys() == {"log of a table"}
+    assert HIDES.keys() - names == set()
+
+
+@pytest.mark.parametrize("kind", HIDES)
+def test_a_canary_in_one_place_is_found_there_alone(tmp_path, kind):
+    HIDES[kind](tmp_path)
+    found = census(tmp_path)
+    assert [(each.kind, each.entries) for each in found.found] == [(kind, 1)]
+    assert found.unread == ()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HIDES if "state" not in kind])
+def test_a_longer_word_is_another(tmp_path, kind):
+    HIDES[kind](tmp_path)
+    assert kinds(tmp_path, sql="id = 'canary-471'") == {}
+
+
+def test_bytes_are_found_within_words_in_every_place(tmp_path):
+    for hide in HIDES.values():
+        hide(tmp_path)
+    found = Census(UPath(tmp_path), None, "anary-4711").answer()
+    assert {each.kind for each in found.found} == {*HIDES}
+
+
+def test_a_deleted_row_is_found_in_the_old_file_and_in_the_logs_statistics(tmp_path):
+    table = f"{tmp_path}/tables/t"
+    write_deltalake(table, rows(CANARY, "z"))
+    assert kinds(tmp_path) == {"table": 1, "log of a table": 1}
+    DeltaTable(table).delete(f"id = '{CANARY}'")
+    DeltaTable(table).create_checkpoint()
+    found = kinds(tmp_path)
+    assert found["table"] == 1
+    assert found["log of a table"] >= 2
+
+
+def test_a_text_that_statistics_cut_is_found_by_its_start(tmp_path):
+    name = "a-very-long-name-of-a-customer-that-goes-on"
+    write_deltalake(f"{tmp_path}/tables/t", rows(name))
+    assert kinds(tmp_path, sql=f"id = '{name}'") == {"table": 1, "log of a table": 1}
+
+
+def test_a_number_is_found_in_statistics_folders_and_state(tmp_path):
+    write_deltalake(f"{tmp_path}/tables/t", rows("a", amount=17), partition_by=["amount"])
+    write(tmp_path, f"{PLACE}/spark/state/0/0/1.delta", lz4_blocks(struct.pack("<q", 17) * 20))
+    found = kinds(tmp_path, sql="amount = 17")
+    assert found == {"table": 1, "log of a table": 1, "state": 20}
+
+
+def test_another_field_of_a_good_record_with_the_same_number_is_not_it(tmp_path):
+    parquet(tmp_path, "ops/late/p.parquet", kept(record("17", 3), record("a", 17)))
+    assert kinds(tmp_path, sql="amount = 17") == {"late": 1}
+
+
+def test_values_of_rows_that_a_pattern_finds_are_found_where_no_condition_can_be_asked(tmp_path):
+    parquet(tmp_path, "tables/t/p.parquet", rows(CANARY))
+    HIDES["reports"](tmp_path)
+    assert kinds(tmp_path, sql="id LIKE '%y-4711'") == {"table": 1, "reports": 1}
+
+
+def test_a_malformed_record_is_read_field_by_field(tmp_path):
+    parquet(tmp_path, "ops/quarantine/p.parquet", kept(b'{"id": "b", "amount": 1e2, "shop": 5}'))
+    assert kinds(tmp_path, sql="id LIKE 'b%'") == {"quarantine": 1}
+
+
+def test_what_cannot_be_read_is_said(tmp_path):
+    write(tmp_path, "tables/t/part-0.parquet", b"PAR1 torn PAR1")
+    found = census(tmp_path)
+    assert [each.partition(":")[0] for each in found.unread] == ["tables/t/part-0.parquet"]
+
+
+def test_a_malformed_record_that_no_decoder_reads_is_said(tmp_path):
+    """Its text may be escaped: whoever looks for bytes does not see it."""
+    escaped = CANARY.replace("-", "\\u002d").encode()
+    parquet(tmp_path, "ops/quarantine/p.parquet", kept(b'{"id": "%s", ' % escaped, record("b")))
+    found = census(tmp_path)
+    assert found.found == ()
+    assert len(found.unread) == 1
+    assert "1 malformed records" in found.unread[0]
+
+
+def test_a_key_that_no_field_names_is_found(tmp_path):
+    given = kept(record("b")).set_column(4, "key", pa.array([CANARY.encode()], pa.binary()))
+    parquet(tmp_path, "ops/late/p.parquet", given)
+    assert kinds(tmp_path) == {"late": 1}
+
+
+def test_a_value_that_a_step_has_put_into_another_text_is_found(tmp_path):
+    joined = pa.table({"label": [f"s_{CANARY}_x", f"s_{OTHER}"], "nested": [[{"id": "b"}]] * 2})
+    parquet(tmp_path, "tables/t/p.parquet", joined)
+    assert kinds(tmp_path) == {"table": 1}
+
+
+def test_a_dead_place_is_told_as_one(tmp_path):
+    parquet(tmp_path, "tables/t.v2/p.parquet", rows(CANARY))
+    write(tmp_path, "checkpoints/t/live.json", {"dead": [{"folder": "v2", "table": "t.v2"}]})
+    assert kinds(tmp_path) == {"dead place: table": 1}
+
+
+def test_nothing_that_is_told_has_a_value(tmp_path):
+    for hide in HIDES.values():
+        hide(tmp_path)
+    assert CANARY not in repr(census(tmp_path))
+
+
+def test_a_census_changes_no_file(tmp_path):
+    for hide in HIDES.values():
+        hide(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    census(tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_root_that_spark_wrote_is_read_whole_and_its_state_too(tmp_path):
+    with tarfile.open(FROZEN) as frozen:
+        frozen.extractall(tmp_path, filter="data")
+    [root] = (path.parent for path in tmp_path.glob("*/checkpoints"))
+    files = f"read_parquet('{root}/tables/aircraft_rotations/*.parquet')"
+    tail, expected = duckdb.sql(
+        f"SELECT tail_number, count(*) FROM {files} WHERE tail_number IS NOT NULL GROUP BY 1 "
+        "ORDER BY 2 DESC, 1 LIMIT 1"
+    ).fetchall()[0]
+    wanted = Condition(f"tail_number = '{tail}'", prepare(FLIGHTS, str(root), None))
+    answer = Census(UPath(root), wanted).answer()
+    found = {(each.place, each.kind): each.entries for each in answer.found}
+    assert found["tables/aircraft_rotations", "table"] == expected
+    assert found["checkpoints/aircraft_rotations/v1", "state"] > 0
+    assert [each for each in answer.unread if "is computed from" not in each] == []
+
+
+def test_each_path_that_sluice_writes_is_of_a_kind():
+    lines = re.findall(r"^<root>/(\S+) ", paths.__doc__ or "", re.MULTILINE)
+    assert len(lines) > 15
+    for line in lines:
+        one = re.sub(r"<N>", "1", line).replace(
+            "{runs,batches,quarantine,late,slices,checks}", "runs"
+        )
+        one = re.sub(r"<\w+>", "x", one.replace("{repairs,merged}", "merged"))
+        assert REST not in (kind_of(one), kind_of(f"{one}/x")), line
+
+
+@pytest.mark.parametrize("sql", ["nothing = 1", "id = ", "amount = 'x' AND"])
+def test_what_is_no_condition_over_fields_is_refused(sql):
+    with pytest.raises(Exception, match=r".") as refused:
+        condition(sql).check()
+    assert refused.value is not None
