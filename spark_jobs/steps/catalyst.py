@@ -9,7 +9,7 @@ from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark import SparkContext
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 TREES = "org.apache.spark.sql.catalyst."
 Node = Any
@@ -21,10 +21,15 @@ def analyzed(rows: DataFrame) -> Node:
     return rows._jdf.queryExecution().analyzed()  # noqa: SLF001 - Spark has no public method for a plan
 
 
-def current_like(spark: SparkSession) -> Any:
-    """The pattern of trees that ask for the time or the session of the query."""
-    trees: Any = spark._jvm.org.apache.spark.sql.catalyst.trees  # type: ignore[union-attr]  # noqa: SLF001 - no public way to it
-    return trees.TreePattern.CURRENT_LIKE()
+def asks_for_the_time(rows: DataFrame) -> bool:
+    """Whether the rows depend on the time or the session of their query, by a function or by a text
+    such as 'now' that becomes a time.
+    """
+    catalyst: Any = rows.sparkSession._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]  # noqa: SLF001 - no public way to it
+    plan = analyzed(rows)
+    special = getattr(getattr(catalyst.optimizer, "SpecialDatetimeValues$"), "MODULE$")
+    now = plan.containsPattern(catalyst.trees.TreePattern.CURRENT_LIKE())
+    return bool(now or not special.apply(plan).fastEquals(plan))
 
 
 def grouping_input(groups: DataFrame) -> DataFrame:

@@ -25,9 +25,9 @@ from spark_jobs.spec.sql import REFUSED, SqlText, sql_texts
 from spark_jobs.steps.catalyst import (
     Node,
     analyzed,
+    asks_for_the_time,
     below,
     class_name,
-    current_like,
     is_kind,
     sequence,
 )
@@ -134,6 +134,11 @@ LEAVES = {
 RelationTimeTravel hides the table that it reads.
 """
 _STEP = re.compile(r"steps\[(?P<index>\d+)\]\.(?P<field>.*)", re.DOTALL)
+_PARSED_NOW: Final = re.compile(
+    r"\b(?:date|timestamp(?:_ltz|_ntz)?)\s*['\"]\s*(?:now|today|tomorrow|yesterday)\b",
+    re.IGNORECASE,
+)
+"""What the parser itself makes a time of, so that no plan tells it."""
 Names = frozenset[str]
 """Relations that a query may read, in lower case."""
 
@@ -172,10 +177,9 @@ def _why_no_condition(rows: DataFrame, rule: Rule) -> str | None:
         judged = rows.where(F.expr(rule.sql))
     except AnalysisException as error:
         return str(error).strip().splitlines()[0].rstrip(". ")
-    plan = analyzed(judged)
-    if not plan.child().fastEquals(analyzed(rows)):
+    if not analyzed(judged).child().fastEquals(analyzed(rows)):
         return "it makes rows of its own, as a window does: records would be lost, or come twice"
-    if plan.containsPattern(current_like(rows.sparkSession)):
+    if asks_for_the_time(judged) or _PARSED_NOW.search(rule.sql):
         return "it depends on when it is asked, and a record is judged more than once"
     return None
 

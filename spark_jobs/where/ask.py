@@ -28,6 +28,7 @@ ENTERED: Final = "entered.arrow"
 REACHED_COLUMN: Final = own("reached")
 WHY_COLUMN: Final = own("why")
 RULES_COLUMN: Final = own("failed_rules")
+CLOCK_COLUMN: Final = own("by_clock")
 STDOUT, STDERR = 1, 2
 
 
@@ -75,6 +76,7 @@ def answered(folder: Path) -> dict[Place, Seen]:
             _columns(of_it),
             row.get(WHY_COLUMN),
             row.get(RULES_COLUMN),
+            row.get(CLOCK_COLUMN, False),
         )
     return found | {place: Seen(0, _columns(row), None) for place, row in entered.items()}
 

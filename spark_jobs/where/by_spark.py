@@ -22,11 +22,19 @@ from spark_jobs.repair.offsets.archived import archive_records, archived_or_why,
 from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
+from spark_jobs.steps.catalyst import asks_for_the_time
 from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.where.ask import ENTERED, REACHED, REACHED_COLUMN, RULES_COLUMN, WHY_COLUMN
+from spark_jobs.where.ask import (
+    CLOCK_COLUMN,
+    ENTERED,
+    REACHED,
+    REACHED_COLUMN,
+    RULES_COLUMN,
+    WHY_COLUMN,
+)
 from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
@@ -101,6 +109,7 @@ def _reached(asked: Dataflow, spec: Pipeline, parts: Parts) -> DataFrame:
     """How far each came (read.Seen), and why it is malformed."""
     good = good_records(asked.classified, spec.inputs)
     frames = [good, *stages(good, spec, asked.sides)]
+    by_clock = asks_for_the_time(asked.stateful_input)
     nothing = F.lit(None).cast("string")
     by_rule = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
     dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), by_rule).alias(RULES_COLUMN)
@@ -115,6 +124,7 @@ def _reached(asked: Dataflow, spec: Pipeline, parts: Parts) -> DataFrame:
         F.max(REACHED_COLUMN).alias(REACHED_COLUMN),
         F.max(MALFORMED).alias(WHY_COLUMN),
         F.max(RULES_COLUMN).alias(RULES_COLUMN),
+        F.lit(by_clock).alias(CLOCK_COLUMN),
     )
 
 

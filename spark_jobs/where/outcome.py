@@ -40,8 +40,8 @@ class Judge(NamedTuple):
         if seen is None:
             gone = "neither Kafka nor an archive has its bytes any more"
             return _by_counts_alone(fate, entered, gone)
-        if batch.id <= self.known.same_since:
-            return _by_counts_alone(fate, entered, "the spec has changed since its batch")
+        if other := self._not_as_then(batch, seen):
+            return _by_counts_alone(fate, entered, other)
         if seen.why is not None:
             why = f"today's decoder refuses it ({seen.why}), and its batch did not"
             return fate.but(f"its outcome: {why}")
@@ -51,6 +51,12 @@ class Judge(NamedTuple):
         if not seen.row:
             return fate._replace(became=Became.FILTERED, why=self._left_out_by(seen))
         return fate._replace(became=Became.ACCEPTED)
+
+    def _not_as_then(self, batch: Accounted, seen: Seen) -> str:
+        """Why the steps may say something else than in its batch; empty if they do not."""
+        if batch.id <= self.known.same_since:
+            return "the spec has changed since its batch"
+        return "the steps ask for the time of the query" if seen.by_clock else ""
 
     def _left_out_by(self, seen: Seen) -> str:
         if seen.reached != DROPPED:

@@ -39,6 +39,8 @@ class Seen(NamedTuple):
     """Why it is malformed by today's spec."""
     rules: str | None = None
     """Which rules it fails, if one of them drops it."""
+    by_clock: bool = False
+    """Whether the steps ask for the time of the query, and so may say something else by now."""
 
 
 DROPPED = -1

@@ -18,8 +18,9 @@ from spark_jobs.errors import CheckFailed, RecordsRefused, SpecInvalid, StateInc
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.explain import deep, explain
-from spark_jobs.spec import Pipeline, Rule, rule_share
+from spark_jobs.spec import Pipeline, Rule, Transform, rule_share
 from spark_jobs.steps import capture
+from spark_jobs.steps.by_rules import REFUSED
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.long_form import long_form
@@ -236,6 +237,16 @@ def test_a_rule_that_refuses_ends_the_batch_and_proposes_all_its_records(scene):
     because(problem, RecordsRefused, "repair", named=named)
 
 
+def test_a_value_with_the_words_of_a_refusal_is_an_expressions_failure_as_any(scene):
+    cheap = Rule(name="cheap", sql="amount < 1000", on_failure="refuse")
+    steps = (Transform(where="amount > CAST(shop AS INT)"), deduplicate())
+    rows = [{"id": str(n), "at": START.isoformat(), "shop": "1", "amount": 9} for n in range(3)]
+    rows[1]["shop"] = f"{REFUSED} partition 0"
+    made = sent(scene(ruled(cheap, steps=steps), state_checks_off=MANY_ARE_BAD), rows)
+    report = made.run()
+    assert (report.account.malformed, report.account.accepted) == (1, 2)
+
+
 def test_a_share_of_failing_records_fails_the_run_by_one_line(scene):
     checks = (rule_share("small", 0.01),)
     rows = sales(100, 3)
@@ -258,6 +269,9 @@ def test_a_share_of_failing_records_fails_the_run_by_one_line(scene):
         ("at < current_timestamp()", "when it is asked"),
         ("at < Current_Timestamp", "when it is asked"),
         ("unix_timestamp(at) < unix_timestamp()", "when it is asked"),
+        ("at < 'now'", "when it is asked"),
+        ("to_date(at) < CAST('Today' AS DATE)", "when it is asked"),
+        ("at < timestamp'now'", "when it is asked"),
         ("window(at, '1 hour', '30 minutes').start < at", "come twice"),
         ("window(at, '1 hour').start < at", "come twice"),
         ("session_window(at, '1 hour').start < at", "come twice"),

@@ -255,6 +255,17 @@ def test_of_a_latest_the_row_of_a_key_names_the_record_that_it_is_of(scene):
     assert (old.rows, [row["id"] for row in new.rows]) == ((), ["b"])
 
 
+def test_steps_that_ask_for_the_time_of_their_query_are_not_asked_once_more(scene):
+    recent = Transform(where="amount > 0 AND at > current_timestamp() - INTERVAL 100 YEARS")
+    made = made_of(
+        scene, PLAIN.model_copy(update={"steps": (recent, deduplicate())}),
+        sale("a"), sale("x", amount=-1),
+    )  # fmt: skip
+    a, x = told(made, 0, 1)
+    assert {str(a.became), str(x.became)} == {"cannot be told"}
+    assert all("the time of the query" in each for each in (*a.untold, *x.untold))
+
+
 def test_records_are_found_by_a_condition_over_their_fields(scene):
     made = made_of(scene, PLAIN, sale("a"), sale("it's"), sale("a", 1), "{")
     telling = Telling(made.spec, made.settings, asking(made.spec, made.settings))

@@ -25,14 +25,13 @@ from spark_jobs.repair.compute.judging import Fetched, Judging
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
-from spark_jobs.runs.failures.refused_records import by_a_rule, refused_records
+from spark_jobs.runs.failures.refused_records import RefusedRecord, by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.steps import chain
 from spark_jobs.steps.classify import good_records
 from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
-    from spark_jobs.dataflow import Dataflow
     from spark_jobs.errors import ExpressionFailed
     from spark_jobs.repair.find.plan import RepairPlan
 
@@ -104,8 +103,8 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
     needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
-    if by_a_rule(error):
-        return _refused(judging, flow)
+    if by_a_rule(error) and (refused := refused_records(flow, LISTED)):
+        return _refused(judging, refused)
 
     def computed(rows: DataFrame) -> DataFrame:
         entering = chain.stateful_input(rows, spec, flow.sides).where(needed)
@@ -135,8 +134,8 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
     return error.failed(spec.name, error.where(spec), why, THEN, first)
 
 
-def _refused(judging: Judging, flow: Dataflow) -> RecordsRefused:
-    inputs, found = judging.spec.inputs, refused_records(flow, LISTED)
+def _refused(judging: Judging, found: list[RefusedRecord]) -> RecordsRefused:
+    inputs = judging.spec.inputs
     of = [(inputs.shown(each.partition), each.offset) for each in found]
     more = ", and others" if len(of) > NAMED else ""
     told = ", ".join(f"partition {partition} offset {offset}" for partition, offset in of[:NAMED])

@@ -58,8 +58,9 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if batch.id <= run.target.table.newest_batch(run.target.owner):
         raise _nobody(run, error, f"Batch {batch.id} is in the table with all of its records.")
     known = read_failing(run.target.failing)
-    if by_a_rule(error):
-        raise _refused(run, batch, known)
+    # A value may have the words of such an error, and then no record is one.
+    if by_a_rule(error) and (refused := _refused(run, batch, known)):
+        raise refused
     alone = list[FailingRecord]()
     if not (found := _new(_proposed_before(batch, known), known)):
         LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
@@ -90,8 +91,8 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     return batch.id
 
 
-def _refused(run: Run, batch: Batch, known: FailingRecords) -> RecordsRefused:
-    """Proposes them."""
+def _refused(run: Run, batch: Batch, known: FailingRecords) -> RecordsRefused | None:
+    """Proposes them; None if there are none."""
     found = list[FailingRecord]()
     for part in slices(batch):
         flow, left = _flow(run, part, known), MOST_ASIDE - len(found)
@@ -99,6 +100,8 @@ def _refused(run: Run, batch: Batch, known: FailingRecords) -> RecordsRefused:
             found.append(
                 FailingRecord(batch=batch.id, partition=partition, offset=offset, reason=reason)
             )
+    if not found:
+        return None
     known.model_copy(update={"proposed": tuple(found)}).put(run.target.failing, run.lease)
     more = f", and {len(found) - SHOWN:,} others" if len(found) > SHOWN else ""
     told = f"{places(found, run.spec.inputs)}{more}"
