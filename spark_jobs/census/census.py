@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -60,6 +61,8 @@ class Census:
         self._dead = dead_folders(root)
         self._of_pipeline = dict[str, Carried]()
         self._unread = dict[str, None]()
+        self._as_bytes = Counter[str]()
+        """Folder -> its malformed records, which no condition can be asked of."""
         self._words = Words.of_bytes(text)
 
     def answer(self) -> Answer:
@@ -76,11 +79,23 @@ class Census:
                 of[0] += number
                 of[1] += 1
         found = (self._found(*of, *numbers) for of, numbers in counts.items())
-        return Answer(tuple(sorted(found)), tuple(self._unread), len(files))
+        unread = (
+            *self._unread,
+            *(
+                f"{folder}: {number:,} malformed records are searched as bytes alone"
+                for folder, number in self._as_bytes.items()
+            ),
+        )
+        return Answer(tuple(sorted(found)), unread, len(files))
 
     def _files(self) -> Iterator[str]:
-        for each in self._root.fs.find(self._root.path):
-            yield each.removeprefix(self._root.path).lstrip("/")
+        """Not what a link to a folder leads to: a published table's rows are its table's."""
+        for each, of in self._root.fs.find(self._root.path, detail=True).items():
+            path = each.removeprefix(self._root.path).lstrip("/")
+            if not (of.get("islink") and self._root.fs.isdir(each)):
+                yield path
+            elif not Path(each).resolve().is_relative_to(Path(self._root.path).resolve()):
+                self._unread[f"{path}: a link to a folder elsewhere"] = None
 
     def _values(self, condition: Condition, files: list[str]) -> Words:
         values = set(literals(condition.sql))
@@ -134,9 +149,7 @@ class Census:
             if number not in found and self._words.in_tree(row, anywhere=anywhere):
                 found.add(number)
         if undecoded := self._own_records(path, rows) - {*told} - found:
-            self._unread[
-                f"{path}: {len(undecoded)} malformed records are searched as bytes alone"
-            ] = None
+            self._as_bytes[path.rpartition("/")[0]] += len(undecoded)
         return len(found)
 
     def _own_records(self, path: str, rows: pa.Table) -> set[int]:

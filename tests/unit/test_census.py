@@ -199,6 +199,19 @@ def test_what_cannot_be_read_is_said(tmp_path):
     assert [each.partition(":")[0] for each in found.unread] == ["tables/t/part-0.parquet"]
 
 
+def test_a_link_to_a_folder_of_the_root_counts_nothing_twice_and_one_elsewhere_is_said(tmp_path):
+    """A published table has one to its table's folder."""
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    HIDES["table"](root)
+    HIDES["table"](elsewhere)
+    (root / "published").mkdir()
+    (root / "published" / "rows").symlink_to(root / "tables" / "t")
+    (root / "published" / "other").symlink_to(elsewhere)
+    found = census(root)
+    assert [(each.place, each.entries) for each in found.found] == [("tables/t", 1)]
+    assert [each.partition(":")[0] for each in found.unread] == ["published/other"]
+
+
 def test_a_malformed_record_that_no_decoder_reads_is_said(tmp_path):
     """Its text may be escaped: whoever looks for bytes does not see it."""
     escaped = CANARY.replace("-", "\\u002d").encode()
