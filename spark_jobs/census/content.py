@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spark_jobs.census.blocks import LZ4_BLOCK, MAGIC, lz4_stream, sst_entries
+from spark_jobs.table.delta.answer import rows_of_file
 
 if TYPE_CHECKING:
     from spark_jobs.census.words import Words
@@ -57,9 +57,7 @@ class Looker(NamedTuple):
 
 def tables(content: bytes) -> Iterator[pa.Table]:
     """The rows of a Parquet file, some at a time. INT96 times keep their years."""
-    file = pq.ParquetFile(io.BytesIO(content), coerce_int96_timestamp_unit="us")
-    for batch in file.iter_batches(ROWS):
-        yield pa.Table.from_batches([batch])
+    return rows_of_file(io.BytesIO(content), ROWS)
 
 
 def _documents(content: bytes) -> Iterator[object]:

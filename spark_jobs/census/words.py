@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
-from spark_jobs.values.times import EPOCH
+from spark_jobs.values.times import EPOCH, iso
 
 CUT: Final = 32
 """Characters that Delta keeps of a text in a log's statistics."""
@@ -45,9 +45,8 @@ def texts(value: object) -> Iterator[str]:
     elif isinstance(value, bytes):
         yield value.decode(errors="replace")
     elif isinstance(value, datetime):
-        at = value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC).replace(tzinfo=None)
         for unit in ("seconds", "milliseconds", "microseconds"):
-            yield from (at.isoformat(between, unit) for between in ("T", " "))
+            yield from (iso(value, between, unit) for between in ("T", " "))
     elif isinstance(value, date):
         yield value.isoformat()
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):

@@ -4,24 +4,20 @@ one door to the rows of Parquet files by pyarrow.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import deltalake
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.storage.root.path_forms import delta_path
-from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
     from upath import UPath
 
-_NUMBER: Final = own("number")
 EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
 """Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
 1677 and behind 2262 become others.
@@ -94,16 +90,10 @@ def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
             raise TableChanged.file_torn(file=path, error=first) from error
 
 
-def rows_where(rows: pa.Table, condition: str) -> list[int]:
-    """The numbers of the rows, from 0, for which the condition is true. DataFusion's SQL asks Delta
-    tables alone, so the rows are one for this long, in a folder of this user's.
-    """
+def rows_of_file(content: BinaryIO, at_once: int) -> Iterator[pa.Table]:
+    """The rows of a file of Parquet, so many at once. Times of plain Spark keep their years."""
     import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-    numbered = rows.append_column(_NUMBER, pa.array(range(rows.num_rows), pa.int64()))
-    with tempfile.TemporaryDirectory() as folder:
-        deltalake.write_deltalake(delta_path(folder), numbered)
-        table = deltalake.DeltaTable(delta_path(folder))
-        found = answer(f'SELECT "{_NUMBER}" FROM t WHERE ({condition}\n)', {"t": table})
-    numbers: list[int] = found[_NUMBER].to_pylist()
-    return numbers
+    for batch in pq.ParquetFile(content, coerce_int96_timestamp_unit="us").iter_batches(at_once):
+        yield pa.Table.from_batches([batch])
