@@ -116,7 +116,6 @@ _COLUMNS, _LOCATION, _INPUT, _OUTPUT, _COMPRESSED, _BUCKETS, _SERDE = 1, 2, 3, 4
 _LIBRARY, _SERDE_PROPERTIES = 2, 3
 _ABSENT: Final = 2
 """The exception of get_table_req for a table that is not there."""
-_NO_DATABASE: Final = 1
 _QUIETLY: Final = Value(STRUCT, {1: texts({"DO_NOT_UPDATE_STATS": "true"})})
 """Or the metastore lists the files."""
 

@@ -1,8 +1,10 @@
 """A generated sequence: a case in several runs, with acts on ranges between them and after."""
 
-from typing import Literal, NamedTuple
+import zlib
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, seed, settings, strategies as st
 
 from tests.spark.properties.case import Case, Drain, cases
 from tests.spark.properties.events import Record
@@ -91,3 +93,18 @@ def in_kafkas_order(case: Case) -> Case:
         else:
             records.append(record)
     return case._replace(records=tuple(records))
+
+
+def searching(form: str, searched: int, cases: int) -> Callable[[Any], Any]:
+    """How the long forms search: so many cases, by the seed of the run and the form's name. A
+    smaller sequence takes as long to try: none is looked for.
+    """
+    how = settings(
+        max_examples=cases,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate,),
+        print_blob=True,
+    )
+    return lambda test: seed(searched ^ zlib.crc32(form.encode()))(how(test))

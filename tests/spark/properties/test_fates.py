@@ -5,12 +5,11 @@ cuts, crashes, repairs and undos.
 import itertools
 import os
 import shutil
-import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import assume, given
 
 from spark_jobs.spec import Deduplicate, State
 from tests.harness.moments import MICROSECOND, us
@@ -22,7 +21,7 @@ from tests.spark.properties.deduplication import Deduplication
 from tests.spark.properties.events import good
 from tests.spark.properties.families import HOUR
 from tests.spark.properties.forms import keys_of
-from tests.spark.properties.repair_acts import Sequence, sequences
+from tests.spark.properties.repair_acts import Sequence, searching, sequences
 from tests.spark.properties.repairing import Repairing
 from tests.spark.properties.scene import Scene
 from tests.spark.properties.written import written
@@ -191,15 +190,7 @@ def test_each_fate_is_the_true_one_after_cuts_crashes_repairs_and_an_undo(kafka,
 def test_no_record_is_found_whose_fate_is_told_wrongly(kafka, tmp_path_factory, form, pytestconfig):
     searched = int(pytestconfig.getoption("--hypothesis-seed") or 0)
 
-    @seed(searched ^ zlib.crc32(_name(form).encode()))
-    @settings(
-        max_examples=-(-CASES // len(FORMS)),
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate,),
-        print_blob=True,
-    )
+    @searching(_name(form), searched, -(-CASES // len(FORMS)))
     @given(sequences(form))
     def found(sequence: Sequence):
         assume(sequence.case.after_the_epoch)

@@ -4,13 +4,12 @@ import os
 import shutil
 import sys
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import assume, given
 
 from spark_jobs.spec import State
 from spark_jobs.spec.analysis.ranged import unranged
@@ -24,7 +23,7 @@ from tests.spark.properties.families import FAMILIES
 from tests.spark.properties.layers import LAST_US, canonical, is_of_sessions
 from tests.spark.properties.ranged_form import RangedForm
 from tests.spark.properties.recent_form import Recent
-from tests.spark.properties.repair_acts import Sequence, sequences
+from tests.spark.properties.repair_acts import Sequence, searching, sequences
 from tests.spark.properties.repairing import Repairing
 from tests.spark.properties.replay import Seen, play
 from tests.spark.properties.scene import Scene
@@ -100,16 +99,7 @@ def test_no_sequence_is_found_that_goes_wrong(
     began = time.monotonic()
     searched = int(pytestconfig.getoption("--hypothesis-seed") or 0)
 
-    # The seed is the form's too. A smaller sequence takes as long to try: none is looked for.
-    @seed(searched ^ zlib.crc32(_name(form).encode()))
-    @settings(
-        max_examples=-(-CASES // len(FORMS)),
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate,),
-        print_blob=True,
-    )
+    @searching(_name(form), searched, -(-CASES // len(FORMS)))
     @given(sequences(form))
     def found(sequence: Sequence):
         assume(_may_go_wrong(form, sequence))
