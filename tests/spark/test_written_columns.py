@@ -12,7 +12,17 @@ from spark_jobs.messages.report import Report, parse_report
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import approve
-from spark_jobs.spec import Aggregate, Check, Deduplicate, Field, Pipeline, Ranges, Topic, Tumbling
+from spark_jobs.spec import (
+    Aggregate,
+    Check,
+    Deduplicate,
+    Field,
+    Pipeline,
+    Ranges,
+    Rule,
+    Topic,
+    Tumbling,
+)
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
 
@@ -28,6 +38,7 @@ TOPIC = Topic(
         Field(name="trace", type="string", part="header", required=False),
         AMOUNT,
     ),
+    rules=(Rule(name="negative", sql="amount < 0", on_failure="warn"),),
 )
 SPEC = Pipeline(
     name="written_columns",
