@@ -270,6 +270,11 @@ class Report(Part):
     query_seconds: float = Described(
         default=0, description="seconds from the query's start to its end"
     )
+    processor_seconds: float | None = Described(
+        default=None,
+        description="seconds of processors that driver, JVM and Python's workers took from the "
+        "run's begin on; null where nobody counted them",
+    )
     generation: str = Described(
         default="",
         description="the checkpoint's generation; empty where the run ended before it was known",

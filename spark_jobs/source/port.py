@@ -8,11 +8,11 @@ Without Spark, until records are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.micro_batch import Offsets, Parts
@@ -59,6 +59,24 @@ class SourceState(NamedTuple):
         return {p: max(first, self.starting.get(p, 0)) for p, first in self.earliest.items()}
 
 
+class Leaving(NamedTuple):
+    """What retention leaves at coming times."""
+
+    first: tuple[Offsets, ...]
+    """For each time, partition -> the first offset that certainly stays until then."""
+    untold: str = ""
+    """Why nobody can tell; empty if it is told. No offset is certain then."""
+
+    @classmethod
+    def of_nobody(cls, why: str, partitions: Iterable[int], times: Sequence[datetime]) -> Leaving:
+        """Nobody can tell for these partitions."""
+        return cls((dict.fromkeys(partitions, NONE_STAYS),) * len(times), why)
+
+
+NONE_STAYS: Final = 2**63 - 1
+"""The first offset that stays where none does."""
+
+
 class Records(Protocol):
     """Records that can be read again by their places."""
 
@@ -92,6 +110,9 @@ class Source(Records, Protocol):
     def compacted(self) -> bool:
         """Whether records may go from between others."""
 
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        """What it will still have at these times, ascending."""
+
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         """The records as a stream for each topic, from the first offset or from the checkpoint's
         last one.
@@ -110,6 +131,10 @@ class Lasting:
     def compacted(self) -> bool:
         """See Source."""
         return False
+
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        """See Source."""
+        return Leaving((dict.fromkeys(partitions, 0),) * len(times))
 
     def count(self, parts: Parts) -> int:
         """See Records."""

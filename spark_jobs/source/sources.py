@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from spark_jobs.source.port import Records, Source, SourceState
+from spark_jobs.source.port import Leaving, Records, Source, SourceState
 from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in
 
 if TYPE_CHECKING:
@@ -75,6 +75,15 @@ class UnionSource(NamedTuple):
 
     def compacted(self) -> bool:
         return any(source.compacted() for source in self.of)
+
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        own = by_input(dict.fromkeys(partitions))
+        found = {n: self.of[n].leaving([*of], times) for n, of in own.items()}
+        at_each = zip(*(each.first for each in found.values()), strict=True)
+        return Leaving(
+            tuple(numbered(first, own) for first in at_each),
+            "; ".join(each.untold for each in found.values() if each.untold),
+        )
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         frames = (source.stream(spark) for source in self.of)

@@ -2,6 +2,7 @@
 verifies, within the nights that the budget allows.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import deltalake
@@ -9,7 +10,7 @@ import pytest
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.ops import ops_tables
-from spark_jobs.prove.budget import RUN_PREFIX, seconds
+from spark_jobs.prove.budget import RUN_PREFIX
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.night import prove, tonight
 from spark_jobs.repair.stage import stage
@@ -55,14 +56,16 @@ class Nights:
         except CheckFailed as error:
             return str(error.parameters["days"])
         finally:
-            spent = sum(map(seconds, self.proofs()[-len(found.days) :])) if found.days else 0
+            spent = sum(self.proofs()[-len(found.days) :]) if found.days else 0
             assert spent <= found.budget.tonight + found.budget.cost
             self.now += timedelta(days=1)
         return ""
 
-    def proofs(self):
+    def proofs(self) -> list[float]:
+        """The processor seconds of each, by the reports."""
         runs = sorted(self.made.ops("runs"), key=lambda row: row["ended_at"])
-        return [row for row in runs if row["run_id"].startswith(RUN_PREFIX)]
+        proofs = [row["report"] for row in runs if row["run_id"].startswith(RUN_PREFIX)]
+        return [json.loads(report)["processor_seconds"] for report in proofs]
 
     def proved(self) -> list[datetime]:
         found = covered(self.made.spec, self.made.paths).intervals
@@ -84,7 +87,7 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(ka
         if len(nights.proved()) < days:
             assert nights.work() == ""
     assert len(nights.proved()) == days
-    assert all(seconds(each) > 0 for each in nights.proofs())
+    assert all(each > 0 for each in nights.proofs())
 
     changed, deleted, *_ = nights.proved()
     table = deltalake.DeltaTable(str(made.paths.table))

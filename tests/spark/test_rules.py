@@ -264,6 +264,10 @@ def test_a_share_of_failing_records_fails_the_run_by_one_line(scene):
     [
         ("amout > 0", "UNRESOLVED_COLUMN"),
         ("amount + 1", "FILTER_NOT_BOOLEAN"),
+        ("shop", "FILTER_NOT_BOOLEAN"),
+        ("'true'", "FILTER_NOT_BOOLEAN"),
+        ("NULL", "FILTER_NOT_BOOLEAN"),
+        ("*", "STAR"),
         ("kafka.offset > 0", "UNRESOLVED_COLUMN"),
         ("sum(amount) > 0", "INVALID_WHERE_CONDITION"),
         ("at < current_timestamp()", "when it is asked"),
