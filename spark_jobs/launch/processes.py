@@ -72,8 +72,7 @@ def _jvm() -> psutil.Process | None:
 def _taken(process: psutil.Process) -> float:
     with suppress(psutil.Error):
         times = process.cpu_times()
-        own: float = times.user + times.system
-        return own + times.children_user + times.children_system
+        return float(times.user + times.system + times.children_user + times.children_system)
     return 0.0
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.errors import CheckFailed, RangeThinned, RecordsUnreachable, SluiceError
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
@@ -19,18 +18,19 @@ from spark_jobs.prove.budget import RUN_PREFIX, Budget, budget, seconds
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.proof import REFUTING
 from spark_jobs.prove.provable import Held
+from spark_jobs.prove.told import published_until, tell_proved
 from spark_jobs.repair.find.coverage import Interval
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec.analysis.ranged import Ranged, ranged
+from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 Verify = Callable[[RepairPlan, str], Report]
@@ -88,7 +88,7 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
     """
     way, known = ranged(spec), read_identity(paths)
     of = budget(paths, settings.proof_share, now)
-    until = _published_until(way, paths)
+    until = published_until(way, paths)
     if known is None or until is None:
         return Night(spec.name, (), 0, 0, (), (), (), "", of)
     source = source_of(spec, settings)
@@ -112,12 +112,6 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
         found.untold if any(each.untold for each in intervals) else "",
         of,
     )
-
-
-def _published_until(way: Ranged, paths: Paths) -> datetime | None:
-    """Consumers have been told of all rows before this position; None if of none."""
-    event = read_published(paths).event
-    return way.closed_until(event.watermark) if event else None
 
 
 def _span(each: Interval) -> Span:
@@ -152,6 +146,7 @@ def prove(
         report = verify(plan, f"{RUN_PREFIX}{plan.repair_id}-{number}")
         spent += seconds(report.processor_seconds, report.started_at, report.ended_at)
         problem = _take(report, day, wrong, say) or problem
+    tell_proved(spec, Paths(settings.root, spec))
     if wrong:
         raise _refuted(spec.name, sorted(wrong))
     if problem:
