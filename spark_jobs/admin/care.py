@@ -3,7 +3,8 @@ slices that lose late records, and for places that nobody needs any more.
 
 Versions that somebody may read stay whole: the published one and the one published before, those
 that the published table has shown within the retention, the one from which the checks read what is
-new, and the one that was newest when the retention began.
+new, the one that was newest when the retention began, and those that batches of other pipelines
+read beside their streams.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_begun, read_live
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.notes.removed import note_removed
+from spark_jobs.checkpoint.pins import still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
 from spark_jobs.ops import ops_tables
 from spark_jobs.storage.folders import remove_folder
@@ -27,7 +29,7 @@ from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
-from spark_jobs.table.published.table import has_shown, versions_shown
+from spark_jobs.table.published.table import has_shown, versions_read, versions_shown
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
@@ -54,6 +56,7 @@ def needed(paths: Paths, now: datetime) -> Needed:
         published.before_version,
         history.read_at(table_of(paths), begins),
         *_shown(paths, begins),
+        *versions_read(paths, ((pin.table_id, pin.version) for pin in still_read(paths.root))),
     }
     there = {
         version

@@ -1,0 +1,304 @@
+"""Outdated: the rows that newer versions of tables beside the stream would make otherwise.
+
+ops.outdated says which rows of these tables changed. A repair that stands has computed the rows of
+its ranges with the versions that it names, so it settles the marks of these and of older ones. Of
+two repairs that compute a row again the later one counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from spark_jobs.messages.kind import SWAP_KINDS
+from spark_jobs.ops import ops_tables, outdated, repairs
+from spark_jobs.repair.find.late import Touching
+from spark_jobs.side.port import Changed, Pin
+from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
+from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans import (
+    EPOCH,
+    FIRST,
+    LAST,
+    MICROSECOND,
+    Span,
+    any_of,
+    floor,
+    floor_sql,
+    joined,
+)
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.outdated import Marks
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.side.port import Inputs
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.root.paths import Paths
+
+LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+"""Of the intervals in which rows are looked for (Ranges.every)."""
+WHOLE: Final = Span(FIRST, LAST)
+SOUGHT: Final = ("string", "byte", "short", "integer", "long")
+"""Types of columns that are held against a key's values as SQL has them."""
+MOST_TIMES: Final = 64
+"""Different times of the marks of one version: of more, the times between them count too."""
+
+
+class Standing(NamedTuple):
+    """A repair that is in the table, or found the table as it had computed it."""
+
+    order: tuple[int, bool]
+    """A later one has a higher order."""
+    spans: tuple[Span, ...]
+    inputs: Mapping[str, Pin]
+    batch: int
+    """The newest whose records it has."""
+
+    @classmethod
+    def of(cls, row: Row) -> Standing:
+        version, before = row["table_version"], row["table_version_before"]
+        order = (before if version is None else version) or 0
+        inputs = json.loads(row["inputs"] or "{}").items()
+        return cls(
+            (order, version is None),
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+            {name: Pin(**each) for name, each in inputs},
+            -1 if row["batch"] is None else row["batch"],
+        )
+
+    def settles(self, marks: Marks, *, final: bool) -> bool:
+        """`final`: whether no later batch has written into its ranges."""
+        pin = self.inputs.get(marks.input)
+        if pin is None or pin.table_id != marks.table_id or pin.version < marks.version:
+            return False
+        return final or self.batch >= marks.batch
+
+
+class Open(NamedTuple):
+    """Marks of one version that are not settled everywhere."""
+
+    marks: Marks
+    touching: tuple[Touching, ...]
+    """The positions of rows that are as they were before it; `changes` of each."""
+
+
+class Outdated:
+    """The marks of a table, as of a batch that is accounted for. `inputs` are the versions beside
+    the stream up to which they count: those of the newest run, which a repair reads too.
+    """
+
+    def __init__(
+        self, way: Ranged, paths: Paths, generations: Sequence[str], batch: int, inputs: Inputs
+    ) -> None:
+        self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
+        self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
+
+    @cached_property
+    def open(self) -> list[Open]:
+        """Of each version, oldest first."""
+        root, pipeline, found = self._paths.root, self._paths.pipeline, list[Open]()
+        for marks in outdated.stored(root, pipeline, self._generations, self._inputs):
+            touching = tuple(self._left(marks, self._touching(marks)))
+            if touching:
+                found.append(Open(marks, touching))
+        return found
+
+    @property
+    def extent(self) -> Span | None:
+        """From the first row to the last; None without any."""
+        spans = [each.span for of in self.open for each in of.touching]
+        if not spans:
+            return None
+        return Span(min(span.start for span in spans), max(span.end for span in spans))
+
+    def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
+        """The ranges of final rows that a repair would compute, within `bound`."""
+        limit = Span(FIRST, until or FIRST).within(bound or WHOLE)
+        return [
+            each._replace(span=part)
+            for of in self.open
+            for each in of.touching
+            if not (part := each.span.within(limit)).empty
+        ]
+
+    def intervals(self, within: Span, length: timedelta) -> Counter[datetime]:
+        """Interval of `within`, by its start -> how many changes touch a row of it."""
+        found = Counter[datetime]()
+        for each in (each for of in self.open for each in of.touching):
+            span = each.span.within(within)
+            at = floor(span.start, length)
+            while at < span.end:
+                found[at] += each.changes
+                at += length
+        return found
+
+    def too_early(self, until: datetime | None) -> int:
+        """How many changes touch rows that drains still write."""
+        return sum(
+            of.marks.changes
+            for of in self.open
+            if any(until is None or each.span.end > until for each in of.touching)
+        )
+
+    def untried(
+        self, until: datetime, refused_at: datetime | None, tried: Iterable[Standing]
+    ) -> int:
+        """How many ranges of final rows were marked after that time, and are in none of the repairs
+        that were tried with these versions.
+        """
+        limit, found = Span(FIRST, until), 0
+        for of in self.open:
+            if refused_at is not None and of.marks.noted_at <= refused_at:
+                continue
+            known = [
+                span for each in tried if each.settles(of.marks, final=True) for span in each.spans
+            ]
+            found += sum(bool(each.span.within(limit).without(known)) for each in of.touching)
+        return found
+
+    def among(self, spans: Sequence[Span]) -> Iterator[tuple[Marks, LookedUp, list[Changed]]]:
+        """The changes of marks that are open in one of the spans, for each step that they touch."""
+        for of in self.open:
+            if any(each.span.overlaps(span) for each in of.touching for span in spans):
+                for step in looked_up(self._way.spec, of.marks.input):
+                    yield of.marks, step, [*self._changes(of.marks)]
+
+    def _changes(self, marks: Marks) -> Iterator[Changed]:
+        return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
+
+    def _left(self, marks: Marks, touching: Iterable[Touching]) -> Iterator[Touching]:
+        """Without what is settled."""
+        for each in touching:
+            left, unsettled = [each.span], list[Span]()
+            for repair in self._standing:
+                if not repair.settles(marks, final=self._way.spec.entry is not None):
+                    unsettled += [a.within(b) for a in left for b in repair.spans]
+                left = [part for span in left for part in span.without(repair.spans)]
+            for span in joined([*left, *unsettled]):
+                yield each._replace(span=span)
+
+    @cached_property
+    def _standing(self) -> list[Standing]:
+        """The latest first."""
+        stands = f"{ops_tables.among('generation', self._generations)} AND inputs IS NOT NULL"
+        stands += (
+            f" AND state IN ('swapped', 'canonical') AND {ops_tables.among('kind', SWAP_KINDS)}"
+        )
+        rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
+        return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
+
+    def _touching(self, marks: Marks) -> Iterator[Touching]:
+        """The rows that depend on what is changed, whether that is settled or not."""
+        read = self._read(marks.batch)
+        if read is None:
+            return
+        steps = looked_up(self._way.spec, marks.input)
+        whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
+        if not whole:
+            return
+        if marks.keyed and all(step.leaving for step in steps) and self._askable(steps):
+            yield from self._asked(marks, steps, read)
+        else:
+            yield from (Touching(span, 0, changes=marks.changes) for span in whole)
+
+    def _askable(self, steps: Sequence[LookedUp]) -> bool:
+        """Whether the table can be asked for the rows of keys."""
+        table = table_of(self._paths)
+        if "query" not in table.can or not table.exists():
+            return False
+        types = table.columns()
+        wanted = {name for step in steps for name in step.leaving.values()}
+        there = all(types.get(name) in SOUGHT for name in wanted)
+        return there and self._way.position.column in types
+
+    def _asked(self, marks: Marks, steps: Sequence[LookedUp], read: Span) -> Iterator[Touching]:
+        """The intervals in which the table has a row of a changed key."""
+        position, changes = self._way.position, [*self._changes(marks)]
+        at = f"CAST(`{position.column}` AS BIGINT)" + (" - 1" if position.edge == "end" else "")
+        for step in steps:
+            of_keys = []
+            for times, keys in _by_times(changes).items():
+                touched = step.touched(times, read).within(WHOLE)
+                if not touched.empty:
+                    of_keys.append(
+                        f"({position.sql([touched])}) AND ({_among(step.leaving, keys)})"
+                    )
+            if not of_keys:
+                continue
+            names = ", ".join(f"`{name}`" for name in step.leaving.values())
+            rows = table_of(self._paths).query(
+                "SELECT s, count(*) AS n FROM (SELECT DISTINCT "
+                f"{floor_sql(at, self._length)} AS s, {names} FROM t WHERE {any_of(of_keys)}) "
+                "GROUP BY s ORDER BY s"
+            )
+            for row in rows.to_pylist():
+                start = EPOCH + row["s"] * MICROSECOND
+                yield Touching(Span(start, start + self._length), 0, changes=row["n"])
+
+    def _read(self, batch: int) -> Span | None:
+        """Between which the event times are of the records that are in rows or in open windows of
+        batches up to this one; None if there are none.
+        """
+        own = ops_tables.of_checkpoint(self._paths.pipeline, self._generations)
+        before = f"{own} AND batch_id <= {batch}"
+        root, found = self._paths.root, list[datetime | None]()
+        if batch > self._batch:  # it has no account yet
+            return WHOLE
+        for table, where, *columns in (
+            ("slices", before, "first_event_time", "last_event_time"),
+            ("slices", before, "first_late_time", "last_late_time"),
+            ("batches", before, "first_event_time", "last_event_time"),
+            ("merged", own, "event_time", "event_time"),
+        ):
+            ends = f"min({columns[0]}) AS first, max({columns[1]}) AS last"
+            found += _one(root, table, f"SELECT {ends} FROM {table} WHERE {where}").values()
+        unknown = f'{before} AND (unknown > 0 OR "read" IS NULL)'
+        gone = f"SELECT count(*) AS n FROM batches WHERE {unknown}"
+        if _one(root, "batches", gone)["n"]:
+            return WHOLE
+        known = [each for each in found if each is not None]
+        if not known:
+            return None
+        return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
+
+
+def _by_times(changes: Iterable[Changed]) -> dict[Span, list[Mapping[str, Any]]]:
+    found = defaultdict[Span, list[Mapping[str, Any]]](list)
+    for each in changes:
+        found[Span(each.start or FIRST, each.end or LAST)].append(json.loads(each.key or "{}"))
+    if len(found) <= MOST_TIMES:
+        return found
+    wide = defaultdict[Span, list[Mapping[str, Any]]](list)
+    for span in joined(found, MOST_TIMES):
+        for times, keys in found.items():
+            if span.overlaps(times):
+                wide[span] += keys
+    return wide
+
+
+def _among(columns: Mapping[str, str], keys: Sequence[Mapping[str, Any]]) -> str:
+    """The SQL condition for rows of these keys."""
+    if len(columns) == 1:
+        [(key, name)] = columns.items()
+        values = ", ".join(sorted({_literal(each[key]) for each in keys}))
+        return f"`{name}` IN ({values})"
+    return any_of(
+        "(" + " AND ".join(f"`{name}` = {_literal(of[key])}" for key, name in columns.items()) + ")"
+        for of in keys
+    )
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"  # it finds nothing, as in the step
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _one(root: Any, table: str, sql: str) -> Row:
+    [row] = ops_tables.query(root, table, sql).to_pylist()
+    found: Row = row
+    return found
