@@ -56,7 +56,7 @@ def put(
     """Write what this version has otherwise than all batches up to this one have read, in place of
     what was written of the version before. Nothing of times that no range has.
     """
-    own = {"pipeline": pipeline, "generation": generations[-1], "input": name}
+    own: Row = {"pipeline": pipeline, "generation": generations[-1], "input": name}
     own |= {"batch": batch, "noted_at": datetime.now(UTC), **pin.model_dump()}
     rows: list[Row] = [own | each._asdict() for each in _few(changes)]
     of_it = f"{_of(pipeline, generations, name, pin.table_id)} AND version = {pin.version}"

@@ -138,8 +138,10 @@ def test_a_table_beside_the_stream_is_read_by_the_noted_version(scene, monkeypat
         each.run("third")
         known = hold(each, 0, version, 2)
     repairs = Repairs(made)
-    staged = repairs.stage(plan := repairs.plan())
-    assert (staged.problem, staged.change.unaccounted, staged.change.unexplained) == (None, 0, 0)
+    plan = repairs.plan()
+    staged = repairs.stage(plan)
+    assert staged.problem is None, (staged.problem, plan.lines)
+    assert (staged.change.unaccounted, staged.change.unexplained) == (0, 0)
     repairs.swap(plan)
     assert json.loads(repairs.row(plan)["inputs"])["fees"]["version"] == 2
     wanted = truth.canonical(charged(spec, "2"), made.ledger, known.watermark)

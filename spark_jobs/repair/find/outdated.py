@@ -160,12 +160,12 @@ class Outdated:
             found += sum(bool(each.span.within(limit).without(known)) for each in of.touching)
         return found
 
-    def among(self, spans: Sequence[Span]) -> Iterator[tuple[Marks, LookedUp, list[Changed]]]:
+    def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
         """The changes of marks that are open in one of the spans, for each step that they touch."""
         for of in self.open:
             if any(each.span.overlaps(span) for each in of.touching for span in spans):
                 for step in looked_up(self._way.spec, of.marks.input):
-                    yield of.marks, step, [*self._changes(of.marks)]
+                    yield step, [*self._changes(of.marks)]
 
     def _changes(self, marks: Marks) -> Iterator[Changed]:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
