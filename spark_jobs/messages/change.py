@@ -20,8 +20,8 @@ class Change(Part):
     changed: int = Described(default=0, description="groups with other values")
     unexplained: int = Described(
         default=0,
-        description="of the three, those that no late or replayed record explains, nor a change of "
-        "a table beside the stream",
+        description="of the three, those that no late or replayed record explains, nor a change "
+        "beside the stream",
     )
     rounded: int = Described(
         default=0,

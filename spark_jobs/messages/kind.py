@@ -20,7 +20,7 @@ class Reads(Enum):
     """Which records a run reads."""
 
     NEW = "records that no run has read"
-    WAITING = "ranges that late records touch, or changes of tables beside the stream"
+    WAITING = "ranges that late records touch, or changes beside the stream"
     QUARANTINED = "ranges of quarantined records that are good by today's spec"
     GIVEN = "a given range"
     ALL = "the whole history, by NEXT"
