@@ -54,12 +54,14 @@ def put(
     held: Held,
 ) -> None:
     """Write what this version has otherwise than all batches up to this one have read, in place of
-    what was written of the version before. Nothing of times that no range has.
+    what was written of it before. Nothing of times that no range has. What batches behind this one
+    were marked for goes: a rewind has taken them back, and nobody repairs with their versions.
     """
     own: Row = {"pipeline": pipeline, "generation": generations[-1], "input": name}
     own |= {"batch": batch, "noted_at": datetime.now(UTC), **pin.model_dump()}
     rows: list[Row] = [own | each._asdict() for each in _few(changes)]
-    of_it = f"{_of(pipeline, generations, name, pin.table_id)} AND version = {pin.version}"
+    own_table = _of(pipeline, generations, name, pin.table_id)
+    of_it = f"{own_table} AND (version = {pin.version} OR batch > {batch})"
     if rows or _count(root, of_it):
         ops_tables.replace(root, TABLE, rows, of_it, held)
 

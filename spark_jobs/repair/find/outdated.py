@@ -16,24 +16,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
+from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
+from spark_jobs.repair.find.rows_of_keys import Sought, by_times, can_ask, intervals
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
-    EPOCH,
     FIRST,
     LAST,
     MICROSECOND,
     Span,
-    any_of,
     floor,
-    floor_sql,
     joined,
 )
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.outdated import Marks
     from spark_jobs.ops.schema import Row
     from spark_jobs.side.port import Inputs
     from spark_jobs.spec.analysis.ranged import Ranged
@@ -42,10 +40,6 @@ if TYPE_CHECKING:
 LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 """Of the intervals in which rows are looked for (Ranges.every)."""
 WHOLE: Final = Span(FIRST, LAST)
-SOUGHT: Final = ("string", "byte", "short", "integer", "long")
-"""Types of columns that are held against a key's values as SQL has them."""
-MOST_TIMES: Final = 64
-"""Different times of the marks of one version: of more, the times between them count too."""
 
 
 class Standing(NamedTuple):
@@ -101,10 +95,14 @@ class Outdated:
     def open(self) -> list[Open]:
         """Of each version, oldest first."""
         root, pipeline, found = self._paths.root, self._paths.pipeline, list[Open]()
+        by_input = defaultdict[str, list[Marks]](list)
         for marks in outdated.stored(root, pipeline, self._generations, self._inputs):
-            touching = tuple(self._left(marks, self._touching(marks)))
-            if touching:
-                found.append(Open(marks, touching))
+            by_input[marks.input].append(marks)
+        for name, several in by_input.items():
+            touched = self._touching(looked_up(self._way.spec, name), several)
+            for marks in several:
+                if touching := tuple(self._left(marks, touched[marks.version])):
+                    found.append(Open(marks, touching))
         return found
 
     @property
@@ -191,53 +189,34 @@ class Outdated:
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
         return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
 
-    def _touching(self, marks: Marks) -> Iterator[Touching]:
-        """The rows that depend on what is changed, whether that is settled or not."""
-        read = self._read(marks.batch)
-        if read is None:
-            return
-        steps = looked_up(self._way.spec, marks.input)
-        whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
-        if not whole:
-            return
-        if marks.keyed and all(step.leaving for step in steps) and self._askable(steps):
-            yield from self._asked(marks, steps, read)
-        else:
-            yield from (Touching(span, 0, changes=marks.changes) for span in whole)
-
-    def _askable(self, steps: Sequence[LookedUp]) -> bool:
-        """Whether the table can be asked for the rows of keys."""
-        table = table_of(self._paths)
-        if "query" not in table.can or not table.exists():
-            return False
-        types = table.columns()
-        wanted = {name for step in steps for name in step.leaving.values()}
-        there = all(types.get(name) in SOUGHT for name in wanted)
-        return there and self._way.position.column in types
-
-    def _asked(self, marks: Marks, steps: Sequence[LookedUp], read: Span) -> Iterator[Touching]:
-        """The intervals in which the table has a row of a changed key."""
-        position, changes = self._way.position, [*self._changes(marks)]
-        at = f"CAST(`{position.column}` AS BIGINT)" + (" - 1" if position.edge == "end" else "")
-        for step in steps:
-            of_keys = []
-            for times, keys in _by_times(changes).items():
-                touched = step.touched(times, read).within(WHOLE)
-                if not touched.empty:
-                    of_keys.append(
-                        f"({position.sql([touched])}) AND ({_among(step.leaving, keys)})"
-                    )
-            if not of_keys:
-                continue
-            names = ", ".join(f"`{name}`" for name in step.leaving.values())
-            rows = table_of(self._paths).query(
-                "SELECT s, count(*) AS n FROM (SELECT DISTINCT "
-                f"{floor_sql(at, self._length)} AS s, {names} FROM t WHERE {any_of(of_keys)}) "
-                "GROUP BY s ORDER BY s"
-            )
-            for row in rows.to_pylist():
-                start = EPOCH + row["s"] * MICROSECOND
-                yield Touching(Span(start, start + self._length), 0, changes=row["n"])
+    def _touching(
+        self, steps: Sequence[LookedUp], several: Sequence[Marks]
+    ) -> dict[int, list[Touching]]:
+        """Version -> the rows that depend on what it changes, whether that is settled or not."""
+        found = {marks.version: list[Touching]() for marks in several}
+        table, position = table_of(self._paths), self._way.position
+        can = all(step.leaving and can_ask(table, position, step.leaving) for step in steps)
+        asked = list[Marks]()
+        for marks in several:
+            if can and marks.keyed:
+                asked.append(marks)
+            elif read := self._read(marks.batch):
+                whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
+                found[marks.version] = [Touching(s, 0, changes=marks.changes) for s in whole]
+        for some in _few(asked):
+            wanted = {marks.version: [*self._changes(marks)] for marks in some}
+            reads = {marks.version: self._read(marks.batch) for marks in some}
+            for step in steps:
+                sought = [
+                    Sought(version, step.touched(times, read).within(WHOLE), keys)
+                    for version, changes in wanted.items()
+                    if (read := reads[version])
+                    for times, keys in by_times(changes, step.leaving).items()
+                ]
+                of_step = intervals(table, position, [*step.leaving.values()], sought, self._length)
+                for version, touching in of_step:
+                    found[version].append(touching)
+        return found
 
     def _read(self, batch: int) -> Span | None:
         """Between which the event times are of the records that are in rows or in open windows of
@@ -266,36 +245,15 @@ class Outdated:
         return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
 
 
-def _by_times(changes: Iterable[Changed]) -> dict[Span, list[Mapping[str, Any]]]:
-    found = defaultdict[Span, list[Mapping[str, Any]]](list)
-    for each in changes:
-        found[Span(each.start or FIRST, each.end or LAST)].append(json.loads(each.key or "{}"))
-    if len(found) <= MOST_TIMES:
-        return found
-    wide = defaultdict[Span, list[Mapping[str, Any]]](list)
-    for span in joined(found, MOST_TIMES):
-        for times, keys in found.items():
-            if span.overlaps(times):
-                wide[span] += keys
-    return wide
-
-
-def _among(columns: Mapping[str, str], keys: Sequence[Mapping[str, Any]]) -> str:
-    """The SQL condition for rows of these keys."""
-    if len(columns) == 1:
-        [(key, name)] = columns.items()
-        values = ", ".join(sorted({_literal(each[key]) for each in keys}))
-        return f"`{name}` IN ({values})"
-    return any_of(
-        "(" + " AND ".join(f"`{name}` = {_literal(of[key])}" for key, name in columns.items()) + ")"
-        for of in keys
-    )
-
-
-def _literal(value: object) -> str:
-    if value is None:
-        return "NULL"  # it finds nothing, as in the step
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:
+    """In parts of so many changes that one query asks for all of their keys."""
+    part = list[Marks]()
+    for marks in several:
+        if part and sum(each.changes for each in part) + marks.changes > outdated.MOST:
+            yield part
+            part = []
+        part.append(marks)
+    yield part
 
 
 def _one(root: Any, table: str, sql: str) -> Row:
