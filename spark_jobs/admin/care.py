@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_begun, read_live
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.notes.removed import note_removed
-from spark_jobs.checkpoint.pins import still_read
+from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, outdated
+from spark_jobs.repair.find.outdated import Outdated
+from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
@@ -147,6 +150,21 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
         for each in old
     )
     table_of(paths).remove(where, held)
+
+
+def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[Step]:
+    """A step for each version of a table beside the stream whose changes were found before this
+    time, and that repairs which stand have settled.
+    """
+    known, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if known is None or audited < 0 or not spec.sides or unranged(spec):
+        return
+    inputs = noted_now(Checkpoint(paths.checkpoint), spec)
+    generations = known.generations
+    for marks in Outdated(ranged(spec), paths, generations, audited, inputs).settled(before):
+        what = f"forget {marks.changes:,} changes of version {marks.version} of {marks.input}"
+        own = (paths.root, paths.pipeline, generations, marks)
+        yield Step(f"{what}, which no row lacks", partial(outdated.forget, *own))
 
 
 def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:

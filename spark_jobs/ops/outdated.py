@@ -1,8 +1,8 @@
 """Outdated: how tables beside the stream have changed since rows were computed with them: the rows
 of ops.outdated, a mark for each change.
 
-A mark stays for ever. Whether it still says something, the repairs that stand tell
-(repair/find/outdated.py): so nothing is to be taken back here by an undo, a rewind or a reset.
+Whether a mark still says something, the repairs that stand tell (repair/find/outdated.py): so
+nothing is to be taken back here by an undo, a rewind or a reset.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ def put(
     batch: int,
     changes: Iterable[Changed],
     held: Held,
-) -> None:
+) -> int:
     """Write what this version has otherwise than all batches up to this one have read, in place of
     what was written of it before. Nothing of times that no range has. What batches behind this one
     were marked for goes: a rewind has taken them back, and nobody repairs with their versions.
+    How many marks it has.
     """
     own: Row = {"pipeline": pipeline, "generation": generations[-1], "input": name}
     own |= {"batch": batch, "noted_at": datetime.now(UTC), **pin.model_dump()}
@@ -64,6 +65,7 @@ def put(
     of_it = f"{own_table} AND (version = {pin.version} OR batch > {batch})"
     if rows or _count(root, of_it):
         ops_tables.replace(root, TABLE, rows, of_it, held)
+    return len(rows)
 
 
 def _few(changes: Iterable[Changed]) -> list[Changed]:
@@ -113,6 +115,12 @@ def changes(root: UPath, pipeline: str, generations: Sequence[str], of: Marks) -
     sql = f'SELECT "key", "start", "end" FROM {TABLE} WHERE {of_it}'
     for row in ops_tables.query(root, TABLE, sql).to_pylist():
         yield Changed(**row)
+
+
+def forget(root: UPath, pipeline: str, generations: Sequence[str], of: Marks, held: Held) -> None:
+    """Remove them."""
+    of_it = f"{_of(pipeline, generations, of.input, of.table_id)} AND version = {of.version}"
+    ops_tables.remove(root, TABLE, of_it, held)
 
 
 def _of(pipeline: str, generations: Sequence[str], name: str, table_id: str) -> str:

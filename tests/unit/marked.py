@@ -1,9 +1,13 @@
-"""A root with ten days of rows, in ten batches, whose pipeline looks something up beside the stream."""
+"""A root with ten days of rows, in ten batches: its pipeline looks something up beside the stream."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -13,11 +17,14 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.pins import note, noted_now, pin, up_to
 from spark_jobs.ops import repairs
+from spark_jobs.registry.fingerprint.environment import environment
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.outdated import Outdated
 from spark_jobs.runs.resume.marking import mark
 from spark_jobs.side.port import Pin, as_json
 from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.spans import Span
 from tests.harness import roots
 from tests.unit.beside import LookUp, Numbered
@@ -40,20 +47,35 @@ def days(first: int, behind: int | None = None) -> Span:
 class Marked(roots.Root):
     """Batch n has the records of day n; rows of a day are final two days later."""
 
-    def __init__(self, folder: Path, *behind, by=None, until: int = 8):
+    def __init__(
+        self,
+        folder: Path,
+        *behind: Step,
+        by: dict[str, str] | None = None,
+        until: int = 8,
+        made: bool = False,
+    ) -> None:
         """`behind` are the steps behind the one that looks up."""
         self.file = folder / "shops"
-        self.has("1", 0, 0)
         found_by = {"shop_id": "shop"} if by is None else by
         look_up = LookUp(tables=(Numbered(name="shops", path=str(self.file)),), by=found_by)
         spec = pipeline(steps=(look_up, *(behind or (deduplicate(), aggregate()))))
         super().__init__(folder / "root", spec)
-        self.folder = begin(UPath(str(self.paths.checkpoint)), {0: 0}, "sales")
         self.until = DAY + timedelta(days=until)
+        if made:
+            return
+        self.has("1", 0, 0)
+        begin(UPath(str(self.paths.checkpoint)), {0: 0}, "sales")
         for shop, sold in SHOPS.items():
             self.sells(shop, *sold)
-        self.identified("g1")
+        self.of_generation("g1")
         Cursor(judged_table_version=0).write(self.paths.cursor)
+
+    def of_generation(self, generation: str, **more: Any) -> None:
+        """Write the checkpoint's identity."""
+        known = {"fingerprint": fingerprint(self.spec, version("pyspark"))}
+        known |= {"environment": environment(self.spec)}
+        self.identified(generation, table_id=str(self.table.metadata().id), **known, **more)
 
     def has(self, table_id: str, first: int, last: int, *changes) -> None:
         """The table beside the stream has these versions. The last one changes these shops, each for
@@ -107,7 +129,7 @@ class Marked(roots.Root):
                 if not up_to(batch, f"{each}/{file.name}"):
                     file.unlink()
         self.moved(audited=batch)
-        self.identified("g2", rewound=("g1",))
+        self.of_generation("g2", rewound=("g1",))
 
     def sells(self, shop: str, *on: int) -> None:
         """The table has rows of it on these days."""
@@ -168,3 +190,14 @@ def _change(given):
 
 
 ten_days = partial(range, 10)
+_MADE: list[TemporaryDirectory[str]] = []
+"""The folder of a root whose ten days are drained, made once."""
+
+
+def drained(folder: Path, *behind: Step, by: dict[str, str] | None = None) -> Marked:
+    """A root whose ten days are drained with version 0; those before the eighth are final."""
+    if not _MADE:
+        _MADE.append(TemporaryDirectory(prefix="sluice-marked-"))
+        Marked(Path(_MADE[0].name)).drain(*ten_days())
+    shutil.copytree(_MADE[0].name, folder, dirs_exist_ok=True)
+    return Marked(folder, *behind, by=by, made=True)

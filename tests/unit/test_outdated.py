@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from spark_jobs.admin.care import settled_steps
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops.outdated import MOST, put
 from spark_jobs.repair.find.coverage import coverage
@@ -13,16 +14,14 @@ from spark_jobs.repair.find.ranges_due import RUN_PREFIX, touched, untried
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec import Transform
 from tests.unit.checkpoints import Alone
-from tests.unit.marked import DAY, Marked, days, ten_days
+from tests.unit.marked import DAY, Marked, days, drained, ten_days
 from tests.unit.specs import aggregate, deduplicate
 
 
 @pytest.fixture
 def root(tmp_path) -> Marked:
     """Ten days are drained with version 0; those before the eighth are final."""
-    made = Marked(tmp_path)
-    made.drain(*ten_days())
-    return made
+    return drained(tmp_path)
 
 
 def test_the_first_version_of_a_table_marks_nothing(root):
@@ -77,9 +76,9 @@ def test_rows_of_later_batches_have_the_new_version(root):
 def test_days_that_drains_still_write_are_outdated_once_they_are_final(root):
     root.has("1", 0, 1, "b")
     root.begin()
-    assert (root.due, root.outdated.too_early(root.until)) == ([2, 5], 1)
+    assert root.due == [2, 5]
     root.moved_on(10)
-    assert (root.due, root.outdated.too_early(root.until)) == ([2, 5, 8], 0)
+    assert root.due == [2, 5, 8]
 
 
 def test_a_repair_with_the_version_settles_the_days_that_it_has_computed(root):
@@ -254,8 +253,7 @@ def test_a_version_that_a_half_done_batch_has_read_stays_until_it_is_done(root):
 def test_the_table_is_asked_for_days_only_where_it_has_each_row_of_a_key(
     tmp_path, behind, by, wanted
 ):
-    root = Marked(tmp_path, *behind, by=by)
-    root.drain(*ten_days())
+    root = drained(tmp_path, *behind, by=by)
     root.has("1", 0, 1, "b")
     root.begin()
     assert root.due == ([*range(8)] if wanted == "all" else wanted)
@@ -325,8 +323,7 @@ def test_what_a_repair_was_refused_for_starts_no_other_one_until_a_newer_version
 
 def test_without_state_a_repair_settles_only_what_batches_up_to_its_own_have_read(tmp_path):
     """Nothing is ever final: a later batch may write rows of any day, with the version before."""
-    root = Marked(tmp_path, Transform(where="amount > 1"))
-    root.drain(*ten_days())
+    root = drained(tmp_path, Transform(where="amount > 1"))
     root.has("1", 0, 1, "b")
     root.begin()
     assert root.due == [*ten_days()]
@@ -334,3 +331,22 @@ def test_without_state_a_repair_settles_only_what_batches_up_to_its_own_have_rea
     assert root.due == [*ten_days()]
     root.repaired("r2", days(0, 20), batch=9)
     assert root.due == []
+
+
+def test_maintain_forgets_settled_changes_once_no_undo_can_bring_them_back(root):
+    root.has("1", 0, 1, "b")
+    root.begin()
+    root.has("1", 0, 2, "c")
+    root.begin()
+    root.repaired("r1", days(0, 4), days(8, 9))
+    root.repaired("r2", days(4, 8), inputs={"shops": Pin(table_id="1", version=1)})
+
+    def forgotten(before):
+        steps = settled_steps(root.paths, root.spec, before)
+        return [step.execute(Alone()) or step.line for step in steps]
+
+    assert forgotten(datetime.now(UTC) - timedelta(days=1)) == []
+    [line] = forgotten(datetime.now(UTC))
+    assert line.startswith("forget 1 changes of version 1 of shops")
+    assert {row["version"] for row in root.told("outdated")} == {2}
+    assert root.due == [5]

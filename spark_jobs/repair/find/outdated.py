@@ -90,6 +90,7 @@ class Outdated:
     ) -> None:
         self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
         self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
+        self._reads = dict[int, Span | None]()
 
     @cached_property
     def open(self) -> list[Open]:
@@ -134,14 +135,6 @@ class Outdated:
                 at += length
         return found
 
-    def too_early(self, until: datetime | None) -> int:
-        """How many changes touch rows that drains still write."""
-        return sum(
-            of.marks.changes
-            for of in self.open
-            if any(until is None or each.span.end > until for each in of.touching)
-        )
-
     def untried(
         self, until: datetime, refused_at: datetime | None, tried: Iterable[Standing]
     ) -> int:
@@ -157,6 +150,16 @@ class Outdated:
             ]
             found += sum(bool(each.span.within(limit).without(known)) for each in of.touching)
         return found
+
+    def settled(self, before: datetime) -> list[Marks]:
+        """Versions that a run found before this time, and that change no row any more."""
+        opened = {(of.marks.input, of.marks.version) for of in self.open}
+        own = (self._paths.root, self._paths.pipeline, self._generations, self._inputs)
+        return [
+            each
+            for each in outdated.stored(*own)
+            if each.noted_at < before and (each.input, each.version) not in opened
+        ]
 
     def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
         """The changes of marks that are open in one of the spans, for each step that they touch."""
@@ -182,10 +185,9 @@ class Outdated:
     @cached_property
     def _standing(self) -> list[Standing]:
         """The latest first."""
-        stands = f"{ops_tables.among('generation', self._generations)} AND inputs IS NOT NULL"
-        stands += (
-            f" AND state IN ('swapped', 'canonical') AND {ops_tables.among('kind', SWAP_KINDS)}"
-        )
+        ours = ops_tables.among("generation", self._generations)
+        swaps = ops_tables.among("kind", SWAP_KINDS)
+        stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
         return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
 
@@ -219,6 +221,11 @@ class Outdated:
         return found
 
     def _read(self, batch: int) -> Span | None:
+        if batch not in self._reads:
+            self._reads[batch] = self._times_of(batch)
+        return self._reads[batch]
+
+    def _times_of(self, batch: int) -> Span | None:
         """Between which the event times are of the records that are in rows or in open windows of
         batches up to this one; None if there are none.
         """

@@ -6,6 +6,7 @@ So a kill in between loses nothing: the next run finds the same versions to comp
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from spark_jobs.spec.side import SideTable
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
+
+
+LOG = logging.getLogger(__name__)
 
 
 def mark(
@@ -42,7 +46,9 @@ def mark(
         was, now = pinned.moved[side.name], pinned.inputs[side.name]
         found = _changes(spark, side, settings, was, now)
         own = (paths.root, paths.pipeline, generations, side.name, now, pinned.batch)
-        outdated.put(*own, found, held)
+        marks = outdated.put(*own, found, held)
+        told = "%s: reads version %d of %s from now on, with %s changes since the version before"
+        LOG.info(told, spec.name, now.version, side.name, f"{marks:,}")
         failpoint.at("marked")
 
 
