@@ -24,7 +24,7 @@ from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
 from spark_jobs.ops import ops_tables, outdated
-from spark_jobs.repair.find.outdated import Outdated
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP

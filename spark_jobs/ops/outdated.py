@@ -1,7 +1,7 @@
 """Outdated: how tables beside the stream have changed since rows were computed with them: the rows
 of ops.outdated, a mark for each change.
 
-Whether a mark still says something, the repairs that stand tell (repair/find/outdated.py): so
+Whether a mark still says something, the repairs that stand tell (repair/find/outdated_rows.py): so
 nothing is to be taken back here by an undo, a rewind or a reset.
 """
 

@@ -20,7 +20,7 @@ from spark_jobs.ops import repairs
 from spark_jobs.registry.fingerprint.environment import environment
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.coverage import coverage
-from spark_jobs.repair.find.outdated import Outdated
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.runs.resume.marking import mark
 from spark_jobs.side.port import Pin, as_json
 from spark_jobs.spec.analysis.ranged import ranged

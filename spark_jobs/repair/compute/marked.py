@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.table.delta.few_rows import to_spark
 from spark_jobs.values.own_columns import own
 from spark_jobs.values.spans import FIRST, LAST, Span
 
@@ -30,17 +29,18 @@ def marked(used: DataFrame, step: LookedUp, changes: Sequence[Changed]) -> DataF
     behind these changes. Where they do not have the columns by which it finds rows, those of the
     changes' times.
     """
-    columns = step.entering
+    columns, time = step.entering, F.col(step.spec.inputs.event_time)
     rows = dict.fromkeys(_row(step, each, keyed=bool(columns)) for each in changes)
-    parts = [[row for row in rows if (row[0] is None) == of_any] for of_any in (False, True)]
-    of_keys, of_any_key = (_frame(used, part) for part in parts)
-    kinds = [StructField(key, used.schema[name].dataType) for key, name in columns.items()]
-    keys = of_keys.withColumn(KEY, F.from_json(KEY, StructType(kinds))) if kinds else of_keys
-    time = F.col(step.spec.inputs.event_time)
-    when = (time >= F.col(START)) & (time < F.col(END))
-    same = (used[f"`{name}`"] == F.col(KEY)[key] for key, name in columns.items())
-    known = used.join(F.broadcast(keys), reduce(Column.__and__, same, when), "left_semi")
-    return known.unionAll(used.join(F.broadcast(of_any_key), when, "left_semi"))
+    when, found = (time >= F.col(START)) & (time < F.col(END)), used.limit(0)
+    if any_key := [row for row in rows if row[0] is None]:
+        found = found.unionAll(used.join(_frame(used, any_key), when, "left_semi"))
+    if of_keys := [row for row in rows if row[0] is not None]:
+        kinds = [StructField(key, used.schema[name].dataType) for key, name in columns.items()]
+        keys = _frame(used, of_keys).withColumn(KEY, F.from_json(KEY, StructType(kinds)))
+        same = (used[f"`{name}`"] == F.col(KEY)[key] for key, name in columns.items())
+        known = used.join(keys, reduce(Column.__and__, same, when), "left_semi")
+        found = found.unionAll(known)
+    return found
 
 
 def _row(step: LookedUp, change: Changed, *, keyed: bool) -> tuple[object, ...]:
@@ -51,4 +51,4 @@ def _row(step: LookedUp, change: Changed, *, keyed: bool) -> tuple[object, ...]:
 def _frame(used: DataFrame, rows: Sequence[tuple[object, ...]]) -> DataFrame:
     named = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
     found = pa.Table.from_pylist(named, SCHEMA)
-    return to_spark(used.sparkSession, found, from_arrow_schema(SCHEMA))
+    return F.broadcast(used.sparkSession.createDataFrame(found, from_arrow_schema(SCHEMA)))

@@ -23,7 +23,7 @@ from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
-from spark_jobs.repair.find.outdated import LENGTHS, Outdated
+from spark_jobs.repair.find.outdated_rows import LENGTHS, Outdated
 from spark_jobs.repair.find.plan import refuse_foreign
 from spark_jobs.repair.find.quarantine import waiting
 from spark_jobs.repair.find.ranges_due import (

@@ -26,7 +26,7 @@ from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
-from spark_jobs.repair.find.outdated import Outdated, Standing
+from spark_jobs.repair.find.outdated_rows import Outdated, Standing
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.values.spans import Span

@@ -19,7 +19,7 @@ from spark_jobs.repair.compute.marked import marked
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.repair.compute.staged import differing, hour, write_rows
 from spark_jobs.repair.find.late import LateRecord, LateSpans
-from spark_jobs.repair.find.outdated import Outdated
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.sources import id_of

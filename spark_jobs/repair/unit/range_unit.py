@@ -23,7 +23,7 @@ from spark_jobs.repair.exchange.commit import (
 from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
 from spark_jobs.repair.find.late import LateSpans, Touching, count_within, in_ranges
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
-from spark_jobs.repair.find.outdated import Outdated
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
