@@ -41,8 +41,12 @@ def test_a_changed_key_marks_the_days_that_have_it_and_no_other(root):
     root.begin()
     assert root.due == [2, 5]
     assert root.states == "ccxccxcc" + "oo"
-    [row] = root.told("outdated", 'input, version, batch, "key"')
-    assert row == {"input": "shops", "version": 1, "batch": 9, "key": '{"shop_id": "b"}'}
+    [row] = root.told("outdated")
+    assert row.pop("noted_at") <= datetime.now(UTC)
+    assert row == {
+        "pipeline": "sales_hourly", "generation": "g1", "input": "shops", "table_id": "1",
+        "version": 1, "key": '{"shop_id": "b"}', "start": None, "end": None, "batch": 9,
+    }  # fmt: skip
     assert [each.outdated for each in coverage(root.spec, root.paths).intervals] == [
         0, 0, 1, 0, 0, 1, 0, 0, 1, 0,
     ]  # fmt: skip
