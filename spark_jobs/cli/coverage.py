@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode="rich")
 PROOF = ("proved", "refuted", "provable")
-NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who", *PROOF)
+WAITS = ("late", "outdated", "replayable")
+NAMES = ("from", "to", "state", *WAITS, "last", WHEN, "who", *PROOF)
 
 
 @commands.command(
@@ -129,12 +130,14 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
         yield f"until when they can be proved cannot be told: {found.untold}"
     if any(each.state == "late" for each in found.intervals):
         yield f"merge the late records: sluice repair {found.pipeline}"
+    elif any(each.state == "outdated" for each in found.intervals):
+        yield f"compute the outdated rows again: sluice repair {found.pipeline}"
     if found.quarantine.replayable:
         yield f"merge the quarantined records that are good now: sluice replay {found.pipeline}"
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    waits = each.start if each.late or each.replayable else None
+    waits = each.start if each.late or each.outdated or each.replayable else None
     return (each.state, each.repair_id, waits, *_proof(each))
 
 
@@ -149,7 +152,7 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 
 
 def _values(each: Interval) -> tuple[object, ...]:
-    waits = (each.late, each.replayable)
+    waits = (each.late, each.outdated, each.replayable)
     return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who, *_proof(each))
 
 

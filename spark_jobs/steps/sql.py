@@ -19,6 +19,7 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql import REFUSED, SqlText, sql_texts
+from spark_jobs.steps.by_rules import refuse_unusable_rules
 from spark_jobs.steps.catalyst import (
     Node,
     below,
@@ -27,7 +28,6 @@ from spark_jobs.steps.catalyst import (
     is_kind,
     sequence,
 )
-from spark_jobs.steps.conditions import refuse_unusable_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
