@@ -272,8 +272,7 @@ class Report(Part):
     )
     processor_seconds: float | None = Described(
         default=None,
-        description="seconds of processors that driver, JVM and Python's workers took from the "
-        "run's begin on; null where nobody counted them",
+        description="processor seconds of driver, JVM and Python's workers; null if not counted",
     )
     generation: str = Described(
         default="",
