@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 RUN_PREFIX = "prove-"
 """Of the runs that count against the budget: what a person verifies does not."""
-DAY, WEEK = timedelta(days=1), timedelta(days=7)
+WEEK = timedelta(days=7)
 
 
 class Budget(NamedTuple):
@@ -43,7 +43,7 @@ def budget(paths: Paths, share: float, now: datetime) -> Budget:
     drains, proofs = (_runs(paths, kinds, now) for kinds in (STATE_KINDS, PROVING_KINDS))
     proofs = [each for each in proofs if each["run_id"].startswith(RUN_PREFIX)]
     last = max((each["ended_at"] for each in proofs), default=None)
-    waited = DAY if last is None else min(max(now - last, timedelta()), WEEK)
+    waited = WEEK if last is None else max(now - last, timedelta())
     took, spent = sum(map(_of_row, drains)), sum(map(_of_row, proofs))
     a_week = share * took
     return Budget(

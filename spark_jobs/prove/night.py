@@ -58,6 +58,13 @@ class Night(NamedTuple):
     """Why nobody can tell that of some; empty if it is told."""
     budget: Budget
 
+    def _too_little(self) -> Iterator[str]:
+        """Where no week is enough for one day, or this night is not."""
+        of = self.budget
+        if self.published > len(self.gone) and not self.days and of.drains:
+            least = 100 * of.cost / of.drains
+            yield f"  no day tonight: a week has one from SLUICE_PROOF={least:,.1f}% on"
+
     def _soon(self) -> Iterator[tuple[datetime, str]]:
         """Until when, and the days that are provable until then."""
         for until in sorted({until for _, until in self.leaving}):
@@ -75,6 +82,7 @@ class Night(NamedTuple):
             *(f"  provable until  {until:%F %H:%M}: {days}" for until, days in self._soon()),
             *([f"  provable until  cannot be told: {self.untold}"] if self.untold else []),
             *(f"  verify          {day}" for day in self.days),
+            *self._too_little(),
         )
 
 

@@ -1,0 +1,49 @@
+"""Proofs by night as a user has them, over a root that real drains have filled."""
+
+import json
+
+import deltalake
+
+from spark_jobs.errors import CheckFailed
+from spark_jobs.table.published.commit import PROVED
+from tests.e2e import pipelines
+from tests.harness.command import answer, sluice, undone
+from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+PIPELINE = "flight_events"
+SHARE = {"SLUICE_PROOF": "100%"}
+pytestmark = held_by("unit/test_proofs.py", "unit/test_hand_edits.py", "spark/test_proofs.py")
+
+
+def test_a_night_proves_a_day_tells_its_readers_and_finds_what_a_hand_did_to_it(kafka, tmp_path):
+    made = Scene(kafka, tmp_path, PIPELINE, events=2000, deliveries=1, topic="flights")
+    made.deliver()
+
+    def command(*words: str):
+        return sluice(made, pipelines.__name__, *words, **SHARE)
+
+    answer(command("run", PIPELINE))
+    planned = undone(command("prove", PIPELINE))
+    [day] = [line.split()[1] for line in planned.splitlines() if line.startswith("  verify")]
+    proved = answer(command("prove", PIPELINE, "--execute"))
+    assert f"{day} 00:00 to" in proved
+    assert proved.splitlines()[-1].endswith("is proved")
+
+    covered = [
+        json.loads(line)
+        for line in answer(command("coverage", PIPELINE, "--format", "json")).splitlines()
+    ]
+    [found] = [each for each in covered if each["proved"]]
+    assert found["from"].startswith(day)
+    published = deltalake.DeltaTable(str(made.paths.published_table))
+    [[start, _, on]] = json.loads(published.metadata().configuration[PROVED])["spans"]
+    assert (start, found["proved"][:10]) == (found["from"], on)
+
+    table = deltalake.DeltaTable(str(made.paths.table))
+    table.delete(f"event_time >= '{found['from']}' AND event_time < '{found['to']}'")
+    answer(command("run", PIPELINE))
+    assert undone(command("prove", PIPELINE)).splitlines()[0].endswith("0 without their records")
+    done = command("prove", PIPELINE, "--execute")
+    assert done.returncode == CheckFailed.exit_status
+    assert day in done.stderr + done.stdout
