@@ -17,13 +17,15 @@ pytestmark = held_by("unit/test_proofs.py", "unit/test_hand_edits.py", "spark/te
 
 
 def test_a_night_proves_a_day_tells_its_readers_and_finds_what_a_hand_did_to_it(kafka, tmp_path):
-    made = Scene(kafka, tmp_path, PIPELINE, events=2000, deliveries=1, topic="flights")
+    made = Scene(kafka, tmp_path, PIPELINE, events=6000, deliveries=1, topic="flights")
     made.deliver()
 
     def command(*words: str):
         return sluice(made, pipelines.__name__, *words, **SHARE)
 
     answer(command("run", PIPELINE))
+    answer(command("repair", PIPELINE, "--execute", "--yes"))
+    answer(command("run", PIPELINE))  # publishes what is repaired
     planned = undone(command("prove", PIPELINE))
     [day] = [line.split()[1] for line in planned.splitlines() if line.startswith("  verify")]
     proved = answer(command("prove", PIPELINE, "--execute"))
@@ -42,8 +44,6 @@ def test_a_night_proves_a_day_tells_its_readers_and_finds_what_a_hand_did_to_it(
 
     table = deltalake.DeltaTable(str(made.paths.table))
     table.delete(f"event_time >= '{found['from']}' AND event_time < '{found['to']}'")
-    answer(command("run", PIPELINE))
-    assert undone(command("prove", PIPELINE)).splitlines()[0].endswith("0 without their records")
     done = command("prove", PIPELINE, "--execute")
     assert done.returncode == CheckFailed.exit_status
     assert day in done.stderr + done.stdout

@@ -21,10 +21,12 @@ from spark_jobs.repair.swap import described
 from spark_jobs.repair.undo import reject
 from spark_jobs.source import topic_state
 from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.port import Leaving, SourceState
 from spark_jobs.spec import Ranges
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
 from tests.harness.refused import fails
+from tests.harness.sources import says
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, add_late, hour, hours, row, ten_hours
 
 HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
@@ -204,8 +206,10 @@ def test_a_swap_while_it_looks_does_not_unbalance_it(root, monkeypatch):
     assert (after.merged, after.waiting, after.off) == (1, 0, 0)
 
 
-def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str) -> list[str]:
-    """What the command prints. No broker answers."""
+def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str, leaves=None) -> list[str]:
+    """What the command prints. No broker answers, unless one says what leaves."""
+    if leaves:
+        says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 10}), leaves=leaves)
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr("spark_jobs.registry.find.load", lambda _: HOURLY)
     where = {"SLUICE_ROOT": root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1", "COLUMNS": "120"}
@@ -227,6 +231,29 @@ def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(root, mon
     assert balanced == "2 late = 0 merged + 0 duplicates + 0 filtered + 2 waiting"
     assert unknown == "Kafka did not answer: which days it no longer has is not known"
     assert advice == "merge the late records: sluice repair sales_hourly"
+
+
+def test_the_command_says_until_when_hours_can_be_proved(root, monkeypatch):
+    def an_offset_a_day(partitions, times):
+        return Leaving(tuple({0: number} for number, _ in enumerate(times)))
+
+    lines = told(monkeypatch, root, "--format", "json", leaves=an_offset_a_day)
+    until = [json.loads(line)["provable"] for line in lines]
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    coming = [f"{midnight + timedelta(days=n):%FT%TZ}" for n in (1, 2, 3)]
+    assert until[2 : FINAL + 1] == [until[0], *coming, None]
+    text = told(monkeypatch, root, leaves=an_offset_a_day)
+    assert any(line.startswith("6 of these can be proved") for line in text)
+
+
+def test_the_command_says_why_nobody_can_tell_until_when(root, monkeypatch):
+    def untold(partitions, times):
+        return Leaving.of_nobody("Kafka compacts topic sales", partitions, times)
+
+    lines = told(monkeypatch, root, "--format", "json", leaves=untold)
+    assert [json.loads(line)["provable"] for line in lines] == ["cannot be told"] * 6 + [None] * 4
+    text = told(monkeypatch, root, leaves=untold)
+    assert text[-1] == "until when they can be proved cannot be told: Kafka compacts topic sales"
 
 
 def test_for_programs_each_hour_is_a_line(root, monkeypatch):
