@@ -20,7 +20,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.source.consumer import count_records
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Sliding
 from spark_jobs.storage import failpoint
 from spark_jobs.values.spans import Span
@@ -48,14 +48,14 @@ def small(monkeypatch):
     monkeypatch.setattr(noting, "LEAST_OFFSETS", 20)
 
 
-def ends(made: Scene) -> Offsets:
+def ends(made: Scene) -> Positions:
     checkpoint = Checkpoint(made.paths.checkpoint)
     return checkpoint.batch(checkpoint.committed()[-1]).end
 
 
 def noted(made: Scene) -> Index:
     known = read_identity(made.paths)
-    return Index.read(made.paths, known.generations, {}, ends(made))
+    return Index.read(made.paths, known.generations, Positions(), Positions(ends(made)))
 
 
 def events(made: Scene) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from spark_jobs.pages.at_work import words
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import ROOT, report
 from tests.unit.checkpoints import Alone, begin, commit_batch, plan_batch
@@ -271,7 +272,7 @@ def test_the_note_says_up_to_where_the_run_reads_and_goes_with_it(tmp_path):
 
     paths = Paths(str(tmp_path / ROOT), find.load(NAME))
     paths.ensure_writable()
-    topic = SourceState("id", {0: 3}, {0: 10}, starting={0: 5})
+    topic = SourceState("id", Positions({0: 3}), Positions({0: 10}), starting=Positions({0: 5}))
     with begun(paths, RunOutcome("drain", NAME, "r")) as note:
         note.reads(topic, Alone())
         kept = Begun.read(paths.running)
@@ -284,7 +285,7 @@ def test_a_note_that_cannot_be_written_or_is_another_s_stops_no_run(tmp_path, mo
 
     paths = Paths(str(tmp_path / ROOT), find.load(NAME))
     paths.ensure_writable()
-    topic = SourceState("id", {0: 3}, {0: 10})
+    topic = SourceState("id", Positions({0: 3}), Positions({0: 10}))
 
     class Lost:
         fence = 0

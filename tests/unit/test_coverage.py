@@ -20,7 +20,7 @@ from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.swap import described
 from spark_jobs.repair.undo import reject
 from spark_jobs.source import topic_state
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Ranges
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
@@ -46,7 +46,7 @@ def root(tmp_path) -> Root:
     return made
 
 
-def found(root: Root, earliest: Offsets | None = None, bound: Span | None = None) -> Coverage:
+def found(root: Root, earliest: Positions | None = None, bound: Span | None = None) -> Coverage:
     return coverage(HOURLY, root.paths, earliest, bound)
 
 
