@@ -29,7 +29,7 @@ class Said(NamedTuple):
         return self.asked()
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
-        return {each: self.asked().earliest[each] for each in partitions}
+        return self.asked().earliest.among(Positions(dict.fromkeys(partitions, 0)))
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
         return self.newest_at

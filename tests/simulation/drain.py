@@ -141,7 +141,7 @@ class Drain(NamedTuple):
             end = {0: _first(checkpoint, batch) + 1}
             plan_batch(folder, batch, end, topic="sales", partitions=stores)
         planned = checkpoint.batch(batch)
-        read, owner = planned.start[0], known.owner(SPEC.name)
+        read, owner = planned.start.by_partition[0], known.owner(SPEC.name)
         if Delta(self.paths.table).newest_batch(owner) < batch:
             if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
@@ -151,7 +151,7 @@ class Drain(NamedTuple):
                 keyed.merge(of, self.model, (batch, note), self.paths, held)
             else:
                 self._append(of, note, deltalake.Transaction(owner, batch), held)
-        spark.keep(folder, batch, State(planned.end[0], stores))
+        spark.keep(folder, batch, State(planned.end.by_partition[0], stores))
         commit_batch(folder, batch)
 
     def _append(
@@ -176,7 +176,7 @@ class Drain(NamedTuple):
             "offsets_start": json.dumps(done.start),
             "offsets_end": json.dumps(done.end),
             "audited_at": datetime.now(UTC),
-            "watermark": DAY + timedelta(hours=EVENING + done.end[0] - 1),
+            "watermark": DAY + timedelta(hours=EVENING + done.end.by_partition[0] - 1),
             "table_version": now,
         }
         where = ops_tables.equals(
@@ -231,6 +231,6 @@ class Drain(NamedTuple):
 def _first(checkpoint: Checkpoint, batch: int) -> int:
     """The offset that a new batch reads."""
     if batch:
-        return checkpoint.batch(batch - 1).end[0]
+        return checkpoint.batch(batch - 1).end.by_partition[0]
     noted = (checkpoint.folder / "sources" / "0" / "0").read_text().splitlines()[-1]
     return int(json.loads(noted)["sales"]["0"])

@@ -63,7 +63,7 @@ class Works:
         self.note.write(self.paths.running)
 
     def knows(self, ends=ENDS):
-        state = {"begins": {0: 0, 1: 100}, "ends": ends}
+        state = {"begins": Positions({0: 0, 1: 100}), "ends": Positions(ends)}
         self.note.model_copy(update=state).write(self.paths.running)
 
     def plan(self, batch, end, at=NOW):
@@ -276,7 +276,7 @@ def test_the_note_says_up_to_where_the_run_reads_and_goes_with_it(tmp_path):
     with begun(paths, RunOutcome("drain", NAME, "r")) as note:
         note.reads(topic, Alone())
         kept = Begun.read(paths.running)
-        assert (kept.begins, kept.ends) == ({0: 5}, {0: 10})
+        assert (kept.begins, kept.ends) == (Positions({0: 5}), Positions({0: 10}))
     assert not paths.running.exists()
 
 

@@ -114,10 +114,10 @@ def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again
 
 def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root):
     add_late(root, (11, 1.5), (12, 4.5))
-    assert states(found(root, {0: 0})) == "clcclc" + "oooo"
+    assert states(found(root, Positions({0: 0}))) == "clcclc" + "oooo"
     # The hour of 1.5 needs records from two hours before on: the copies that a Deduplicate drops.
-    assert states(found(root, {0: 1})) == "cucclc" + "oooo"
-    assert states(found(root, {0: 4})) == "cuccuc" + "oooo"
+    assert states(found(root, Positions({0: 1}))) == "cucclc" + "oooo"
+    assert states(found(root, Positions({0: 4}))) == "cuccuc" + "oooo"
 
 
 def test_rows_of_another_generation_or_pipeline_are_not_ours(root):

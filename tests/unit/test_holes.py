@@ -233,7 +233,7 @@ def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nob
     hourly = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
     root.tell(root.account_of(HOLE))
     assert {each.state for each in coverage(hourly, root.paths).intervals} == {"canonical", "open"}
-    found = coverage(hourly, root.paths, {0: HOLE + 1})
+    found = coverage(hourly, root.paths, Positions({0: HOLE + 1}))
     states = [each.state for each in found.intervals]
     assert states[:7] == ["canonical", *["unreachable"] * 5, "canonical"]
     assert "unreachable" not in states[7:]
@@ -243,7 +243,7 @@ def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nob
     assert str(gone).startswith(
         "partition 0: offsets 3 to 3 are gone: 1 records at most of batch 3"
     )
-    assert coverage(hourly, root.paths, {0: HOLE}).gone == ()
+    assert coverage(hourly, root.paths, Positions({0: HOLE})).gone == ()
 
 
 def noted(folder: Path, *hours_of: int) -> Index:
@@ -262,10 +262,10 @@ def noted(folder: Path, *hours_of: int) -> Index:
 def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(tmp_path):
     index = noted(tmp_path, 1, 1, 1, 1, 1, 5, 1, 1, 5)
     has: Parts = {0: ((0, 6000),)}
-    found = reading(index, (), [Span(at(5), at(6))], (has, {0: 7000}))
+    found = reading(index, (), [Span(at(5), at(6))], (has, Positions({0: 7000})))
     assert (found.lost, found.where.archive) == ({}, {0: ((5000, 6000),)})
     assert found.where.source == {0: ((8000, 9000),)}
-    near = reading(index, (), [Span(at(5), at(6))], (has, {0: 6000}))
+    near = reading(index, (), [Span(at(5), at(6))], (has, Positions({0: 6000})))
     assert near.parts == {0: ((5000, 9000),)}
 
 
@@ -274,7 +274,7 @@ def test_nor_those_of_a_hole_between_them_that_the_range_does_not_touch(tmp_path
     ops_tables.remove(Paths(str(tmp_path), SPEC).root, "slices", "batch_id = 1")
     index = Index.read(Paths(str(tmp_path), SPEC), ("g",), Positions(), Positions({0: 3000}))
     hole = Hole(1, index.lacking, 1000, Span(at(1), at(2)))
-    found = reading(index, [hole], [Span(at(5), at(6))], ({}, {}))
+    found = reading(index, [hole], [Span(at(5), at(6))], ({}, Positions()))
     assert (found.parts, found.holes) == ({0: ((0, 1000), (2000, 3000))}, ())
 
 

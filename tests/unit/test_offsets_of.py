@@ -105,7 +105,7 @@ class Root:
             self.paths, generations, Positions(start or {}), Positions(end or {0: 100_000})
         )
         lacking = holes(SPEC, self.paths, generations, index.lacking)
-        found = reading(index, lacking, spans, ({}, {}), every)
+        found = reading(index, lacking, spans, ({}, Positions()), every)
         unknown = sum(offsets_in(each.where.source) for each in found.holes)
         return Found(found.parts, index.records_at(found.parts), unknown)
 

@@ -55,7 +55,7 @@ class Installation:
         """Batches that ended there and were committed, up to `judged` judged."""
         self.paths.ensure_writable()
         standing(Present(SPEC), self.paths).identity(self.topic).write(self.paths.identity)
-        folder = begin(Path(str(self.paths.checkpoint)), self.topic.earliest)
+        folder = begin(Path(str(self.paths.checkpoint)), dict(self.topic.earliest.by_partition))
         for batch, end in enumerate(ends):
             plan_batch(folder, batch, end)
             commit_batch(folder, batch)
@@ -215,7 +215,7 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
     ours = in_force(changed, found.identity.fingerprint)
     assert (ours.state.shuffle_partitions, ours.watermark_delay) == (2, timedelta(hours=3))
     assert found.lost == {0: (20, 29)}
-    assert found.topic.latest == {0: 50, 1: 5}
+    assert found.topic.latest == Positions({0: 50, 1: 5})
     assert (found.cursor.judged, found.checkpoint.committed()) == (0, [0])
     target = found.target._replace(table=found.target.table.path)
     assert target == (

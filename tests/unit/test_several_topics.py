@@ -154,7 +154,7 @@ def test_a_topic_more_has_a_line_that_says_nothing_and_begins_where_its_source_f
     with (folder / "offsets" / "2").open("a") as entry:
         entry.write('\n{"us":{"0":9,"2":3}}')
     batch = checkpoint.batch(2)
-    assert batch.start == {0: 20, PARTITIONS: 7, PARTITIONS + 2: 0}
+    assert batch.start == Positions({0: 20, PARTITIONS: 7, PARTITIONS + 2: 0})
     assert batch.covered == 5
 
 
@@ -191,7 +191,7 @@ def test_a_planned_batch_keeps_the_lines_of_all_topics(folder):
     fitted(folder, "us")
     batch = no_data_batch.write(checkpoint, NoDataBatch(5000, "due"), NOON)
     assert (folder / "offsets" / str(batch)).read_text().splitlines()[3] == "-"
-    assert checkpoint.batch(batch).end == {0: 20}
+    assert checkpoint.batch(batch).end == Positions({0: 20})
 
 
 def test_a_topic_begins_where_it_declares_or_at_the_first_record_that_is_left():
@@ -200,7 +200,7 @@ def test_a_topic_begins_where_it_declares_or_at_the_first_record_that_is_left():
     )
     there = SourceState("u", Positions({0: 7}), Positions({0: 90}))
     both_ = UnionSource((Said(lambda: here), Said(lambda: there))).state()
-    assert both_.begins == {0: 20, 1: 40, PARTITIONS: 7}
+    assert both_.begins == Positions({0: 20, 1: 40, PARTITIONS: 7})
     assert waits(both_, Positions({0: 30, 1: 45})) == {0: 20, 1: 5, PARTITIONS: 83}
     with fails(SpecInvalid, "fields_refused"):
         topic(starting=datetime(2026, 3, 1))  # noqa: DTZ001 - that is refused
@@ -246,16 +246,16 @@ def test_a_topic_is_silent_by_kafkas_timestamps_if_nothing_of_it_waits():
     spec = both(silent_after="1 hour")
     source = UnionSource((says(5, NOON), says(9, NOON - HOUR)))
     state = source.state()
-    assert (state.id, state.latest) == ("id id", {0: 5, PARTITIONS: 9})
-    done = dict(state.latest)
+    assert (state.id, state.latest) == ("id id", Positions({0: 5, PARTITIONS: 9}))
+    done = state.latest
     assert silent_topics(spec, source, state, done, NOON) == {"us"}
     assert silent_topics(both(), source, state, done, NOON) == frozenset()
     held = state._replace(held={PARTITIONS: HeldBack(offsets=2, since=None)})
     assert silent_topics(spec, source, held, done, NOON) == frozenset()
-    done[PARTITIONS] = 8
+    done |= Positions({PARTITIONS: 8})
     assert silent_topics(spec, source, state, done, NOON) == frozenset()
     empty = UnionSource((says(5, NOON), says(0, None)))
-    assert silent_topics(spec, empty, empty.state(), {0: 5}, NOON) == {"us"}
+    assert silent_topics(spec, empty, empty.state(), Positions({0: 5}), NOON) == {"us"}
 
 
 def weights(was: Pipeline, now: Pipeline) -> set[str]:

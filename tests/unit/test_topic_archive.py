@@ -287,12 +287,12 @@ def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_
         root.append("topic-1", offset, NOW)
     root.append("topic-2", 3, NOW)
     batch = Batch(2, Positions({0: 2}), Positions({0: 12, 1: 5}), 0, 0)
-    assert overtaken(Delta(root.paths.table), "topic-1", batch, {0: 2, 1: 0}) == {}
-    assert overtaken(Delta(root.paths.table), "topic-1", batch, {0: 9, 1: 0}) == {
+    assert overtaken(Delta(root.paths.table), "topic-1", batch, Positions({0: 2, 1: 0})) == {}
+    assert overtaken(Delta(root.paths.table), "topic-1", batch, Positions({0: 9, 1: 0})) == {
         0: ((2, 4), (6, 8))
     }
     with lease(root.paths.lease, "a drain") as held:
-        lacks = note_overtaken(root.paths, "topic-1", batch, {0: 99, 1: 3}, held)
+        lacks = note_overtaken(root.paths, "topic-1", batch, Positions({0: 99, 1: 3}), held)
     assert lacks == 2 + 2 + 3 + 3
     assert read_removed(root.paths).offsets == {0: ((2, 4), (6, 8), (9, 12)), 1: ((0, 3),)}
 
@@ -328,10 +328,10 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
 
 def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has():
     topic = SourceState("topic-1", Positions({0: 0, 1: 0}), Positions({0: 70, 1: 500}))
-    [said] = lag_lines(topic, {0: 60})
+    [said] = lag_lines(topic, Positions({0: 60}))
     assert said.startswith("the archive is 510 offsets behind")
     topic = SourceState("topic-1", Positions({0: 0, 1: 30}), Positions({0: 70, 1: 500}))
-    assert "archive_lag 470.0" in lag_lines(topic, {0: 60})[1]
+    assert "archive_lag 470.0" in lag_lines(topic, Positions({0: 60}))[1]
 
 
 def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path):
