@@ -67,6 +67,7 @@ def stretched(slices: Iterable[Slice], part: Batch, read: int) -> list[Slice]:
     missing.
 
     >>> first = Slice(0, 12, 18, 2, NO_TIMES, NO_TIMES, 0, NO_TIMES)
+    >>> from spark_jobs.source.positions import Positions
     >>> part = Batch(7, Positions({0: 10, 1: 3}), Positions({0: 30, 1: 5}), 0, 0)
     >>> found = stretched([first, first._replace(first_offset=25, last_offset=26)], part, 4)
     >>> [(each.partition, each.first_offset, each.last_offset, each.records) for each in found]

@@ -195,7 +195,7 @@ def test_while_its_last_windows_close_and_once_it_is_dead_no_time_is_told(works)
 def test_a_partition_that_came_amid_the_run_is_counted_from_where_its_reading_began(works):
     works.commit(0, {0: 400})
     works.account(0, {0: 0}, {0: 400}, 10.0)
-    state = {"begins": {0: 0, 1: 90_000}, "ends": {0: 1000, 1: 90_100}}
+    state = {"begins": Positions({0: 0, 1: 90_000}), "ends": Positions({0: 1000, 1: 90_100})}
     works.note.model_copy(update=state).write(works.paths.running)
     works.commit(1, {0: 500, 1: 90_050})
     with lease(works.paths.lease, "r"):

@@ -20,6 +20,7 @@ from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.late import LateRecord, LateSpans, Tried
 from spark_jobs.repair.find.ranges_due import touched, untried
 from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.storage.root.paths import Paths
@@ -63,7 +64,7 @@ spans = st.tuples(times, times).map(lambda ends: Span(min(ends), max(ends)))
 repairs = st.lists(
     st.builds(
         Tried,
-        st.dictionaries(st.integers(0, PARTITIONS), st.integers(0, 25)),
+        st.dictionaries(st.integers(0, PARTITIONS), st.integers(0, 25)).map(Positions),
         st.lists(spans, min_size=1, max_size=3).map(tuple),
     ),
     max_size=4,
