@@ -67,6 +67,7 @@ class Alone:
     """A lease that nobody else wants."""
 
     fence = 0
+    path = "lease"
 
     def confirm(self) -> None:
         pass
