@@ -240,7 +240,7 @@ def _quarantined(
         if isinstance(each, str):
             bad += 1
         else:
-            touched.append(way.touched(each.event_time))
+            touched.append(way.touched(each.event_time, partition=each.partition))
     ripe = sum(until is not None and each.end <= until for each in touched)
     total = count(paths, "quarantine", generations, batch)
     # `sluice maintain` may have removed the records of others, which are in no line then.
