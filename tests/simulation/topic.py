@@ -44,8 +44,8 @@ class Topic:
     def state(self) -> SourceState:
         return SourceState(self.id, Positions({0: self.now.offset}), Positions({0: END}))
 
-    def earliest(self, partitions: Iterable[int]) -> dict[int, int]:
-        return dict.fromkeys(partitions, self.now.offset)
+    def earliest(self, partitions: Iterable[int]) -> Positions:
+        return Positions(dict.fromkeys(partitions, self.now.offset))
 
     def newest(self, _: Iterable[int]) -> datetime | None:
         return None
