@@ -14,6 +14,7 @@ from confluent_kafka import IsolationLevel, KafkaException
 from confluent_kafka.admin import OffsetSpec
 
 from spark_jobs.source.port import Leaving
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.topic_state import admin_client, answered, asked, configuration, setting
 from spark_jobs.values.spans import EPOCH
 
@@ -39,9 +40,9 @@ def leaving(
                 for name in ("cleanup.policy", "retention.ms", "retention.bytes")
             )
         if why := _untold(topic, policy, age, size):
-            return Leaving.of_nobody(why, partitions, times)
+            return Leaving.not_told(why, partitions, times)
         if age == UNLIMITED:
-            return Leaving((dict.fromkeys(partitions, 0),) * len(times))
+            return Leaving((Positions(),) * len(times))
         young = [at - int(age) * MILLISECOND for at in times]
         since = [OffsetSpec.for_timestamp(max((at - EPOCH) // MILLISECOND, 0)) for at in young]
         # The ends last: what comes in between stays longer than all before it.
@@ -57,10 +58,12 @@ def leaving(
         )
         return Leaving(
             tuple(
-                {
-                    p: ends[p].offset if found.offset < 0 else found.offset
-                    for p, found in answered(each).items()
-                }
+                Positions(
+                    {
+                        p: ends[p].offset if found.offset < 0 else found.offset
+                        for p, found in answered(each).items()
+                    }
+                )
                 for each in futures
             )
         )

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from local.broker import create_topic
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.leaving import leaving
-from spark_jobs.source.port import NONE_STAYS
+from spark_jobs.source.positions import Positions
 
 DAY = timedelta(days=1)
 NOW = datetime.now(UTC)
@@ -33,13 +33,13 @@ def asked(kafka, **config):
 def test_an_offset_stays_as_long_as_it_or_one_before_it_is_young_enough(kafka):
     found = asked(kafka, retention_ms=OF_DAYS)
     assert found.untold == ""
-    assert [each[0] for each in found.first] == [0, 1, 3, 3, 3, 5, 5]
-    assert {each[1] for each in found.first} == {0}, "the end of an empty partition"
+    # The other partition is empty.
+    assert found.first == tuple(Positions({0: at, 1: 0}) for at in (0, 1, 3, 3, 3, 5, 5))
 
 
 def test_a_topic_without_a_limit_leaves_all(kafka):
     found = asked(kafka, retention_ms="-1")
-    assert (found.untold, {tuple(each.values()) for each in found.first}) == ("", {(0, 0)})
+    assert (found.untold, {*found.first}) == ("", {Positions()})
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_a_topic_without_a_limit_leaves_all(kafka):
 def test_what_goes_by_other_than_age_cannot_be_told(kafka, config):
     found = asked(kafka, **config)
     assert found.untold
-    assert {tuple(each.values()) for each in found.first} == {(NONE_STAYS, NONE_STAYS)}
+    assert ({*found.first}, found.of_nobody.partitions) == ({Positions()}, (0, 1))

@@ -20,8 +20,8 @@ from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.swap import described
 from spark_jobs.repair.undo import reject
 from spark_jobs.source import topic_state
-from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import Leaving, SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Ranges
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
@@ -52,7 +52,7 @@ def sliced(made: Root) -> Root:
     return made
 
 
-def found(root: Root, earliest: Offsets | None = None, bound: Span | None = None) -> Coverage:
+def found(root: Root, earliest: Positions | None = None, bound: Span | None = None) -> Coverage:
     return coverage(HOURLY, root.paths, earliest, bound)
 
 
@@ -120,10 +120,10 @@ def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again
 
 def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root):
     add_late(root, (11, 1.5), (12, 4.5))
-    assert states(found(root, {0: 0})) == "clcclc" + "oooo"
+    assert states(found(root, Positions({0: 0}))) == "clcclc" + "oooo"
     # The hour of 1.5 needs records from two hours before on: the copies that a Deduplicate drops.
-    assert states(found(root, {0: 1})) == "cucclc" + "oooo"
-    assert states(found(root, {0: 4})) == "cuccuc" + "oooo"
+    assert states(found(root, Positions({0: 1}))) == "cucclc" + "oooo"
+    assert states(found(root, Positions({0: 4}))) == "cuccuc" + "oooo"
 
 
 def test_rows_of_another_generation_or_pipeline_are_not_ours(root):
@@ -209,7 +209,11 @@ def test_a_swap_while_it_looks_does_not_unbalance_it(root, monkeypatch):
 def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str, leaves=None) -> list[str]:
     """What the command prints. No broker answers, unless one says what leaves."""
     if leaves:
-        says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 10}), leaves=leaves)
+        says(
+            monkeypatch,
+            SourceState("topic-1", Positions({0: 0}), Positions({0: 10})),
+            leaves=leaves,
+        )
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr("spark_jobs.registry.find.load", lambda _: HOURLY)
     where = {"SLUICE_ROOT": root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1", "COLUMNS": "120"}
@@ -235,7 +239,7 @@ def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(root, mon
 
 def test_the_command_says_until_when_hours_can_be_proved(root, monkeypatch):
     def an_offset_a_day(partitions, times):
-        return Leaving(tuple({0: number} for number, _ in enumerate(times)))
+        return Leaving(tuple(Positions({0: number}) for number, _ in enumerate(times)))
 
     lines = told(monkeypatch, root, "--format", "json", leaves=an_offset_a_day)
     until = [json.loads(line)["provable"] for line in lines]
@@ -248,7 +252,7 @@ def test_the_command_says_until_when_hours_can_be_proved(root, monkeypatch):
 
 def test_the_command_says_why_nobody_can_tell_until_when(root, monkeypatch):
     def untold(partitions, times):
-        return Leaving.of_nobody("Kafka compacts topic sales", partitions, times)
+        return Leaving.not_told("Kafka compacts topic sales", partitions, times)
 
     lines = told(monkeypatch, root, "--format", "json", leaves=untold)
     assert [json.loads(line)["provable"] for line in lines] == ["cannot be told"] * 6 + [None] * 4

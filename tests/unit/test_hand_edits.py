@@ -19,6 +19,7 @@ from spark_jobs.messages.report import Problem
 from spark_jobs.prove.budget import RUN_PREFIX
 from spark_jobs.prove.night import prove, tonight
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.storage.root.path_forms import from_uri
 from tests.harness import roots
@@ -131,7 +132,7 @@ EDITS = (
 def answers():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(analysis, "position_of", lambda _: POSITION)
-        says(patch, SourceState("topic-1", {0: 0}, {0: 10}))
+        says(patch, SourceState("topic-1", Positions({0: 0}), Positions({0: 10})))
         yield
 
 

@@ -10,6 +10,7 @@ from spark_jobs.prove.covered import covered
 from spark_jobs.prove.provable import Held
 from spark_jobs.repair.offsets.archived import archive_paths, kept_until
 from spark_jobs.source.port import Lasting, Leaving
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Archive, Ranges
 from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.spec.inputs import Topics
@@ -32,12 +33,12 @@ def root(tmp_path, monkeypatch):
 
 
 def held(leaves, earliest=0) -> Held:
-    return Held.by(Said(dict, leaves=leaves), {0: earliest}, NOW)
+    return Held.by(Said(dict, leaves=leaves), Positions({0: earliest}), NOW)
 
 
 def an_offset_a_day(partitions, times):
     """Of now all offsets stay, and each midnight one more may go."""
-    return Leaving(tuple({0: number} for number, _ in enumerate(times)))
+    return Leaving(tuple(Positions({0: number}) for number, _ in enumerate(times)))
 
 
 def until(root, given) -> list[datetime | None]:
@@ -62,7 +63,7 @@ def test_what_stays_for_longer_is_not_told(root):
 
     def late(partitions, times):
         """The last of the coming days takes three offsets."""
-        return Leaving((*[{0: 0}] * (len(times) - 1), {0: 3}))
+        return Leaving((*[Positions()] * (len(times) - 1), Positions({0: 3})))
 
     last = datetime(2026, 4, 3, tzinfo=UTC)
     assert until(root, held(late)) == [last] * 5 + [None]
@@ -76,7 +77,7 @@ def test_an_hour_whose_records_are_gone_today_is_provable_no_more(root):
 
 def test_where_nobody_can_tell_no_day_is_guessed(root):
     def untold(partitions, times):
-        return Leaving.of_nobody("Kafka compacts topic sales", partitions, times)
+        return Leaving.not_told("Kafka compacts topic sales", partitions, times)
 
     found = covered(HOURLY, root.paths, held(untold))
     assert found.untold == "Kafka compacts topic sales"
