@@ -20,6 +20,7 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.storage.root.path_forms import from_uri
+from spark_jobs.table.published.commit import PROVED
 from tests.harness.scene import Scene
 from tests.spark import operators
 
@@ -76,7 +77,9 @@ class Nights:
         return [each.start for each in found if each.proved_at]
 
 
-def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(kafka, tmp_path):
+def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
+    kafka, tmp_path, spark
+):
     spec = operators.named("busy_runways").spec
     spec = spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"every": "hour"})})
     made = Scene(kafka, tmp_path, spec, events=2000, stores=1, partitions=1)
@@ -92,6 +95,13 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(ka
             assert nights.work() == ""
     assert len(nights.proved()) == days
     assert all(each > 0 for each in nights.proofs())
+    of_spark = f"delta.`{made.paths.published_table}`"
+    told = dict(map(tuple, spark.sql(f"SHOW TBLPROPERTIES {of_spark}").collect()))
+    [[start, end, _]] = json.loads(told[PROVED])["spans"]
+    assert start == f"{nights.proved()[0]:%FT%TZ}"
+    assert end == f"{nights.proved()[-1] + HOUR:%FT%TZ}"
+    rows = spark.sql(f"SELECT count(*) FROM {of_spark}").collect()
+    assert rows == [(len(made.table()),)]
 
     changed, deleted, swapped, *_ = nights.proved()
     table = deltalake.DeltaTable(str(made.paths.table))
