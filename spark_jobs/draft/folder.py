@@ -92,11 +92,12 @@ def text(draft: Draft, records: int) -> str:
         f"{_constant(spec)} = Topic(",
         f"    name={_quoted(topic.name)},",
         *([f"    cluster={_quoted(topic.cluster)},"] if topic.cluster else []),
+        *_said(draft, "event_time", "event_time"),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
         *(_format(draft) if formats else []),
         *(['    tombstones="dropped",'] if topic.tombstones == "dropped" else []),
-        *([f"    # {note}"] if (note := draft.notes.get(LEFT_OUT)) else []),
+        *([f"    # look: {note}"] if (note := draft.notes.get(LEFT_OUT)) else []),
         "    fields=(",
         *(line for field in topic.fields for line in _field(field, draft.notes)),
         "    ),",
@@ -126,7 +127,7 @@ def _quoted(value: object) -> str:
 
 def _format(draft: Draft) -> Iterator[str]:
     if note := draft.notes.get("format"):
-        yield f"    # {note}"
+        yield f"    # look: {note}"
     yield f"    format={_made(draft.topic.format)},"
 
 
@@ -150,8 +151,16 @@ def _field(field: Field, notes: Mapping[str, str]) -> Iterator[str]:
         if value != Field.model_fields[name].default:
             given.append(f"{name}={_quoted(value)}")
     if note := notes.get(field.name):
-        yield f"        # {note}"
+        yield f"        # look: {note}"
     yield f"        Field({', '.join(given)}),"
+
+
+def _said(draft: Draft, choice: str, note: str) -> Iterator[str]:
+    """What the sample shows of a choice, and what it cannot tell."""
+    if shown := draft.shown.get(choice):
+        yield f"    # {choice}: {shown}"
+    if look := draft.notes.get(note):
+        yield f"    # look: {look}"
 
 
 def _delay(draft: Draft) -> Iterator[str]:
@@ -166,8 +175,7 @@ def _delay(draft: Draft) -> Iterator[str]:
 
 
 def _steps(draft: Draft) -> Iterator[str]:
-    if note := draft.notes.get("steps"):
-        yield f"    # {note}"
+    yield from _said(draft, "key", "steps")
     for step in draft.spec.steps:
         given = [name for name in type(step).model_fields if name in step.model_fields_set]
         told = ", ".join(f"{name}={_quoted(getattr(step, name))}" for name in given)

@@ -11,7 +11,7 @@ import json
 from base64 import b64decode, b64encode
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -57,17 +57,17 @@ class Sampled(NamedTuple):
 
 
 def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
-    """At most so many and MOST_BYTES, as many of each partition, in the order of their partitions
-    and offsets.
+    """The newest of each partition, at most so many and MOST_BYTES together, in the order of their
+    partitions and offsets.
 
     Raises TopicMissing, KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or SampleUnusable.
     """
     state = topic_state(settings, topic)
-    partitions = max(1, len(state.latest))
-    each, size = max(1, most // partitions), MOST_BYTES // partitions
+    size = MOST_BYTES // max(1, len(state.latest))
+    there = {each: end - state.earliest[each] for each, end in state.latest.items()}
     ranges = {
-        partition: (max(state.earliest[partition], end - each), end)
-        for partition, end in state.latest.items()
+        partition: (state.latest[partition] - share, state.latest[partition])
+        for partition, share in shares(there, most).items()
     }
     with reading(settings, topic) as reader:
         found = [
@@ -78,6 +78,20 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
         ]
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
+    return found
+
+
+def shares(there: Mapping[int, int], most: int) -> dict[int, int]:
+    """Of each partition how many are read: equally many, but what one has not, others give. One of
+    each at least.
+
+    >>> shares({0: 5000, 1: 100, 2: 4000}, 3000)
+    {1: 100, 2: 1450, 0: 1450}
+    """
+    found, left = dict[int, int](), most
+    for partition, count in sorted(there.items(), key=lambda each: each[1]):
+        found[partition] = min(count, max(1, left // (len(there) - len(found))))
+        left -= found[partition]
     return found
 
 
