@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Final, NamedTuple
 
+from spark_jobs.draft.beside import beside
 from spark_jobs.draft.csv_topic import of_csv
 from spark_jobs.draft.evidence import of_key, of_time
 from spark_jobs.draft.fields import Disorder, Drafted, Reading, disorder, optional, required
@@ -15,6 +17,7 @@ from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tri
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Check, Compressed, Deduplicate, Field, Latest, Pipeline, Topic, within
 from spark_jobs.spec.fields.place import Envelope
+from spark_jobs.spec.formats.format import TEXT
 from spark_jobs.spec.steps.following import COMPARABLE
 
 ARRIVED: Final = Field(name="arrived_at", type="timestamp", part="timestamp")
@@ -63,8 +66,12 @@ def draft(
     notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
-    shown = dict[str, str]()
+    shown, key = dict[str, str](), TEXT
     stamps = [each.timestamp for each in of_them]
+    if envelope is None and not is_registered(ordered):
+        clock_ms = median(filter(None, stamps)) if any(stamps) else 0
+        more, key = beside(of_them, fields, clock_ms, notes, shown)
+        fields = [*fields, *more]
     clock, fields = _clock(fields, envelope, stamps, notes, shown)
     step = _step(fields, envelope, of_them, notes, shown)
     all_fields = len(step.keys) + 1 == len(fields) and clock == ARRIVED.name
@@ -85,6 +92,7 @@ def draft(
         fields=tuple(each.field for each in fields),
         envelope=envelope,
         format=format_,
+        key=key,
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
     )
     outcome = tried(made, ordered, root)

@@ -13,6 +13,7 @@ from keyword import iskeyword
 from pathlib import Path
 from shlex import quote
 
+from spark_jobs.draft.beside import KEY
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.fields import LEFT_OUT
 from spark_jobs.errors import SampleUnusable
@@ -20,8 +21,9 @@ from spark_jobs.registry import find as registry
 from spark_jobs.spec import Field, Format, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.fields.field import is_name
-from spark_jobs.spec.formats.format import JSON
+from spark_jobs.spec.formats.format import JSON, TEXT
 
+BESIDE = (KEY, "headers")
 OWN = Path("pipelines")
 """The package that a first pipeline makes, in this folder."""
 
@@ -80,6 +82,7 @@ def text(draft: Draft, records: int) -> str:
     steps = [each.kind.capitalize() for each in spec.steps]
     checks = ["Check"] if spec.output_checks else []
     formats = [type(each).__name__ for each in (topic.format, topic.format.within) if each != JSON]
+    formats += [] if topic.key == TEXT else [type(topic.key).__name__]
     names = sorted({*checks, *steps, *formats, "Field", "Pipeline", "Topic", "within"})
     lines = [
         f'"""{spec.about}',
@@ -95,7 +98,9 @@ def text(draft: Draft, records: int) -> str:
         *_said(draft, "event_time", "event_time"),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
-        *(_format(draft) if formats else []),
+        *(_format(draft) if topic.format != JSON else []),
+        *([f"    key={_made(topic.key)},"] if topic.key != TEXT else []),
+        *(f"    # {each}: {said}" for each in BESIDE if (said := draft.shown.get(each))),
         *(['    tombstones="dropped",'] if topic.tombstones == "dropped" else []),
         *([f"    # look: {note}"] if (note := draft.notes.get(LEFT_OUT)) else []),
         "    fields=(",

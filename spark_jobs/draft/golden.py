@@ -89,7 +89,7 @@ def _is_short(record: Sampled) -> bool:
 def _as_written(record: Sampled) -> Sampled:
     parsed = _parsed(record.value)
     value = record.value if parsed is None else json.dumps(parsed).encode()
-    return record._replace(partition=0, value=value, headers=())
+    return record._replace(partition=0, value=value, headers=[*_headers(record).items()])
 
 
 def _parsed(value: bytes | None) -> Any:
@@ -101,12 +101,19 @@ def _parsed(value: bytes | None) -> Any:
     return parsed if isinstance(parsed, dict) else None
 
 
+def _headers(record: Sampled) -> dict[str, bytes | None]:
+    """Those that a case can have: text, each once."""
+    return {name: each for name, each in record.headers if not isinstance(_text(each), bytes)}
+
+
 def _record(record: Sampled) -> str:
     given = dict[str, Any]()
     if record.timestamp is not None and is_time(record.timestamp):
         given["timestamp"] = at_milliseconds(record.timestamp)
     if record.key is not None:
         given["key"] = _text(record.key)
+    if headers := _headers(record):
+        given["headers"] = {name: _text(content) for name, content in headers.items()}
     parsed = _parsed(record.value)
     return _value(given | {"value": _text(record.value) if parsed is None else parsed})
 
