@@ -138,24 +138,6 @@ def records(sample: list[Sampled]) -> Records:
     )
 
 
-def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
-    """Those whose value is a JSON object, with it. Raises SampleUnusable where fewer than half
-    are.
-    """
-    found = list[tuple[Sampled, dict[str, Any]]]()
-    valued = [each.value for each in sample if each.value]
-    for each in sample:
-        try:
-            parsed = json.loads((each.value or b"").decode())  # no mark, no UTF-16: as decoders
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(parsed, dict):
-            found.append((each, parsed))
-    if len(found) * 2 < len(valued) or not found:
-        raise SampleUnusable.no_json(found=len(found), sampled=len(valued))
-    return found
-
-
 def _newest(reader: Consumer, begin: TopicPartition, end: int, most: int) -> list[Sampled]:
     """Those from there up to the offset `end`; of more bytes than `most` about the newest of them:
     as many as the oldest of so many bytes.

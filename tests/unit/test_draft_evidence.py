@@ -2,14 +2,18 @@
 cannot tell.
 """
 
+import json
 from datetime import timedelta
 
 import pytest
 
 from spark_jobs.draft.drafted import ARRIVED, draft
 from spark_jobs.draft.folder import text
+from spark_jobs.draft.golden import golden
 from spark_jobs.draft.sample import shares
+from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Deduplicate
+from tests.harness.refused import fails
 from tests.unit.test_new import CLOCK, NOON, sampled
 
 
@@ -97,3 +101,36 @@ def test_copies_are_found_though_each_has_its_own_time_of_arrival():
 )
 def test_what_one_partition_has_not_is_read_of_the_others(there, most, found):
     assert shares(there, most) == found
+
+
+def test_the_first_case_has_a_copy_of_the_sample_with_its_own_time_of_arrival():
+    """So a key that holds the arrival would fail it."""
+    records = sampled([event(n % 60) for n in range(90)])
+    case = golden(draft("x", "x", records))
+    given = [
+        line for line in case.splitlines() if '"request_id": "r-0"' in line and "value" in line
+    ]
+    assert len(given) == 2
+    assert len({line.partition('"timestamp": ')[2].partition(",")[0] for line in given}) == 2
+    assert "duplicates: 1" in case
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda n: json.dumps([event(n), event(n + 1)]).encode(),
+        lambda n: f"{json.dumps(event(n))}\n{json.dumps(event(n + 1))}\n".encode(),
+    ],
+    ids=["a list", "lines"],
+)
+def test_a_value_of_several_records_is_refused_as_that(value):
+    with fails(SampleUnusable, "several_in_one", found=60, sampled=60):
+        draft("x", "x", sampled([value(n) for n in range(60)]))
+
+
+def test_a_list_of_records_within_a_value_is_said_to_be_one_row():
+    records = [{"resourceLogs": [event(m) for m in range(1 + n % 3)]} for n in range(60)]
+    made = draft("x", "x", sampled(records))
+    assert made.notes["resource_logs"] == "each value has 1 to 3 of them, and is one row"
+    full = [event(n) | {"items": [{"sku": 1}]} for n in range(60)]
+    assert "items" not in draft("x", "x", sampled(full)).notes
