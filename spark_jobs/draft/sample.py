@@ -64,17 +64,14 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
     """
     state = topic_state(settings, topic)
     size = MOST_BYTES // max(1, len(state.latest))
-    there = {each: end - state.earliest[each] for each, end in state.latest.items()}
-    ranges = {
-        partition: (state.latest[partition] - share, state.latest[partition])
-        for partition, share in shares(there, most).items()
-    }
+    whole = {each: span for each, [span] in state.earliest.parts(state.latest).items()}
+    wanted = shares({each: end - first for each, (first, end) in whole.items()}, most)
     with reading(settings, topic) as reader:
         found = [
             record
-            for partition, (first, end) in sorted(ranges.items())
-            if first < end
-            for record in _newest(reader, TopicPartition(topic, partition, first), end, size)
+            for partition, (_, end) in whole.items()
+            for begin in [TopicPartition(topic, partition, end - wanted[partition])]
+            for record in _newest(reader, begin, end, size)
         ]
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
