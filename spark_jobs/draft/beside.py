@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.draft.csv_topic import kind_of_cells, numbers
 from spark_jobs.draft.fields import Drafted, drafted
 from spark_jobs.draft.leaf import FEW, Leaf, leaves
-from spark_jobs.spec import Field, Json
-from spark_jobs.spec.formats.format import TEXT, Format
+from spark_jobs.spec import Field, Format, Json
+from spark_jobs.spec.formats.format import TEXT
 
 if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
@@ -76,9 +76,9 @@ def _of_key(
         shown[KEY] = f"it is {same} of the value"
         return [], TEXT
     leaf = Leaf((KEY,), numbers([text or "" for text in texts]))
-    found = kind_of_cells(leaf, clock_ms)
-    given = {"format": found.format} if found.format else {}
-    return [Drafted(Field(name=KEY, type=found.type, part="key", **given), leaf, found.note)], TEXT
+    is_ = kind_of_cells(leaf, clock_ms)
+    field = Field(name=KEY, type=is_.type, part="key", format=is_.format)
+    return [Drafted(field, leaf, is_.note)], TEXT
 
 
 def _same(column: Sequence[Any], fields: Sequence[Drafted]) -> str:

@@ -15,7 +15,17 @@ from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.registered_topic import is_registered, of_registered
 from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tried
 from spark_jobs.errors import SampleUnusable
-from spark_jobs.spec import Check, Compressed, Deduplicate, Field, Latest, Pipeline, Topic, within
+from spark_jobs.spec import (
+    Check,
+    Compressed,
+    Deduplicate,
+    Field,
+    Format,
+    Latest,
+    Pipeline,
+    Topic,
+    within,
+)
 from spark_jobs.spec.fields.place import Envelope
 from spark_jobs.spec.formats.format import TEXT
 from spark_jobs.spec.steps.following import COMPARABLE
@@ -66,7 +76,8 @@ def draft(
     notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
-    shown, key = dict[str, str](), TEXT
+    shown = dict[str, str]()
+    key: Format = TEXT
     stamps = [each.timestamp for each in of_them]
     if envelope is None and not is_registered(ordered):
         clock_ms = median(filter(None, stamps)) if any(stamps) else 0

@@ -22,7 +22,7 @@ _OF_A_LIFE: Final = re.compile(r"(^|_)(created|creation|start|started|opened|bir
 """Times of the thing that a record is about: of all its records the same."""
 _ID: Final = re.compile(r"(^|_)(id|uuid|guid|ulid)$")
 _OF_OTHERS: Final = re.compile(
-    r"(^|_)(trace|request|session|correlation|span|parent|batch|user|customer|device|"
+    r"(^|_)(trace|request|session|correlation|span|parent|batch|user|anonymous|customer|device|"
     r"sensor|account|tenant|host|partition)_(id|uuid|guid|ulid)$"
 )
 """Ids of what may have several records."""
