@@ -26,7 +26,7 @@ from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
 from spark_jobs.steps.by_rules import judged, keeps_some
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
-from spark_jobs.steps.chain import refuse_unheld
+from spark_jobs.steps.chain import refuse_unheld, rejected
 from spark_jobs.steps.classify import (
     all_good,
     archive_rows,
@@ -150,7 +150,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     def classified_of(topics: Topics, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
         prepared = [prepare(each, settings.root, settings, wanted) for each in topics]
-        policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics) else kept
+        policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics, spec) else kept
         own = [limit for limit in limits if limit.field in topics.columns]
         decoded = decode(
             given, prepared, policy, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
@@ -162,6 +162,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         ruled = judged(decoded, topics)
         by_decoder = classify(ruled, topics, clock, refusing=False)
         held = refuse_unheld(ruled, topics, own)
+        held = rejected(held, spec, topics, sides)
         return classify(held, topics, clock, refusing=refusing), by_decoder
 
     def way(number: int, topics: Topics, given: DataFrame) -> Way:

@@ -16,7 +16,7 @@ from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import MALFORMED, RULES
 
 if TYPE_CHECKING:
-    from spark_jobs.spec import Rule, Topic
+    from spark_jobs.spec import Pipeline, Rule, Topic
     from spark_jobs.spec.checks.rule import OnFailure
     from spark_jobs.spec.inputs import Topics
 
@@ -53,9 +53,11 @@ def has_rules(inputs: Topics) -> bool:
     return any(topic.rules for topic in inputs)
 
 
-def keeps_some(inputs: Topics) -> bool:
-    """Whether a rule puts records into quarantine, whose bytes must be there then."""
-    return any(rule.on_failure == "quarantine" for topic in inputs for rule in topic.rules)
+def keeps_some(inputs: Topics, spec: Pipeline) -> bool:
+    """Whether a rule or a step puts records into quarantine, whose bytes must be there then."""
+    return any(step.rejects for step in spec.steps) or any(
+        rule.on_failure == "quarantine" for topic in inputs for rule in topic.rules
+    )
 
 
 def fails_one(inputs: Topics, what: OnFailure) -> Column:

@@ -18,6 +18,7 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps import transform
+from spark_jobs.steps.by_rules import fails_one
 from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator
 from spark_jobs.values.gap import Gap, Unheld
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Topic
-    from spark_jobs.steps.operator import TakingOperator
+    from spark_jobs.steps.operator import RejectingOperator, TakingOperator
     from spark_jobs.steps.timers import Timers
 
 RAW: Final = "raw"
@@ -129,6 +130,26 @@ def stages(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame]) -> I
                 added = transform.require_row_by_row(rows, before, event_time, spec.name)
             refuse_raw_bytes(rows, added, spec.name)
         yield rows
+
+
+def rejected(
+    decoded: DataFrame, spec: Pipeline, inputs: Topics, sides: Mapping[str, DataFrame]
+) -> DataFrame:
+    """The decoded records, malformed with the reason of the first step that rejects one. As any
+    malformed record they have no event time then. Those that enter no step are not judged.
+    """
+    time = inputs.event_time
+    for index, step in enumerate(spec.before_state):
+        if not step.rejects:
+            continue
+        judge = cast("RejectingOperator", operator(step))
+        rows, why = judge.reason(decoded, At(spec, index, time, sides))
+        enters = F.col(MALFORMED).isNull() & F.col(time).isNotNull()
+        enters &= ~fails_one(inputs, "drop")
+        reason = F.coalesce(MALFORMED, F.when(enters, why))
+        columns = {MALFORMED: reason, time: F.when(reason.isNull(), F.col(time))}
+        decoded = rows.withColumns(columns).select(*decoded.columns)
+    return decoded
 
 
 def stateful_output(
