@@ -14,7 +14,7 @@ from spark_jobs.settings.installation import VARIABLES
 from tests.harness import patience, shared
 from tests.harness.costs import ASKED, Budget, Costs
 from tests.harness.lanes import Lanes, end_without_jvm, left, ordered
-from tests.harness.turns import HELD, VARIABLE, by_turns
+from tests.harness.turns import ALIKE, VARIABLE, by_turns
 
 for _name in VARIABLES:
     os.environ.pop(
@@ -40,7 +40,7 @@ HERE = Path(__file__).parent
 def pytest_configure(config: pytest.Config) -> None:
     patience.measure()
     shared.register(config)
-    config.addinivalue_line("markers", f"{HELD}: others hold it too (harness/turns.py)")
+    config.addinivalue_line("markers", f"{ALIKE}(promise): forms of one thing (harness/turns.py)")
     config.pluginmanager.register(Budget())
     if ASKED in os.environ:
         config.pluginmanager.register(Costs())

@@ -19,8 +19,11 @@ from spark_jobs.spec import Ranges
 from spark_jobs.spec.analysis.ranged import Ranged
 from tests.airflow.metadata import add_dag, no_other_dags
 from tests.harness.roots import ROOT
+from tests.harness.turns import alike
 from tests.unit.checkpoints import plan_batch
 from tests.unit.repaired import DAY, POSITION, SPEC, Root, row
+
+pytestmark = alike("a task of repairs")
 
 NAME = SPEC.name
 AFTER_DRAIN = SPEC.model_copy(update={"ranges": Ranges(repair="after drain")})

@@ -29,7 +29,10 @@ from tests.harness.patience import patient
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
+from tests.harness.turns import alike
 from tests.unit.drains import SPEC, Drains, began
+
+pytestmark = alike("a task of repairs")
 
 PATIENCE_SECONDS = patient(60)
 PYTHON = sys.executable

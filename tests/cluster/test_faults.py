@@ -12,8 +12,12 @@ from tests.harness.long_form import long_form
 from tests.harness.process import Running
 from tests.harness.ran import ran
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("a run on a cluster"),
+]
 PARTITIONS = 4
 SECRET = "canary-5f1c9ad2"
 TRIES = 3

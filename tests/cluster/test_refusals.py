@@ -11,8 +11,12 @@ from tests.harness.long_form import LONG, long_form
 from tests.harness.process import Running
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("a run on a cluster"),
+]
 WAIT_SECONDS = "12"
 """Long enough for one line about what is waited for."""
 

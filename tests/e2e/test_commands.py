@@ -24,7 +24,12 @@ from tests.harness.long_form import LONG, long_form
 from tests.harness.patience import patient
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 
+held = held_by(
+    *("unit/test_cli.py", "unit/test_rewind.py", "unit/test_doctor.py", "spark/test_preview.py"),
+    *("spark/test_explain.py", "unit/test_new.py"),
+)
 PIPELINE = "flight_events"
 PATIENCE_SECONDS = patient(240)
 ARCHIVED = "source: shared objects file (top)"
@@ -93,6 +98,7 @@ def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained
     )
 
 
+@held
 def test_the_jvm_of_a_drain_reads_its_classes_from_the_archive(drained):
     """It leaves an archive that does not fit its class path alone, in silence."""
     logs = (log.read_text() for log in drained.classes.glob("classes-*.log"))
@@ -114,6 +120,7 @@ def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(dra
     assert drained.files() == before
 
 
+@held
 def test_new_drafts_from_the_topic_what_decodes_its_records(drained, tmp_path):
     said = answer(drained.here("new", "drafted", "--topic", "flights", "--into", str(tmp_path)))
     account = drained.report.account
@@ -125,6 +132,7 @@ def test_new_drafts_from_the_topic_what_decodes_its_records(drained, tmp_path):
     assert abs(good - (account.read - account.malformed)) <= account.malformed
 
 
+@held
 def test_a_sample_of_few_bytes_has_the_newest_records(drained, monkeypatch):
     monkeypatch.setattr(sample, "MOST_BYTES", 40_000)
     found = sample.of_topic(drained.scene.settings, "flights", 10**6)
@@ -136,11 +144,13 @@ def test_a_sample_of_few_bytes_has_the_newest_records(drained, monkeypatch):
         assert end - ends[int(partition)] <= (1 - share) * len(of_it) + 1
 
 
+@held
 def test_a_topic_that_is_missing_has_no_sample(drained):
     with fails(TopicMissing, "topic_absent", topic="nowhere"):
         sample.of_topic(drained.scene.settings, "nowhere", 9)
 
 
+@held
 def test_preview_says_of_the_records_what_the_drain_said_and_writes_nothing(drained):
     before = drained.files()
     said = answer(drained.command("preview", PIPELINE))
@@ -192,12 +202,14 @@ def test_show_shows_as_many_rows_as_there_are(drained, table):
 
 
 @long_form
+@held
 def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
     told = answer(drained.command("explain", PIPELINE))
     assert "StreamingDeduplicateWithinWatermark" in told
     assert "step 1, deduplicate: " in told
 
 
+@held
 def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
     before = drained.files()
     assert (
@@ -208,6 +220,7 @@ def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
     assert drained.files() == before
 
 
+@held
 def test_reset_without_execute_says_what_it_would_leave_and_changes_nothing(drained):
     before = drained.files()
     told = undone(drained.here("reset", PIPELINE))
@@ -216,6 +229,7 @@ def test_reset_without_execute_says_what_it_would_leave_and_changes_nothing(drai
     assert drained.files() == before
 
 
+@held
 def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
     done = drained.here("rewind", PIPELINE, "--to-batch", "99")
     assert done.returncode == StateUnreadable.exit_status
@@ -224,6 +238,7 @@ def test_rewind_to_a_batch_that_there_is_not_says_which_there_are(drained):
     assert f"batches 0 to {max(drained.report.batches)}." in line
 
 
+@held
 def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     """The last of this module: it takes away what the others look at."""
     checkpoint = Checkpoint(drained.scene.paths.checkpoint)
@@ -247,6 +262,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert f"\n{waiting} new offsets to read\n" in answer(drained.here("plan", PIPELINE))
 
 
+@held
 def test_validate_deep_lets_spark_plan_the_query(drained):
     last = answer(drained.command("validate", PIPELINE, "--deep")).splitlines()[-1]
     assert last.startswith(f"ok  {PIPELINE}: event_id string, event_type string, event_time ")

@@ -19,8 +19,12 @@ from tests.harness.pipelines import variables_of
 from tests.harness.process import PIPELINES
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("an interrupt of a command"),
+]
 PATIENCE_SECONDS = patient(180)
 
 SLUICE = (

@@ -16,8 +16,12 @@ from tests.harness.process import PIPELINES, Running, none_left
 from tests.harness.refused import because
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("an interrupt of a command"),
+]
 
 
 @pytest.fixture(autouse=True)

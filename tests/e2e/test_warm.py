@@ -36,8 +36,12 @@ from tests.harness.patience import patient
 from tests.harness.pipelines import variables_of
 from tests.harness.process import lives
 from tests.harness.scene import Scene
+from tests.harness.turns import held_by
 
-pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    held_by("unit/test_warm_worker.py", "faults/test_warm_campaign.py"),
+]
 PATIENCE_SECONDS = patient(180)
 PACKAGE = "deployed_beside_a_worker"
 FIRST, SECOND = "departure_delays", "flight_events"

@@ -21,12 +21,15 @@ from tests.harness.process import PATIENCE_SECONDS, PIPELINES
 from tests.harness.ran import ran
 from tests.harness.scene import Scene
 from tests.harness.session import surroundings
+from tests.harness.turns import alike
 
 AN_HOUR = 3600
 NOT_TESTED = (
     "not tested is that a drain whose clock is off, and one whose clock goes back, lose "
     "and double nothing"
 )
+
+pytestmark = alike("a fault of the machine")
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,12 @@ from tests.harness.process import Running, lives
 from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.filterwarnings("default")  # Great Expectations warns while it loads
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("a fault of the machine"),
+]
 SMALL = "-XX:MaxMetaspaceSize=26m"
 """Spark starts with so much, and its first query needs more."""
 SPARE_KIB, SMALL_KIB = (0, 300), 60

@@ -15,10 +15,12 @@ from spark_jobs.launch.processes import tree
 from tests.harness.nobody import as_nobody, needs_two_users
 from tests.harness.process import Running
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 
 pytestmark = [
     needs_two_users,
     pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("a fault of the machine"),
 ]
 PATIENCE_SECONDS = 3.0
 RPC_REQUEST, RPC_FAILURE = 3, 5

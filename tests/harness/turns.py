@@ -1,8 +1,8 @@
 """Turns: a dear test has many forms, and a run has some of them, by the day; `make test-long` has
 all.
 
-A form is one set of a test's parameters; those that are skipped are none. Of the tests of a file
-whose promises others hold, too, each is a form. What all forms cost says in how many turns they
+A form is one set of a test's parameters; those that are skipped are none. So is each test of a
+file whose promises others hold, too, and each of several that show one promise in different places. What all forms cost says in how many turns they
 come: ALLOWED seconds a turn. One form at least is in every run, and two forms are both.
 """
 
@@ -28,20 +28,27 @@ LEAST: Final = 3
 """Forms from which on they come by turns."""
 
 
-HELD: Final = "held"
-"""The mark of tests whose promises others hold."""
+ALIKE: Final = "alike"
+"""The mark of tests that are forms of one thing; its argument names the thing."""
 
 
 def held_by(*files: str) -> pytest.MarkDecorator:
     """These files below tests/ hold what the marked tests of a file hold, and cost less."""
     if absent := [file for file in files if not (TESTS / file).exists()]:
         raise FileNotFoundError(*absent)
-    return getattr(pytest.mark, HELD)
+    return alike("")
+
+
+def alike(promise: str) -> pytest.MarkDecorator:
+    """The marked tests, of whichever file, show one promise in different places; without a name
+    those of each file do.
+    """
+    return getattr(pytest.mark, ALIKE)(promise)
 
 
 def turns(forms: int, seconds: float) -> int:
-    """In how many turns so many forms come, of so many seconds each."""
-    return max(1, min(MOST, forms, round(forms * seconds / ALLOWED))) if forms >= LEAST else 1
+    """In how many turns so many forms come, of so many seconds together."""
+    return max(1, min(MOST, forms, round(seconds / ALLOWED))) if forms >= LEAST else 1
 
 
 def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> list[pytest.Item]:
@@ -50,12 +57,13 @@ def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> 
     files = Counter(map(_file, run))
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in run:
-        held = item.get_closest_marker(HELD)
-        forms[_file(item) if held else item.nodeid.partition("[")[0]].append(item)
+        mark = item.get_closest_marker(ALIKE)
+        of = mark.args[0] or _file(item) if mark else item.nodeid.partition("[")[0]
+        forms[of].append(item)
     found = []
     for of in forms.values():
-        file = _file(of[0])
-        by = turns(len(of), costs.get(file, 0) / files[file])
+        seconds = sum(costs.get(_file(each), 0) / files[_file(each)] for each in of)
+        by = turns(len(of), seconds)
         found += [each for n, each in enumerate(sorted(of, key=_mixed)) if (n - day) % by]
     return found
 

@@ -6,10 +6,14 @@ import pytest
 
 from spark_jobs.runs.plan import plan
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark import operators
 
 SMALL = {"events": 400}
-pytestmark = pytest.mark.usefixtures("examples")
+pytestmark = [
+    pytest.mark.usefixtures("examples"),
+    alike("a run without data"),
+]
 
 
 def pipeline(name: str):

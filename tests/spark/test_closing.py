@@ -9,8 +9,11 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from tests.harness import replay
+from tests.harness.turns import alike
 from tests.harness.verifier import ENTERS
 from tests.spark import edges, truth
+
+pytestmark = alike("a run without data")
 
 SPARKS_OWN = "spark.sql.streaming.noDataMicroBatches.enabled"
 

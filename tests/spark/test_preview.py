@@ -17,9 +17,13 @@ from spark_jobs.proof.preview import preview
 from spark_jobs.proof.run import prove
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
+from tests.harness.turns import alike
 from tests.unit.test_new import CLOCK, NOON, changes, order, sampled
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [
+    pytest.mark.usefixtures("spark"),
+    alike("a preview"),
+]
 
 
 def departure(n, minutes):

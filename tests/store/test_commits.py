@@ -23,7 +23,10 @@ from tests.harness.long_form import LONG, long_form
 from tests.harness.object_store import ObjectStore
 from tests.harness.refused import fails
 from tests.harness.store_proxy import Harm, Proxy, between
+from tests.harness.turns import alike
 from tests.store.root import Root
+
+pytestmark = alike("a write that is raced or taken away changes nothing on a store")
 
 ROW = pa.table({"writer": ["delta-rs"], "number": [0]})
 COMMITS = 12 if LONG else 3

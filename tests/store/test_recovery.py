@@ -36,7 +36,12 @@ from tests.harness.ran import ran
 from tests.harness.refused import because, fails, has
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, between
+from tests.harness.turns import held_by
 from tests.store.root import Root, copied, of
+
+pytestmark = held_by(
+    "spark/test_safety.py", "spark/test_reset.py", "unit/test_doctor.py", "store/test_faults.py"
+)
 
 PLACES = ("planned", "table.committed", "audit", "judged") if LONG else ("table.committed", "audit")
 """Of the failpoints: between them a store is as a disk, and tests/spark has them all."""

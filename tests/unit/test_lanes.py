@@ -145,7 +145,8 @@ class Form:
         return [pytest.mark.skipif("skipped" in self.nodeid, reason="the long form").mark]
 
     def get_closest_marker(self, _):
-        return pytest.mark.held.mark if "held" in self.nodeid else None
+        named = "a fault" if "fault" in self.nodeid else ""
+        return pytest.mark.alike(named).mark if named or "held" in self.nodeid else None
 
 
 NAMES = [
@@ -154,6 +155,7 @@ NAMES = [
     *(("test_dear.py", f"test_two[{n}]") for n in range(2)),
     *(("test_dear.py", f"test_two[skipped {n}]") for n in range(30)),
     *(("test_held.py", f"test_held_{n}") for n in range(9)),
+    *((f"test_held_fault_{n % 3}.py", f"test_{n}") for n in range(9)),
     ("test_dear.py", "test_alone"),
     *(("test_cheap.py", f"test_many[{n}]") for n in range(30)),
 ]
@@ -165,10 +167,11 @@ def items():
 
 
 COSTS = {"test_dear.py": 36 * 0.15, "test_cheap.py": 0.5, "test_held.py": 20.0}
+COSTS |= {f"test_held_fault_{n}.py": 9.0 for n in range(3)}
 
 
 @pytest.mark.parametrize(
-    ("forms", "seconds", "found"), [(30, 0.5, 7), (30, 0.05, 3), (5, 3, 5), (3, 0.05, 1), (2, 9, 1)]
+    ("forms", "seconds", "found"), [(30, 15, 7), (30, 1.5, 3), (5, 15, 5), (3, 0.15, 1), (2, 18, 1)]
 )
 def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
     assert turns(forms, seconds) == found
@@ -184,7 +187,8 @@ def test_a_week_has_every_form(items):
 def test_each_day_has_one_form_of_each_test_and_all_that_are_cheap(items, day):
     run = [item for item in items if item not in left(items, day, COSTS)]
     held = [item for item in run if "held" in item.nodeid]
-    assert len(held) in {1, 2}
+    faults = sum("fault" in item.nodeid for item in held)
+    assert {faults, len(held) - faults} <= {1, 2}
     run = [item for item in run if item not in held]
     assert {item.nodeid.partition("[")[0] for item in run} == {
         item.nodeid.partition("[")[0] for item in items if "held" not in item.nodeid

@@ -37,8 +37,11 @@ from spark_jobs.table.published.table import move
 from tests.harness import roots
 from tests.harness.aged import age
 from tests.harness.refused import fails, has
+from tests.harness.turns import held_by
 from tests.unit.checkpoints import begin
 from tests.unit.specs import pipeline
+
+pytestmark = held_by("simulation/test_simulation.py", "spark/test_maintain.py")
 
 SPEC = pipeline()
 NOW = datetime.now(UTC)

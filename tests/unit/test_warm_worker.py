@@ -46,6 +46,9 @@ from pathlib import Path
 from spark_jobs.launch.limits import stop_on_signals
 from spark_jobs.launch.warm.inside import reception, worker
 from spark_jobs.launch.warm.inside.worker import Limits, Worker
+from tests.harness.turns import alike
+
+pytestmark = alike("what a worker outlives")
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
 reception.PATIENCE_SECONDS = 1.0

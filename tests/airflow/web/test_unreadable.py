@@ -24,6 +24,9 @@ from spark_jobs.storage.root.store import opened
 from tests.airflow.web.written import MINE, OTHER, addresses
 from tests.harness.object_store import NOT_TESTED, ObjectStore, binary, running
 from tests.harness.refused import fails
+from tests.harness.turns import alike
+
+pytestmark = alike("a page without its root")
 
 NONE = re.compile(r"none yet|no run yet|No run yet|>none<|no runs|no rows|Nobody has read it")
 """Of pages: that there is nothing."""
