@@ -20,8 +20,8 @@ from spark_jobs.side.of_file import OfFile
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
+from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import types_of
-from spark_jobs.spec.dimension import Dimension, column_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.conversions import arrow_type
@@ -99,25 +99,18 @@ class DimensionSide:
             if types is None:
                 return
             has = {name: arrow_type(kind) for name, kind in types.items()}
-            refuse_unfit(self._declared.name, self._place, has, self._columns)
-
-    @property
-    def _columns(self) -> dict[str, str]:
-        """Column of the table -> its declared type; empty of the times."""
-        said = {each.name: each.type for each in self._declared.keys}
-        said |= dict.fromkeys(self._declared.valid or (), "")
-        return said | {column_of(each): each.type for each in self._declared.fields}
+            refuse_unfit(self._declared.name, self._place, has, self._declared.columns)
 
     def _read(self, pin: Pin) -> pa.Table:
         import pyarrow as pa  # noqa: PLC0415 - what only plans reads no table
         import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-        of, rows = self._declared, self._versions.read(pin, self._columns)
+        of, rows = self._declared, self._versions.read(pin, self._declared.columns)
         columns = {key_column(n): rows.column(each.name) for n, each in enumerate(of.keys)}
         if of.valid:
             both = zip((FROM, TO), of.valid, strict=True)
             columns |= {name: times(rows.column(each)) for name, each in both}
-        columns |= {each.name: rows.column(column_of(each)) for each in of.fields}
+        columns |= {each.name: rows.column(of.column_of(each)) for each in of.fields}
         found = pa.table(columns)
         for number in range(len(of.keys)):
             found = found.filter(pc.is_valid(found.column(key_column(number))))
@@ -134,7 +127,7 @@ class DimensionSide:
             if each.required and (nulls := rows.column(each.name).null_count):
                 first = rows.filter(pc.is_null(rows.column(each.name))).slice(0, 1).to_pylist()[0]
                 raise DimensionUnfit.null(
-                    name=of.name, column=column_of(each), place=place, rows=nulls,
+                    name=of.name, column=of.column_of(each), place=place, rows=nulls,
                     key=_told(self._key_of(first)),
                 )  # fmt: skip
         if found := several(rows, len(of.keys)):

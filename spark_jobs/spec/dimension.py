@@ -82,9 +82,9 @@ class Dimension(SideTable):
         of_key = {each.name: (each.type,) for each in self.keys}
         known = of_key | dict.fromkeys(self.valid or (), ("timestamp", "timestamp_ntz", "date"))
         for each in self.fields:
-            wanted = known.get(column_of(each), (each.type,))
+            wanted = known.get(self.column_of(each), (each.type,))
             if each.type not in wanted:
-                why = f"its column {column_of(each)} is {' or '.join(wanted)}"
+                why = f"its column {self.column_of(each)} is {' or '.join(wanted)}"
                 refuse("fields", f"{each.name} {each.type}", why, "Declare one type")
 
     @property
@@ -95,6 +95,13 @@ class Dimension(SideTable):
         )
 
     @property
+    def columns(self) -> dict[str, str]:
+        """Column of the table that is read -> its declared type; empty of the times."""
+        said = {each.name: each.type for each in self.keys}
+        said |= dict.fromkeys(self.valid or (), "")
+        return said | {self.column_of(each): each.type for each in self.fields}
+
+    @property
     def is_file(self) -> bool:
         """Whether the table is a file."""
         return self.table.endswith(FILES)
@@ -103,6 +110,11 @@ class Dimension(SideTable):
     def pipeline(self) -> str | None:
         """The pipeline whose table it is, if it is one's."""
         return self.table if is_name(self.table) else None
+
+    @staticmethod
+    def column_of(field: Field) -> str:
+        """What the table calls it."""
+        return str(field.paths[0][0])
 
     def _refuse_table(self) -> None:
         given = self.table
@@ -121,11 +133,6 @@ class Dimension(SideTable):
                 f"Write 'customers', '/data/customers', or a file that ends with "
                 f"{', '.join(FILES)}",
             )
-
-
-def column_of(field: Field) -> str:
-    """What the table calls it."""
-    return str(field.paths[0][0])
 
 
 def _refuse_more(where: str, field: Field) -> None:

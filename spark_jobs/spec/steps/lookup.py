@@ -1,4 +1,4 @@
-"""Lookup, as a spec declares it. Its Spark code: steps/lookup.py."""
+"""Lookup, as a spec declares it. Its Spark code: steps/beside/lookup.py."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Lookup(Step):
     the dimension has times. A row finds one row or none; a key that is null finds none.
     """
 
-    operator: ClassVar = "spark_jobs.steps.lookup:LookupOperator"
-    canonical: ClassVar = "spark_jobs.steps.lookup:all_at_once"
+    operator: ClassVar = "spark_jobs.steps.beside.lookup:LookupOperator"
+    canonical: ClassVar = "spark_jobs.steps.beside.lookup:all_at_once"
     kind: Literal["lookup"] = "lookup"
     dimension: Dimension
     """the table that it finds rows in"""

@@ -1,0 +1,178 @@
+"""A shop: orders with their customer as of the order's time, from a History that follows changes; by
+DuckDB over both topics.
+"""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from local import broker
+from spark_jobs.checkpoint.notes.live import refuse_dead
+from spark_jobs.errors import DimensionUnfit
+from spark_jobs.launch.session import session
+from spark_jobs.messages.job import Prove
+from spark_jobs.proof.run import prove
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.manifest import approve
+from spark_jobs.settings.installation import Settings
+from spark_jobs.storage import failpoint
+from spark_jobs.table.published import table as published
+from tests.harness.compare import assert_same
+from tests.harness.crash import Images, over
+from tests.harness.refused import because
+from tests.harness.scene import Scene
+from tests.spark.test_repair import Repairs
+
+DAY = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
+Row = dict[str, Any]
+JOINED = """
+    WITH spans AS (
+        SELECT *, lead(changed_at) OVER (PARTITION BY customer_id ORDER BY lsn) AS ends FROM changes),
+    facts AS (
+        SELECT o.order_id, o.ordered_at, o.buyer, o.amount::DECIMAL(12, 2) AS amount,
+               CASE WHEN op <> 'd' THEN c.country END AS country, CASE WHEN op <> 'd' THEN segment END AS segment
+        FROM orders o ASOF LEFT JOIN spans c ON o.buyer = c.customer_id AND o.ordered_at >= c.changed_at)
+    SELECT facts.*, n.name AS country_name FROM facts LEFT JOIN names n ON n.code = facts.country
+    WHERE facts.country IS NOT NULL"""
+CUSTOMERS = [
+    ("c1", 1, "08:00", "c", "DE", "new"),
+    ("c2", 2, "09:00", "c", "FR", None),
+    ("c1", 4, "12:00", "u", "FR", "old"),
+    ("c2", 5, "15:00", "d", None, None),
+]
+LATER = [("c3", 6, "08:30", "c", "XX", None), ("c1", 3, "10:00", "u", "AT", "new")]
+ORDERS = [
+    ("o1", "07:59", "c1"),
+    ("o2", "08:00", "c1"),
+    ("o3", "11:59", "c1"),
+    ("o4", "12:00", "c1"),
+    ("o5", "14:59", "c2"),
+    ("o6", "15:00", "c2"),
+    ("o7", "09:00", "c3"),
+    ("o8", "09:00", None),
+]
+UNKNOWN = {"o1", "o6", "o7", "o8"}
+
+
+def changes(rows: list[tuple[Any, ...]]) -> list[Row]:
+    names = ("customer_id", "lsn", "changed_at", "op", "country", "segment")
+    return [_timed(dict(zip(names, row, strict=True)), "changed_at") for row in rows]
+
+
+def orders(rows: list[tuple[Any, ...]]) -> list[Row]:
+    names = ("order_id", "ordered_at", "buyer")
+    each = (_timed(dict(zip(names, row, strict=True)), "ordered_at") for row in rows)
+    return [row | {"amount": f"{number}.50"} for number, row in enumerate(each)]
+
+
+def _timed(row: Row, name: str) -> Row:
+    return row | {name: f"2026-03-01T{row[name]}:00Z"}
+
+
+class Shop:
+    """Both pipelines in one root, and what was sent to their topics."""
+
+    def __init__(self, kafka: str, folder: Path) -> None:
+        own = {"partitions": 1, "stores": 1}
+        self.customers = Scene(kafka, folder, registry.load("customers"), **own)
+        self.orders = Scene(kafka, folder, registry.load("order_facts"), **own)
+        self.sent: dict[str, list[Row]] = {"changes": [], "orders": []}
+        for each in (self.customers, self.orders):
+            broker.create_topic(kafka, each.topic, 1)
+
+    def send(self, to: str, rows: list[Row]) -> None:
+        self.sent[to] += rows
+        scene = self.customers if to == "changes" else self.orders
+        scene.send(*map(json.dumps, rows))
+
+    def publish_customers(self, run_id: str) -> None:
+        version = self.customers.run(run_id).table_version
+        assert version is not None
+        published.move(self.customers.paths, version, refuse_dead)
+
+    def expected(self, upto: int | None = None) -> list[Row]:
+        """By DuckDB over both topics; of the first changes alone."""
+        names = pa.table({"code": ["DE", "FR"], "name": ["Germany", "France"]})
+        times = {"changes": "changed_at", "orders": "ordered_at"}
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            db.register("names", names)
+            for table, time in times.items():
+                rows = self.sent[table][: upto if table == "changes" else None]
+                db.register("raw", pa.Table.from_pylist(rows))
+                db.sql(
+                    f"CREATE TABLE {table} AS SELECT * REPLACE ({time}::TIMESTAMPTZ AS {time}) FROM raw"
+                )
+            found: list[Row] = db.sql(JOINED).to_arrow_table().to_pylist()
+        return found
+
+    def hold(self, wanted: list[Row], what: str) -> None:
+        def told(rows: list[Row]) -> list[tuple[Any, ...]]:
+            return [tuple(str(row[name]) for name in sorted(row)) for row in rows]
+
+        assert_same(told(self.orders.table()), told(wanted), what)
+
+    @property
+    def waiting(self) -> set[str]:
+        rows = self.orders.ops("quarantine")
+        assert {row["reason"] for row in rows} == {"no customers for buyer"}
+        return {json.loads(row["value"])["order_id"] for row in rows}
+
+
+@pytest.fixture
+def shop(kafka, tmp_path, monkeypatch) -> Shop:
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
+    return Shop(kafka, tmp_path)
+
+
+def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown(
+    shop, tmp_path, monkeypatch
+):
+    shop.send("orders", orders(ORDERS[:-1]))
+    because(shop.orders.drain("early").problem, DimensionUnfit, "absent", name="customers")
+    shop.send("changes", changes(CUSTOMERS))
+    shop.publish_customers("customers 1")
+    shop.send("orders", orders(ORDERS[-1:]))
+    with monkeypatch.context() as at:
+        at.setattr(failpoint, "at", (images := Images(shop.orders, tmp_path / "images")).at)
+        account = shop.orders.run("orders").account
+    assert (account.read, account.malformed, account.accepted) == (8, 4, 4)
+    shop.hold(shop.expected(), "the facts")
+    assert shop.waiting == UNKNOWN
+
+    # Customers come later, one backdated; the account of a killed drain is read again by its pin.
+    shop.send("changes", changes(LATER))
+    shop.publish_customers("customers 2")
+    killed = over(shop.orders, images.taken["table.committed", 0])
+    assert killed.run("resumed").account.malformed == 4
+    assert {row["source"] for row in killed.ops("batches")} == {"reread"}
+    assert len(killed.ops("quarantine")) == 4
+
+    work = Repairs(shop.orders)
+    replay = work.plan("replay")
+    assert work.stage(replay).problem is None
+    approve(shop.orders.paths, replay.repair_id, "tester")
+    work.swap(replay)
+    before = {row["order_id"]: row for row in shop.expected(len(CUSTOMERS))}
+    after = {row["order_id"]: row for row in shop.expected()}
+    assert before.keys() | {"o7"} == after.keys()
+    backfill = work.plan("backfill", *DAY)
+    assert work.stage(backfill).problem is None
+    approve(shop.orders.paths, backfill.repair_id, "tester")
+    work.swap(backfill)
+    shop.hold([*after.values()], "the facts after replay and backfill")
+    assert before["o3"] != after["o3"]
+    assert work.stage(work.plan("verify", *DAY)).change.differs == 0
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_cases_of_the_shop_give_rows_of_its_dimensions(monkeypatch):
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
+    session("cases", registry.load("order_facts").state)
+    lines = [*prove(Prove(pipelines=("order_facts",)), Settings.from_environment())]
+    assert [line.split()[0] for line in lines] == ["ok"] * 3, lines
