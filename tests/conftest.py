@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from xdist.remote import Producer
 
-from spark_jobs.settings.installation import VARIABLES
+from spark_jobs.settings.variables import VARIABLES
 from tests.harness import patience, shared
 from tests.harness.costs import ASKED, Budget, Costs
 from tests.harness.lanes import Lanes, end_without_jvm, left, ordered
 from tests.harness.turns import ALIKE, VARIABLE, by_turns
 
-for _name in VARIABLES:
+for _name in (*VARIABLES, "SLUICE_PROJECT", "SLUICE_ENV"):
     os.environ.pop(
         _name, None
     )  # this user's own installation, whose Kafka would be written to, and whose root read

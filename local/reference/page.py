@@ -8,7 +8,8 @@ from local.reference.models import model_section
 from local.reference.runs import asset_event, kinds, metrics, ops, report
 from spark_jobs.errors import SluiceError, catalogue
 from spark_jobs.messages import log
-from spark_jobs.settings.installation import REPO, VARIABLES
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.variables import VARIABLES
 from spark_jobs.spec import (
     Aggregate,
     Archive,
@@ -73,7 +74,10 @@ SPEC = (
     Layout,
     Check,
 )
-DIAGNOSIS = {
+BESIDE = {
+    "SLUICE_PROJECT": "the project's folder; else the nearest at or above the working folder, or "
+    "Airflow's folder of DAGs, with sluice.toml",
+    "SLUICE_ENV": "its environment, the table of sluice.toml; else `dev`",
     "SLUICE_TRACEBACK=1": "print the stack trace of an unexpected error",
     'SLUICE_FAILPOINTS="table.committed=exit"': "make a drain fail at a named place: "
     "[reliability.md](reliability.md)",
@@ -128,12 +132,13 @@ def _settings() -> str:
     rows = ((code(name), _setting(default), about) for name, (about, default) in VARIABLES.items())
     return f"""\
 ## Settings
-Environment variables of whatever starts a run: the command line, or Airflow's workers.
+Environment variables of whatever starts a run: the command line, or Airflow's workers. A project's `sluice.toml` says them too:
+`kafka = "..."` is `SLUICE_KAFKA`, unless that is set.
 
 {table(("variable", "default", "meaning"), rows)}
-An object store has the AWS variables, and the stack its own: [deploy.md](deploy.md#an-object-store). For diagnosis and tests:
+An object store has the AWS variables, and the stack its own: [deploy.md](deploy.md#an-object-store). For projects, diagnosis and tests:
 
-{table(("variable", "meaning"), ((code(name), about) for name, about in DIAGNOSIS.items()))}"""
+{table(("variable", "meaning"), ((code(name), about) for name, about in BESIDE.items()))}"""
 
 
 def _setting(default: str | None) -> str:

@@ -1,8 +1,11 @@
 """Ids: how a pipeline's DAGs are called in Airflow. SLUICE_DAG_PREFIX keeps them apart from others'
-DAGs, and two installations' in one Airflow from each other.
+DAGs, and two installations' in one Airflow from each other. And how a drain's tasks are called in a
+group of another DAG.
 """
 
 from __future__ import annotations
+
+from airflow.sdk import Context
 
 from spark_jobs.settings.installation import dag_prefix
 
@@ -38,3 +41,9 @@ def proves() -> str:
 def pipeline_of(dag_id: str) -> str:
     """The pipeline of one of its DAGs."""
     return dag_id.removeprefix(dag_prefix()).removesuffix(_BACKFILLS).removesuffix(_ACCEPTS)
+
+
+def group_of(context: Context) -> str:
+    """What the ids of the task's group begin with, such as "orders."; empty outside a group."""
+    group, dot, _ = context["task"].task_id.rpartition(".")
+    return f"{group}{dot}"

@@ -9,6 +9,7 @@ from typing import Any
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from sluice_airflow.ids import group_of
 from spark_jobs.errors import SluiceError
 from spark_jobs.storage.root.store_errors import translate_store_error
 
@@ -33,8 +34,11 @@ SWAP_ARGUMENTS: dict[str, Any] = {
 def attempt(context: Context, what: str = "") -> str:
     """The id of the run that a try of a task is.
 
-    `what` keeps apart the runs of two DAGs of one pipeline: persons may give them the same id.
+    `what` keeps apart the runs of two DAGs of one pipeline: persons may give them the same id. A
+    group's is told by its DAG's id and its own.
     """
+    if group := group_of(context):
+        what = f"{context['ti'].dag_id}.{group}{what}"
     return f"{context['run_id']}-{what}try{context['ti'].try_number}"
 
 

@@ -28,7 +28,7 @@ from spark_jobs.cli import (
     specs,
     worker,
 )
-from spark_jobs.cli.install import print_versions
+from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
 
 app = typer.Typer(
@@ -75,5 +75,13 @@ def main(
             help="Print the versions of Sluice, PySpark, Delta and Airflow, and exit.",
         ),
     ] = False,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            "--env",
+            callback=enter_project,
+            help="The table of sluice.toml. Default: SLUICE_ENV, else dev.",
+        ),
+    ] = None,
 ) -> None:
     """Options before the command."""

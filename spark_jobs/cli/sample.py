@@ -27,6 +27,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import only_root, root_named
 from spark_jobs.spec.duration import parse_duration
+from spark_jobs.spec.fields.field import is_name
 
 if TYPE_CHECKING:
     from spark_jobs.draft.drafted import Draft
@@ -42,13 +43,14 @@ LATE = ("1 minute", "10 minutes", "1 hour", "1 day")
 @commands.command(
     rich_help_panel="Run a pipeline",
     epilog=examples(
+        "sluice new shop.orders  # the pipeline shop_orders",
         "sluice new orders --topic shop.orders",
         "sluice new orders --file orders.jsonl  # one record a line; no Kafka",
     ),
 )
 def new(
-    name: Annotated[str, typer.Argument(help="The new pipeline: a folder, a table, a DAG.")],
-    topic: Annotated[str | None, typer.Option(help="Its topic. Default: the name.")] = None,
+    name: Annotated[str, typer.Argument(help="The topic, or the pipeline's name beside --topic.")],
+    topic: Annotated[str | None, typer.Option(help="The topic, if NAME is none.")] = None,
     file: Annotated[Path | None, typer.Option(help="Records in a file, in place of Kafka.")] = None,
     cluster: Annotated[str, typer.Option(help="The topic's cluster, if it has a name.")] = "",
     root: Annotated[
@@ -78,10 +80,12 @@ def new(
         write,
     )
     from spark_jobs.draft.golden import golden  # noqa: PLC0415 - as above
+    from spark_jobs.draft.leaf import snake  # noqa: PLC0415 - as above
     from spark_jobs.draft.registered_topic import is_registered, keep_schemas  # noqa: PLC0415 - as above
 
     with one_line_errors():
         subject = topic or name
+        name = name if topic or is_name(name) else snake(name)
         place = refuse_there(into, name, subject)
         where = only_root() if root is None else root
         if root:

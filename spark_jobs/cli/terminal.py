@@ -22,6 +22,7 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.environment import require_spark
 from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.project_file import enter
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.storage.root.store_errors import translate_store_error
 
@@ -38,6 +39,7 @@ def complete_pipelines(incomplete: str) -> list[str]:
     Imports no spec.
     """
     try:
+        enter()
         return [name for name in registry.names() if name.startswith(incomplete)]
     except SluiceError:
         return []

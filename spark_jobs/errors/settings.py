@@ -116,7 +116,30 @@ class SettingInvalid(SluiceError):
     )
     absent = reason(
         "{name} is not set. It must be {about}.",
-        "Set it, or name one in the spec. In a clone `make up` starts a local Kafka and prints it.",
+        "Set it, or write it into sluice.toml, which `sluice init` makes. In a clone `make up` "
+        "starts a local Kafka and prints it.",
+    )
+    no_project = reason(
+        "SLUICE_PROJECT is {folder}. There is no {file}.",
+        "Name the folder of a project. `sluice init {folder}` makes one.",
+    )
+    project_there = reason(
+        "{path} is there. A project is written into a folder without one.",
+        "Name another folder, or remove it.",
+    )
+    project_unreadable = reason("{file} cannot be read: {error}.", "Write it as TOML.")
+    environment_unknown = reason(
+        "{file} has no environment {environment!r}. It has {known}.",
+        "Name one of these in SLUICE_ENV or by --env, or add the table [{environment}].",
+    )
+    key_unknown = reason("{file}: {at} is no setting.", "{near}")
+    value_no_text = reason(
+        "{file}: {at} is {given}. A setting is text.", 'Write {key} = "{right}".'
+    )
+    secret_in_project = reason(
+        "{file}: {at} is, or has, a secret in clear. The file goes into a repository.",
+        "Write the secret into a file that only its owner can read, and name that: kafka_config, "
+        "spark_secret_file. A store's keys: docs/deploy.md.",
     )
     cluster_unknown = reason(
         "A topic is of the cluster {cluster!r}. Nothing says which brokers that has.",

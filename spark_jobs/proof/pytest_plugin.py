@@ -18,6 +18,7 @@ import pytest
 from spark_jobs.errors import CaseInvalid, CasesFailed
 from spark_jobs.launch import foreground
 from spark_jobs.proof.cases import NAMES, file_of, read
+from spark_jobs.settings.project_file import enter
 
 Told = dict[tuple[str, str], list[str]]
 """Pipeline and case -> the lines of what differs."""
@@ -26,6 +27,11 @@ TOLD: Final = pytest.StashKey[Told]()
 
 class CaseDiffers(Exception):
     """A case ended otherwise than its file says, or could not be run."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Enter the project of pytest's folder, if it is one."""
+    enter(config.rootpath)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import stat
 import sys
 from contextlib import suppress
 from importlib.util import find_spec
@@ -20,7 +19,8 @@ from spark_jobs.errors import PipelineUnknown, SettingInvalid, SluiceError, Spec
 from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
 from spark_jobs.registry.logic import refuse_unfit
 from spark_jobs.registry.project import Modules, Project, imported_modules as modules_of, installed
-from spark_jobs.settings.installation import VARIABLES
+from spark_jobs.settings.project_file import nearest
+from spark_jobs.settings.variables import VARIABLES
 from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name
 
@@ -83,32 +83,12 @@ def folder() -> Path:
     top = package().partition(".")[0]
     try:
         if find_spec(top) is None:
-            sys.path += [each for each in _above(top) if each not in sys.path]
+            above = nearest(top, Path.cwd())
+            sys.path += [str(above)] if above and str(above) not in sys.path else []
         return Path(importlib.import_module(package()).__path__[0])
     except (ModuleNotFoundError, AttributeError, ValueError, TypeError) as error:
         here = Path.cwd()
         raise SettingInvalid.package_absent(package=package(), error=error, here=here) from None
-
-
-def _above(top: str) -> list[str]:
-    """The working folder, or the nearest one above it with a folder of this name. Another user's is
-    none: its code would run.
-    """
-    here = Path.cwd()
-    owners = {os.getuid(), here.stat().st_uid}
-    return [str(each) for each in (here, *here.parents) if _has(each, top, owners)][:1]
-
-
-def _has(folder: Path, top: str, owners: set[int]) -> bool:
-    """Whether it has one of theirs, as far as this process may look. What all users share, as /tmp,
-    has none: another's modules would stand beside it.
-    """
-    shared = stat.S_ISVTX | stat.S_IWOTH
-    try:
-        own = (folder / top).is_dir() and (folder / top).stat().st_uid in owners
-        return own and folder.stat().st_mode & shared != shared
-    except OSError:
-        return False
 
 
 def load(name: str) -> Pipeline:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
+from spark_jobs.settings.project_file import told
+from spark_jobs.settings.variables import ABOUT, DEFAULT_ROOT, ROOT
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.path_forms import plain_folder
 from spark_jobs.storage.root.store import is_remote, is_s3, sluice_url
@@ -37,13 +38,8 @@ def connection(name: str, of: str) -> str:
     return f"{name}_{of}" if of else name
 
 
-REPO: Final = Path(__file__).parent.parent.parent
-NAME: Final = "SLUICE_ROOT"
 CONNECTION: Final = "sluice_root"
-ABOUT: Final = "the folder or URL that holds tables, checkpoints and ops tables"
-DEFAULT: Final = str(REPO / ".local" / "root") if (REPO / "pyproject.toml").exists() else None
-"""Beside an installed Sluice a root would go with the environment."""
-_NAMED: Final = re.compile(rf"{NAME}__([A-Z0-9_]+)")
+_NAMED: Final = re.compile(rf"{ROOT}__([A-Z0-9_]+)")
 _PART: Final = re.compile(r"[A-Za-z0-9._=-]+")
 """The allowed parts between the slashes of a root's prefix on S3."""
 
@@ -53,20 +49,21 @@ def root_of(spec: Pipeline) -> str:
     return root_named(spec.root)
 
 
+@told()
 def root_named(name: str) -> str:
     """Root of this name; of an empty one the installation's.
 
     It works where brokers or Kafka declaration are wrong. Raises SettingInvalid if nothing declares
     it, for keys in it, or if the store's clients would read it differently.
     """
-    of = variable(NAME, name)
-    given = os.environ.get(of) or (None if name else DEFAULT)
+    of = variable(ROOT, name)
+    given = os.environ.get(of) or (None if name else DEFAULT_ROOT)
     if given:
         return _checked(given, of)
     if name:
         keys = connection(CONNECTION, name)
         raise SettingInvalid.root_unknown(root=name, variable=of, connection=keys)
-    raise SettingInvalid.absent(name=NAME, about=ABOUT)
+    raise SettingInvalid.absent(name=ROOT, about=ABOUT)
 
 
 def root_names() -> list[str]:
@@ -75,7 +72,7 @@ def root_names() -> list[str]:
     """
     given = (of for of, value in os.environ.items() if value)
     named = sorted(found[1].lower() for of in given if (found := _NAMED.fullmatch(of)))
-    own = os.environ.get(NAME) or DEFAULT
+    own = os.environ.get(ROOT) or DEFAULT_ROOT
     return ["", *named] if own else named
 
 

@@ -145,7 +145,7 @@ OWNED_PREFIXES = {
     "spark.delta.logStore.": _TABLE,
 }
 """Prefix -> why Sluice refuses all options with it."""
-_SECRETIVE = re.compile(
+SECRETIVE = re.compile(
     r"(?i)secret|passw(or)?d|passphrase|token|credential|[._]sas[._]|"
     r"(access|account|api|private|storage)[._-]?key"
 )
@@ -172,7 +172,7 @@ def refusal(name: str, value: str) -> Refusal | None:
     )
     if owned:
         return Refusal([name], owned, "Leave it out")
-    if _SECRETIVE.search(name):
+    if SECRETIVE.search(name):
         return Refusal(
             [name],
             "command lines show options, and its name is that of a secret",

@@ -240,7 +240,7 @@ def test_a_refused_pipeline_fails_with_the_reason_when_it_runs_and_has_a_row_in_
     given = KeyError("id") if error.reason == "dag_refused" else error
     task = refused_dag("refused", given).get_task("spec")
     with fails(type(error), error.reason, **error.parameters):  # as the DAG processor has told it
-        task.execute({"run_id": "scheduled__1", "ti": SimpleNamespace(try_number=1)})
+        task.execute({"run_id": "scheduled__1", "ti": SimpleNamespace(try_number=1), "task": task})
     [row] = deltalake.DeltaTable(str(tmp_path / "ops" / "runs")).to_pyarrow_table().to_pylist()
     assert (row["pipeline"], row["run_id"]) == ("refused", "scheduled__1-try1")
     assert (row["status"], row["problem"]) == ("failed", error.code)

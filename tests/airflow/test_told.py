@@ -191,7 +191,7 @@ def result(column: str, severity: Any, outcome: Any) -> CheckResult:
 def checked(drained: Any) -> DAG:
     with dag_of("told_checks") as dag:
         drain = Does(task_id="drain", tries=[drained])
-        output = CheckOperator(task_id="check_output", suite="output")
+        output = CheckOperator(task_id="check_output", pipeline="told_checks", suite="output")
         publish = Does(task_id="publish", tries=[{}], trigger_rule="none_failed")
         drain >> output >> publish
     return dag
@@ -321,6 +321,6 @@ def test_a_check_task_that_fails_though_its_checks_have_passed_is_told(hook):
     odd = result("a", "warning", "failed")
     with dag_of("told_dies") as dag:
         drain = Does(task_id="drain", tries=[report(odd)])
-        drain >> Dies(task_id="check_output", suite="output", retries=0)
+        drain >> Dies(task_id="check_output", pipeline="told_dies", suite="output", retries=0)
     assert ran(dag, 0) == "failed"
     assert texts(hook)[0].startswith("[Sluice] told_dies: MemoryError and WARNING")

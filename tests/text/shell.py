@@ -8,9 +8,10 @@ from functools import cache
 
 import typer
 
-from local.reference.page import DIAGNOSIS
+from local.reference.page import BESIDE
 from spark_jobs.cli import app
-from spark_jobs.settings.installation import REPO, VARIABLES
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.variables import VARIABLES
 
 DOCUMENTS = [REPO / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(
     (REPO / "docs").glob("*.md")
@@ -34,7 +35,7 @@ def documented() -> frozenset[str]:
         frozenset(re.findall(r"`([A-Z][A-Z0-9_]+)`", " ".join(rows)))
         | VARIABLES.keys()
         | SYSTEM
-        | {name.partition("=")[0] for name in DIAGNOSIS}
+        | {name.partition("=")[0] for name in BESIDE}
     )
 
 
@@ -93,7 +94,9 @@ def check_console(block: str) -> None:
 
 
 def _check_variable(name: str, value: str) -> None:
-    assert name in documented() or name.startswith("AIRFLOW_CONN_"), f"{name} is not documented"
+    assert name in documented() or name.startswith(("AIRFLOW_CONN_", "AIRFLOW__")), (
+        f"{name} is not documented"
+    )
     if value.startswith("{"):
         json.loads(value)
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from spark_jobs.settings.installation import REPO, VARIABLES
+from spark_jobs.settings.installation import REPO
+from spark_jobs.settings.variables import VARIABLES
 from tests.text.documents import LANGUAGES, evaluate, fences, in_docstrings, in_documents
 from tests.text.shell import DOCUMENTS, check, commands, documented
 

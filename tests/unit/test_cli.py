@@ -77,6 +77,8 @@ OPTIONS = {
     "quarantine": ("--record", "--reason", "--execute", "--next"),
     "maintain": ("--execute",),
     "worker": (),
+    "init": ("--kafka",),
+    "settings": ("--format",),
     "install": ("--python",),
     "new": ("--topic", "--file", "--cluster", "--root", "--records", "--into"),
     "preview": ("--file", "--records"),
@@ -157,7 +159,8 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
-            if command not in {"show", "archive", "worker", "install", "new", "find"}
+            if command
+            not in {"show", "archive", "worker", "init", "settings", "install", "new", "find"}
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),

@@ -10,7 +10,7 @@ from spark_jobs.settings.installation import REPO
 
 PAGE = (REPO / "docs" / "deploy.md").read_text()
 SLUICE = """#!/bin/sh
-echo "$*; $SLUICE_ROOT; $(pwd)" >>ran
+echo "$*; $(pwd)" >>ran
 exit $(cat status)
 """
 
@@ -21,11 +21,10 @@ def ran(tmp_path):
     command = tmp_path / "sluice"
     command.write_text(SLUICE)
     command.chmod(0o755)
-    (tmp_path / "environment").write_text("SLUICE_ROOT=/srv/root\n")
     [line] = (each for each in PAGE.splitlines() if each.startswith("17 * * * *"))
     words = line.removeprefix("17 * * * *").strip()
     assert "%" not in words, "cron makes a line break of it"
-    words = words.replace("/srv/flights", str(tmp_path)).replace("/opt/sluice/bin", str(tmp_path))
+    words = words.replace("/srv/shop", str(tmp_path)).replace("/opt/sluice/bin", str(tmp_path))
 
     def once(status: int) -> str:
         (tmp_path / "status").write_text(str(status))
@@ -38,9 +37,9 @@ def ran(tmp_path):
     return once
 
 
-def test_a_run_has_its_settings_and_its_folder_and_says_nothing(ran, tmp_path):
+def test_a_run_is_in_its_project_and_says_nothing(ran, tmp_path):
     assert ran(0) == ""
-    assert (tmp_path / "ran").read_text() == f"run flight_events; /srv/root; {tmp_path}\n"
+    assert (tmp_path / "ran").read_text() == f"--env prod run orders; {tmp_path}\n"
 
 
 def test_the_status_of_a_run_that_failed_is_mailed(ran):
@@ -48,7 +47,7 @@ def test_the_status_of_a_run_that_failed_is_mailed(ran):
 
 
 def test_a_run_amid_another_begins_not_and_is_no_failure(ran, tmp_path):
-    with Path(tmp_path / "flight_events.lock").open("w") as held:
+    with Path(tmp_path / "orders.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert ran(51) == ""
     assert not (tmp_path / "ran").exists()

@@ -413,7 +413,7 @@ def test_a_files_byte_order_mark_is_no_part_of_its_first_record(tmp_path):
 
 
 def test_a_draft_has_the_root_that_is_given_or_the_only_one_that_is_declared(tmp_path, monkeypatch):
-    monkeypatch.setattr(roots, "DEFAULT", None)
+    monkeypatch.setattr(roots, "DEFAULT_ROOT", None)
     monkeypatch.delenv("SLUICE_ROOT", raising=False)
     (file := tmp_path / "x.jsonl").write_text(json.dumps(order(1)))
     words = ["new", "--file", str(file), "--into", str(tmp_path / "drafts")]

@@ -33,6 +33,7 @@ MAY_ASK_WITHOUT_A_PIPELINE = {
     "spark_jobs/main.py",  # in a process that a run has started: the run's
     "spark_jobs/cli/sample.py",  # no pipeline yet, or no root at all
     "spark_jobs/cli/specs.py",
+    "spark_jobs/cli/install.py",  # says all settings
     "spark_jobs/install/checkup.py",
     "spark_jobs/proof/start.py",
     "spark_jobs/settings/installation.py",
@@ -193,7 +194,7 @@ def test_show_has_each_root_and_one_pipelines_alone(tmp_path, monkeypatch):
 @pytest.fixture
 def named_alone(monkeypatch, tmp_path):
     """An installation beside no clone, whose roots and clusters have names, and none is its own."""
-    monkeypatch.setattr(declaration, "DEFAULT", None)
+    monkeypatch.setattr(declaration, "DEFAULT_ROOT", None)
     for name in ("SLUICE_ROOT", "SLUICE_KAFKA"):
         monkeypatch.delenv(name)
     monkeypatch.setenv("SLUICE_KAFKA__EU", "127.0.0.1:1")

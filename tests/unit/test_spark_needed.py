@@ -35,8 +35,8 @@ NEED = {
     "verify": [NAME, "--from", "2026-01-01", "--to", "2026-01-02"],
 }
 NEED_NONE = {
-    "accept", "catalog", "coverage", "doctor", "find", "install", "maintain", "new", "publish",
-    "quarantine", "report", "reset", "rewind", "schema", "show", "undo", "worker",
+    "accept", "catalog", "coverage", "doctor", "find", "init", "install", "maintain", "new", "publish",
+    "quarantine", "report", "reset", "rewind", "schema", "settings", "show", "undo", "worker",
 }  # fmt: skip
 ALL = f"""
 import importlib.util, json, sys, typer

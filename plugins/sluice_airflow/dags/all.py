@@ -17,6 +17,7 @@ from sluice_airflow.dags.maintain import maintain_dag
 from sluice_airflow.dags.own import Own
 from sluice_airflow.dags.prove import prove_dag
 from sluice_airflow.dags.refused import refused_dag
+from sluice_airflow.entered import enter_project
 from spark_jobs.errors import PipelineUnknown
 from spark_jobs.registry import find as registry
 
@@ -33,6 +34,7 @@ def dags(
     priority_weight, executor_config and the like. `of` has more of them for single pipelines:
     `{"orders": {"queue": "large"}}`. `tags` are on every DAG. SLUICE_DAG_PREFIX begins their ids.
     """
+    enter_project()
     given = dict(of or {})
 
     def own(name: str) -> Own:

@@ -17,7 +17,7 @@ from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.tasks.form import params
 from sluice_airflow.tasks.publish import PublishOperator
 from sluice_airflow.tasks.repair import PlanRepairOperator, StageOperator, SwapOperator
-from sluice_airflow.tasks.xcom import APPROVE, PLAN, PUBLISH, STAGE, SWAP
+from sluice_airflow.tasks.xcom import APPROVE, CHECK_OUTPUT, PLAN, PUBLISH, STAGE, SWAP
 from sluice_airflow.telling.told import CALLBACKS
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import unranged
@@ -56,8 +56,8 @@ def build_backfill(spec: Pipeline, own: Own = NONE) -> DAG:
         stage = StageOperator(
             task_id=STAGE, pipeline=name, execution_timeout=spec.schedule.execution_timeout
         )
-        output = CheckOperator(task_id="check_output", suite="output", of=STAGE)
-        change = CheckOperator(task_id="check_change", suite="change", of=STAGE)
+        output = CheckOperator(task_id=CHECK_OUTPUT, pipeline=name, suite="output", of=STAGE)
+        change = CheckOperator(task_id="check_change", pipeline=name, suite="change", of=STAGE)
         approve = ConfirmOperator(task_id=APPROVE, pipeline=name)
         swap = SwapOperator(task_id=SWAP, pipeline=name, **SWAP_ARGUMENTS)
         publish = PublishOperator(

@@ -10,7 +10,9 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from sluice_airflow import ids
 from sluice_airflow.connections.root import root_credentials
+from sluice_airflow.ids import group_of
 from sluice_airflow.retries import attempt, one_line_errors
+from sluice_airflow.tasks.xcom import OF_DRAIN
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.roots import root_of
@@ -45,9 +47,10 @@ class RepairOperator(TriggerDagRunOperator):
     def execute(self, context: Context) -> None:
         """Raises Airflow's DagRunTriggerException, by which the task runner triggers."""
         ti, run_id = context["ti"], context["run_id"]
-        # All of them: in a run that a person has marked as failed, publish is skipped.
+        # All of the drain's: in a run that a person has marked as failed, publish is skipped.
         states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[run_id]).get(run_id, {})
-        failed = sorted(name for name, state in states.items() if state in FAILED)
+        ids = {f"{group_of(context)}{name}" for name in OF_DRAIN}
+        failed = sorted(name for name, state in states.items() if name in ids and state in FAILED)
         if failed:
             raise AirflowSkipException(f"{', '.join(failed)} of this run failed")
         if ti.get_dr_count(dag_id=self.trigger_dag_id, states=AT_WORK):

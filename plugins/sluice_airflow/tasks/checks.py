@@ -31,9 +31,15 @@ class CheckOperator(TellsLineage, BaseOperator):
     """
 
     def __init__(
-        self, *, suite: Literal["output", "state", "change"], of: str = DRAIN, **kwargs: Any
+        self,
+        *,
+        pipeline: str,
+        suite: Literal["output", "state", "change"],
+        of: str = DRAIN,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.pipeline = pipeline
         self.suite = suite
         self.of = of
         self.report: Report | None = None

@@ -12,10 +12,17 @@ from airflow.sdk import BaseOperator, Context, SkipMixin
 
 from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
+from sluice_airflow.ids import group_of
 from sluice_airflow.retries import attempt, last_try, one_line_errors
 from sluice_airflow.tasks.publish import announced, asset_of
 from sluice_airflow.tasks.submit import SubmitOperator
-from sluice_airflow.tasks.xcom import PUBLISH, REPAIR, planned_records
+from sluice_airflow.tasks.xcom import (
+    CHECK_OUTPUT,
+    CHECK_STATE,
+    DRAIN,
+    PUBLISH,
+    planned_records,
+)
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.messages.job import Drain, Run
 from spark_jobs.registry import find as registry
@@ -59,11 +66,13 @@ class PlanOperator(BaseOperator, SkipMixin):
         for line in planned.lines:
             self.log.info("%s", line)
         if planned.idle:
+            # Not the repair: late records can wait also without a drain, if the repair behind the
+            # last one was not started, since another was at work. Not what is behind the group.
+            idle = {DRAIN, CHECK_OUTPUT, CHECK_STATE}
+            idle |= {PUBLISH} if planned.to_publish is None else set()
+            ids = {f"{group_of(context)}{name}" for name in idle}
             later = context["task"].get_flat_relatives(upstream=False)
-            # Late records can wait also without a drain: the repair behind the last one was not
-            # started, since another was at work.
-            goes_on = {REPAIR} if planned.to_publish is None else {REPAIR, PUBLISH}
-            self.skip(context["ti"], [task for task in later if task.task_id not in goes_on])
+            self.skip(context["ti"], [task for task in later if task.task_id in ids])
         return planned.model_dump(mode="json")
 
 

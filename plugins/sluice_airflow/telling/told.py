@@ -16,6 +16,7 @@ from typing import Any
 from airflow.sdk import Context, Variable
 
 from sluice_airflow import ids
+from sluice_airflow.ids import group_of
 from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.tasks.xcom import DRAIN, PLAN, PUBLISH, REPAIR, report_from_xcom
 from sluice_airflow.telling.bounded import Bounded
@@ -167,12 +168,14 @@ def _of_checks(context: Context) -> Problems | None:
 
 
 def _also_over(context: Context) -> tuple[str, ...]:
-    task = context["task"].task_id
-    if task == PUBLISH:
+    task, group = context["task"].task_id, group_of(context)
+    if task == f"{group}{PUBLISH}":
         # A repair behind it is still to come, in this run too.
-        return tuple(name for name in context["dag"].task_ids if name not in {PUBLISH, REPAIR})
-    if task != PLAN:
+        others = (name for name in context["dag"].task_ids if name.startswith(group))
+        return tuple(name for name in others if name not in {task, f"{group}{REPAIR}"})
+    if task != f"{group}{PLAN}":
         return ()
-    planned = context["ti"].xcom_pull(task_ids=PLAN) or {}
+    planned = context["ti"].xcom_pull(task_ids=task) or {}
     # A person has drained on the command line.
-    return (SPEC, DRAIN) if "reasons" in planned and not planned["reasons"] else (SPEC,)
+    drained = "reasons" in planned and not planned["reasons"]
+    return (SPEC, f"{group}{DRAIN}") if drained else (SPEC,)

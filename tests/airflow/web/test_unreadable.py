@@ -258,7 +258,7 @@ def test_a_run_that_airflow_knows_and_the_root_does_not_is_not_one_that_has_not_
 def test_where_no_root_is_set_every_page_names_the_variable(get, monkeypatch):
     from spark_jobs.settings import roots  # noqa: PLC0415
 
-    monkeypatch.setattr(roots, "DEFAULT", None)
+    monkeypatch.setattr(roots, "DEFAULT_ROOT", None)
     monkeypatch.delenv("SLUICE_ROOT")
     told(get, "SETTING_INVALID", "SLUICE_ROOT")
 
