@@ -24,6 +24,7 @@ from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
+from spark_jobs.steps.beside.lookup import without_counted
 from spark_jobs.steps.by_rules import judged, keeps_some
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
 from spark_jobs.steps.chain import refuse_unheld, rejected
@@ -174,7 +175,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         stateful_input = chain.stateful_input(good_records(classified, spec.inputs), spec, sides)
         if capture and observed:
             stateful_input = observe_stateful_input(stateful_input, spec, capture, number)
-        return Way(classified, stateful_input, by_decoder)
+        return Way(classified, without_counted(stateful_input, spec), by_decoder)
 
     ways = (way(number, *each) for number, each in enumerate(zip(each_way, given, strict=True)))
     return Dataflow(spec, tuple(ways), sides)

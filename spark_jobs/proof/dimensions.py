@@ -9,13 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CaseInvalid
-from spark_jobs.side.dimension import place_of
+from spark_jobs.side.place import place_of
 from spark_jobs.spec import Dimension
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
 
@@ -23,9 +22,9 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 """Name of a dimension -> its rows, by the table's columns."""
 
 
-def in_place(spec: Pipeline, settings: Settings) -> Pipeline:
-    """The same, whose dimensions are found from whatever root."""
-    return _moved(spec, {each.name: place_of(each, settings) for each in _dimensions(spec)})
+def in_place(spec: Pipeline, root: str) -> Pipeline:
+    """The same, whose dimensions are found from another root too."""
+    return _moved(spec, {each.name: place_of(each, root) for each in _dimensions(spec)})
 
 
 def of_case(spec: Pipeline, rows: Rows, folder: Path) -> Pipeline:

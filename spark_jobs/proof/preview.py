@@ -47,7 +47,7 @@ def preview(job: Preview, spec: Pipeline, settings: Settings) -> Iterator[str]:
 
 def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampled]) -> Answer:
     began = time.monotonic()
-    spec = in_place(spec, settings)
+    spec = in_place(spec, settings.root)
     scratch = Scratch.of(spec, settings, folder, 1 + max(each.partition for each in sample))
     sent = [
         Sent(each.partition, -1 if each.timestamp is None else each.timestamp, *each[3:])

@@ -26,6 +26,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import newest
 from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.sources import source_of
@@ -184,6 +185,7 @@ def _lines(
     done: Offsets,
     new: Offsets,
 ) -> tuple[str, ...]:
+    beside = newest(spec, settings)
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
@@ -194,6 +196,7 @@ def _lines(
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
         *_decoders(spec, settings),
+        *(f"{name}, read beside: version {of.version}" for name, of in beside.items()),
         *found.lines,
         *filter(None, (acceptance_line(spec),)),
         *(() if spec.is_archive else declarations(spec.inputs, paths)),

@@ -17,14 +17,14 @@ from spark_jobs.side.column_types import refuse_unfit, times
 from spark_jobs.side.differing import differing
 from spark_jobs.side.of_delta import OfDelta
 from spark_jobs.side.of_file import OfFile
+from spark_jobs.side.place import place_of
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
 from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import types_of
-from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.conversions import arrow_type
+from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DimensionSide:
 
     def __init__(self, declared: Dimension, settings: Settings) -> None:
         self._declared = declared
-        self._place = place_of(declared, settings)
+        self._place = place_of(declared, settings.root)
         self._versions: Versions = (
             OfFile(declared.name, Path(self._place))
             if declared.is_file
@@ -71,7 +71,18 @@ class DimensionSide:
 
     def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:
         """See Side."""
-        return spark.createDataFrame(self._read(pin))
+        from pyspark.sql.types import StructType  # noqa: PLC0415 - only Spark's side has it
+
+        of = self._declared
+        types = {key_column(n): each.type for n, each in enumerate(of.keys)}
+        types |= dict.fromkeys((FROM, TO) if of.valid else (), "timestamp")
+        types |= {each.name: each.type for each in of.fields}
+        schema = StructType()
+        for name, kind in types.items():
+            schema = schema.add(name, spark_type(kind))
+        rows = self._read(pin)
+        # Of an empty table PySpark makes an array without a type.
+        return spark.createDataFrame(rows if rows.num_rows else [], schema)
 
     def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:  # noqa: ARG002 - the port's
         """See Side: each interval of a key in which a field differs, or a row is or was none. Of
@@ -106,7 +117,7 @@ class DimensionSide:
         import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
         of, rows = self._declared, self._versions.read(pin, self._declared.columns)
-        columns = {key_column(n): rows.column(each.name) for n, each in enumerate(of.keys)}
+        columns = {key_column(n): rows.column(of.column_of(k)) for n, k in enumerate(of.keys)}
         if of.valid:
             both = zip((FROM, TO), of.valid, strict=True)
             columns |= {name: times(rows.column(each)) for name, each in both}
@@ -151,12 +162,3 @@ class DimensionSide:
 
 def _told(row: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items())
-
-
-def place_of(declared: Dimension, settings: Settings) -> str:
-    """Where the table is: its folder, its URL, or the file. Raises PipelineUnknown."""
-    if declared.pipeline:
-        return str(Paths(settings.root, registry.load(declared.pipeline)).published_table)
-    if declared.is_file and not declared.table.startswith("/"):
-        return str(registry.folder() / declared.table)
-    return declared.table

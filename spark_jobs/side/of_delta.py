@@ -42,9 +42,17 @@ class OfDelta(NamedTuple):
             table.load_as_version(pin.version)
             if str(table.metadata().id) != pin.table_id:
                 return False
-            return all(opened(uri).exists() for uri in table.file_uris())
         except DeltaError:
             return False
+        # delta-rs escapes the folder's name, and not what is behind it.
+        folder = table.table_uri.removeprefix("file://").rstrip("/") + "/"
+        files = (uri.removeprefix("file://") for uri in table.file_uris())
+        return all(
+            (
+                self.path / name.removeprefix(folder) if name.startswith(folder) else opened(name)
+            ).exists()
+            for name in files
+        )
 
     def read(self, pin: Pin, declared: Declared) -> pa.Table:
         """See Versions. A row that a table by key remembers as deleted is none."""
@@ -60,10 +68,10 @@ class OfDelta(NamedTuple):
                 f" WHERE NOT coalesce({_quoted(DELETED)}, false)" if DELETED in has.names else ""
             )
             rows = streamed(f"SELECT {named} FROM t{where}", {"t": table}).read_all()
+            return typed(rows, declared)
         except (DeltaError, pa.ArrowException) as error:
             first = str(error).partition("\n")[0]
             raise DimensionUnfit.unreadable(name=self.name, place=self.path, error=first) from None
-        return typed(rows, declared)
 
 
 def _quoted(name: str) -> str:

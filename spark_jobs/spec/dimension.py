@@ -22,21 +22,19 @@ UNCOMPARED: Final = ("float", "double", "binary", "array", "map", "struct")
 
 
 class Dimension(SideTable):
-    """A table that a Lookup finds rows in. Each batch has the rows of one version of it."""
+    """A table that a Lookup finds rows in."""
 
     side: ClassVar = "spark_jobs.side.dimension:DimensionSide"
     table: str = Described(exclude=True, min_length=1)
-    """a pipeline of this root by its name: its published table; or a Delta table's path; or a small
-    file: its path, or that from the pipelines' folder: 'orders/shops.csv'
+    """a pipeline of this root, for its published table; a Delta table's path; or a file: from the
+    pipelines' folder, 'orders/shops.csv'
     """
     key: tuple[str | Field, ...] = Described(min_length=1)
-    """the columns by which rows are found: text by its name; another type by a Field"""
+    """its columns: text by name, another type by a Field"""
     valid: tuple[ColumnName, ColumnName] | None = None
-    """the columns with the times from which and before which a row is valid: ('valid_from',
-    'valid_to'); null has no limit. Default: each row is valid for ever
-    """
+    """the columns with the times from which and before which a row is valid; null: no limit"""
     fields: tuple[Field, ...] = Described(min_length=1)
-    """the columns that a Lookup adds; a path says another name that the table has for one"""
+    """what a Lookup adds; a path has the table's name for it"""
 
     @model_validator(mode="before")
     @classmethod
@@ -54,7 +52,16 @@ class Dimension(SideTable):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         self._refuse_table()
+        for each in self.key:
+            if isinstance(each, str) and not is_name(each):
+                refuse(
+                    "key",
+                    each,
+                    "a name has lower-case letters, digits and underscores",
+                    f"Write Field(name='id', type='string', path='{each}')",
+                )
         names = [each.name for each in self.keys]
+        columns = {self.column_of(each) for each in self.keys}
         refuse_repeated("key", names)
         refuse_repeated("fields", [each.name for each in self.fields])
         refuse_own("fields", [each.name for each in self.fields])
@@ -68,7 +75,7 @@ class Dimension(SideTable):
                 refuse("key", each.type, f"no row is found by a {each.kind}", "Use other columns")
         self._refuse_types()
         both = {*(self.valid or ())}
-        if self.valid and (len(both) < len(self.valid) or both & {*names}):
+        if self.valid and (len(both) < len(self.valid) or both & columns):
             refuse(
                 "valid",
                 self.valid,
@@ -79,7 +86,7 @@ class Dimension(SideTable):
 
     def _refuse_types(self) -> None:
         """A column that is a field too has one type, of a time where rows are valid by it."""
-        of_key = {each.name: (each.type,) for each in self.keys}
+        of_key = {self.column_of(each): (each.type,) for each in self.keys}
         known = of_key | dict.fromkeys(self.valid or (), ("timestamp", "timestamp_ntz", "date"))
         for each in self.fields:
             wanted = known.get(self.column_of(each), (each.type,))
@@ -97,7 +104,7 @@ class Dimension(SideTable):
     @property
     def columns(self) -> dict[str, str]:
         """Column of the table that is read -> its declared type; empty of the times."""
-        said = {each.name: each.type for each in self.keys}
+        said = {self.column_of(each): each.type for each in self.keys}
         said |= dict.fromkeys(self.valid or (), "")
         return said | {self.column_of(each): each.type for each in self.fields}
 
@@ -146,5 +153,3 @@ def _refuse_more(where: str, field: Field) -> None:
             "a column of a table has a name and a type",
             "Set name, type, required, about, and as path the column's name alone",
         )
-    if where == "key" and field.path is not None:
-        refuse(where, field.path, "the key's columns are called as the table's", "Leave path out")

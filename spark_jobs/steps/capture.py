@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps.beside.lookup import unmatched_counts
 from spark_jobs.steps.by_rules import keeps_some, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
@@ -92,8 +93,8 @@ def observe_stateful_input(
 ) -> DataFrame:
     """The same rows, of the topic with this number.
 
-    Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept
-    array<struct>: the raw late records.
+    Observes under "entered": stateful_input_metrics, unmatched_counts, late bigint (by `policy`),
+    and kept array<struct>: the raw late records.
     """
     # Late by the watermark of the query's first batch. Of a batch with another one the audit uses
     # neither these counts nor these records (audit/rejected_record.py, captured).
@@ -102,7 +103,7 @@ def observe_stateful_input(
     topic = Topics([spec.inputs[number]])
     rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), _small(late, topic, spec)))
     counted = (F.count_if(F.col(SUSPECT)).alias("late"), _kept(topic, spec))
-    metrics = stateful_input_metrics(spec)
+    metrics = [*stateful_input_metrics(spec), *unmatched_counts(spec)]
     return rows.observe(seen(ENTERED_SEEN, number), *metrics, *counted).drop(SUSPECT, KEPT)
 
 

@@ -18,6 +18,7 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps import transform
+from spark_jobs.steps.beside.lookup import FOUND
 from spark_jobs.steps.by_rules import fails_one
 from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator
@@ -186,7 +187,7 @@ def stateful_output(
             # Spark drops late rows by this column, and its optimizer takes away what nothing behind
             # needs (SPARK-58979): what observes it needs it. late_rows.py holds the plan to that.
             counts.append(F.unix_micros(F.max(event_time)).alias("newest_us"))
-        rows = rows.observe(observation_name(index), *counts)
+        rows = rows.observe(observation_name(index), *counts).drop(FOUND)
     return rows
 
 
@@ -228,6 +229,11 @@ def observation_name(index: int) -> str:
     (records in its groups); where a stateful step passes the event time on, newest_us bigint.
     """
     return f"after_{index}"
+
+
+def is_of_a_step(observation: str) -> bool:
+    """Whether it has such a name."""
+    return observation.startswith(observation_name(0)[:-1])
 
 
 def is_late(spec: Pipeline, late_before_ms: int) -> Column:

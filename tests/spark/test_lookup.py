@@ -4,7 +4,8 @@ DuckDB.
 
 import json
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from random import Random
 
@@ -14,9 +15,11 @@ import pytest
 
 from spark_jobs.checkpoint import pins
 from spark_jobs.repair.manifest import approve
+from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Pipeline, Tumbling
 from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
+from spark_jobs.values.conversions import arrow_type
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
@@ -238,3 +241,28 @@ def test_each_batch_has_the_rows_of_its_version_and_a_backfill_those_of_the_last
     planned = repairs.plan("verify", *ends)
     put(table, 3)
     assert repairs.stage(planned).change.differs == 0
+
+
+def test_spark_has_the_values_of_each_type(spark, tmp_path):
+    kinds = {
+        "n": ("bigint", 7), "d": ("decimal(5,2)", Decimal("1.25")), "at": ("timestamp", NEW_YEAR),
+        "local": ("timestamp_ntz", NEW_YEAR.replace(tzinfo=None)), "day": ("date", date(2013, 1, 1)),
+        "yes": ("boolean", True), "x": ("double", 0.5), "raw": ("binary", b"\xff"), "t": ("string", "ü"),
+        "parts": ("array<string>", ["a", None]), "of": ("struct<a:int,b:string>", {"a": 1, "b": "c"}),
+        "by": ("map<string,int>", [("k", 1)]),
+    }  # fmt: skip
+    types = [pa.field(name, arrow_type(kind)) for name, (kind, _) in kinds.items()]
+    rows = [{name: value for name, (_, value) in kinds.items()}, dict.fromkeys(kinds) | {"n": 8}]
+    fields = [Field(name=name, type=kind, required=False) for name, (kind, _) in kinds.items()]
+    key = (Field(name="number", type="bigint", path="n"),)
+    side = DimensionSide(
+        Dimension(name="all", table=str(tmp_path / "all"), key=key, fields=tuple(fields)), None
+    )
+    for given in (rows, []):
+        stored = pa.Table.from_pylist(given, pa.schema(types))
+        deltalake.write_deltalake(str(tmp_path / "all"), stored, mode="overwrite")
+        found = side.rows(spark, side.now()).orderBy("n")
+        assert [dict(f.simpleString().split(":", 1) for f in found.schema.fields)[f.name] for f in fields] == [
+            kind for kind, _ in kinds.values()
+        ]  # fmt: skip
+        assert found.select(*kinds).toArrow().to_pylist() == given

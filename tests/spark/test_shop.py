@@ -19,6 +19,7 @@ from spark_jobs.messages.job import Prove
 from spark_jobs.proof.run import prove
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.manifest import approve
+from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published
@@ -43,15 +44,17 @@ CUSTOMERS = [
     ("c1", 1, "08:00", "c", "DE", "new"),
     ("c2", 2, "09:00", "c", "FR", None),
     ("c1", 4, "12:00", "u", "FR", "old"),
+    ("c4", 7, "08:00", "c", "YY", None),
     ("c2", 5, "15:00", "d", None, None),
 ]
-LATER = [("c3", 6, "08:30", "c", "XX", None), ("c1", 3, "10:00", "u", "AT", "new")]
+LATER = [("c3", 8, "08:30", "c", "XX", None), ("c1", 3, "10:00", "u", "AT", "new")]
 ORDERS = [
     ("o1", "07:59", "c1"),
     ("o2", "08:00", "c1"),
     ("o3", "11:59", "c1"),
     ("o4", "12:00", "c1"),
     ("o5", "14:59", "c2"),
+    ("o9", "14:00", "c4"),
     ("o6", "15:00", "c2"),
     ("o7", "09:00", "c3"),
     ("o8", "09:00", None),
@@ -90,11 +93,6 @@ class Shop:
         scene = self.customers if to == "changes" else self.orders
         scene.send(*map(json.dumps, rows))
 
-    def publish_customers(self, run_id: str) -> None:
-        version = self.customers.run(run_id).table_version
-        assert version is not None
-        published.move(self.customers.paths, version, refuse_dead)
-
     def expected(self, upto: int | None = None) -> list[Row]:
         """By DuckDB over both topics; of the first changes alone."""
         names = pa.table({"code": ["DE", "FR"], "name": ["Germany", "France"]})
@@ -124,6 +122,16 @@ class Shop:
         return {json.loads(row["value"])["order_id"] for row in rows}
 
 
+def batches_of(made: Scene) -> list[Row]:
+    return [row for row in made.ops("batches") if row["pipeline"] == made.spec.name]
+
+
+def publish(customers: Scene, run_id: str) -> None:
+    version = customers.run(run_id).table_version
+    assert version is not None
+    published.move(customers.paths, version, refuse_dead)
+
+
 @pytest.fixture
 def shop(kafka, tmp_path, monkeypatch) -> Shop:
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
@@ -136,21 +144,29 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     shop.send("orders", orders(ORDERS[:-1]))
     because(shop.orders.drain("early").problem, DimensionUnfit, "absent", name="customers")
     shop.send("changes", changes(CUSTOMERS))
-    shop.publish_customers("customers 1")
+    publish(shop.customers, "customers 1")
     shop.send("orders", orders(ORDERS[-1:]))
+    lines = plan(shop.orders.spec, shop.orders.settings).lines
+    beside = {line for line in lines if "beside" in line}
+    assert beside == {f"{name}, read beside: version 0" for name in ("customers", "countries")}
     with monkeypatch.context() as at:
         at.setattr(failpoint, "at", (images := Images(shop.orders, tmp_path / "images")).at)
         account = shop.orders.run("orders").account
-    assert (account.read, account.malformed, account.accepted) == (8, 4, 4)
+    assert (account.read, account.malformed, account.accepted) == (9, 4, 5)
     shop.hold(shop.expected(), "the facts")
     assert shop.waiting == UNKNOWN
+    [batch] = [row for row in batches_of(shop.orders) if row["read"]]
+    assert dict(batch["unmatched"]) == {"customers": 0, "countries": 1}
 
     # Customers come later, one backdated; the account of a killed drain is read again by its pin.
     shop.send("changes", changes(LATER))
-    shop.publish_customers("customers 2")
-    killed = over(shop.orders, images.taken["table.committed", 0])
+    publish(shop.customers, "customers 2")
+    killed, beside = (
+        over(each, images.taken["audit", 0]) for each in (shop.orders, shop.customers)
+    )
+    publish(beside, "customers 2")
     assert killed.run("resumed").account.malformed == 4
-    assert {row["source"] for row in killed.ops("batches")} == {"reread"}
+    assert [row["source"] for row in batches_of(killed) if row["read"]] == ["reread"]
     assert len(killed.ops("quarantine")) == 4
 
     work = Repairs(shop.orders)
@@ -175,4 +191,4 @@ def test_the_cases_of_the_shop_give_rows_of_its_dimensions(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
     session("cases", registry.load("order_facts").state)
     lines = [*prove(Prove(pipelines=("order_facts",)), Settings.from_environment())]
-    assert [line.split()[0] for line in lines] == ["ok"] * 3, lines
+    assert [line.split()[0] for line in lines] == ["ok"] * 4, lines

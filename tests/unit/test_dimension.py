@@ -51,7 +51,11 @@ MISUSES = {
     "no name": (lambda: shops(table="/data/Shops"), "name"),
     "no key": (lambda: shops(key=()), "key"),
     "a key twice": (lambda: shops(key=("id", "id")), "key"),
+    "a key in capitals": (lambda: shops(key=("ShopId",)), "key"),
     "a key of doubles": (lambda: shops(key=(Field(name="id", type="double"),)), "key"),
+    "a time of the key, under another name": (
+        lambda: shops(key=(Field(name="id", type="string", path="since"),)), "valid",
+    ),
     "a time of the key": (lambda: shops(valid=("id", "until")), "valid"),
     "one time": (lambda: shops(valid=("since", "since")), "valid"),
     "a field of text that is a time": (
@@ -139,8 +143,10 @@ class Table:
     """A table in Delta, and its dimension."""
 
     def __init__(self, folder: Path, **changes: Any) -> None:
-        self.path = str(folder / "shops")
-        self.side = DimensionSide(shops(table=self.path, **changes), Here(str(folder)))
+        self.path = str(folder / "a röot of 5% #1" / "shops")
+        usual = {"key": (Field(name="shop", type="string", path="id"),)}
+        declared = shops(table=self.path, **usual | changes)
+        self.side = DimensionSide(declared, Here(str(folder)))
 
     def put(self, *rows: tuple[Any, ...]) -> Pin:
         listed = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
@@ -181,7 +187,7 @@ CLEAR = [
 def test_two_rows_of_a_key_at_one_time_are_refused_with_key_and_rows(tmp_path, rows):
     of = Table(tmp_path)
     of.put(*((*row, f"r{n}") for n, row in enumerate(rows)), ("b", None, None, "else"))
-    with fails(DimensionAmbiguous, "several", keys="id=a", rows=has("region=r0", "region=r1")):
+    with fails(DimensionAmbiguous, "several", keys="shop=a", rows=has("region=r0", "region=r1")):
         of.side.now()
 
 
@@ -245,7 +251,7 @@ def test_what_two_versions_have_otherwise_is_told_by_key_and_time(
     was, now = _unambiguous(was), _unambiguous(now)
     of_was, of_now = regions_was[: len(was)], regions_now[: len(now)]
     pins = [of.put(*map(_row, *each)) for each in ((was, of_was), (now, of_now))]
-    told = [(json.loads(str(each.key))["id"], each) for each in of.side.changed(None, *pins)]
+    told = [(json.loads(str(each.key))["shop"], each) for each in of.side.changed(None, *pins)]
     spans = sorted((id_, each.start or datetime.min.replace(tzinfo=UTC)) for id_, each in told)
     assert len(spans) == len(set(spans))
     for key in range(3):
@@ -279,7 +285,7 @@ MISFITS = {
         "other_type",
         {"declared": "a time"},
     ),
-    "a null": (_field(), "null", {"column": "region", "rows": 1, "key": "id=b"}),
+    "a null": (_field(), "null", {"column": "region", "rows": 1, "key": "shop=b"}),
 }
 
 
@@ -293,8 +299,9 @@ def test_a_table_that_is_not_as_declared_is_refused(tmp_path, what):
 
 
 def test_a_table_that_is_not_there_is_refused(tmp_path):
-    with fails(DimensionUnfit, "absent", place=tmp_path / "shops"):
-        Table(tmp_path).side.now()
+    of = Table(tmp_path)
+    with fails(DimensionUnfit, "absent", place=of.path):
+        of.side.now()
     with fails(DimensionUnfit, "absent", place=tmp_path / "shops.csv"):
         File(tmp_path, "csv").side.now()
 

@@ -23,21 +23,17 @@ from spark_jobs.spec.steps.step import Balance, Known, Step
 
 
 class Lookup(Step):
-    """Adds the fields of the row that a dimension has for each row's key, at its event time where
-    the dimension has times. A row finds one row or none; a key that is null finds none.
-    """
+    """Adds the fields of the dimension's row, null where there is none. A null key finds none."""
 
     operator: ClassVar = "spark_jobs.steps.beside.lookup:LookupOperator"
     canonical: ClassVar = "spark_jobs.steps.beside.lookup:all_at_once"
     kind: Literal["lookup"] = "lookup"
     dimension: Dimension
-    """the table that it finds rows in"""
+    """where it finds rows"""
     on: dict[str, ColumnName] = Described(min_length=1)
-    """each column of the dimension's key -> the column with its value here"""
+    """column of the dimension's key -> column here"""
     missing: Literal["null", "quarantine"] = "null"
-    """of a row that finds none: null in the fields; or the record is malformed, until `sluice
-    replay` finds the dimension's row
-    """
+    """of a row that finds none; quarantine: the record is malformed"""
     stateful: Literal[False] = False
 
     @model_validator(mode="after")

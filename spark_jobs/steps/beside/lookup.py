@@ -5,8 +5,9 @@ Those are at most one for a key at a time (side/unique.py), so no row becomes tw
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import reduce
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, functions as F
 
@@ -16,12 +17,17 @@ from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import KAFKA, own
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from spark_jobs.spec import Pipeline
     from spark_jobs.steps.canonical.chain import Given
 
 FOUND: Final = own("found")
-"""Whether there is a row; there while records are rejected."""
+"""Whether the dimension has a row; there until it is counted."""
+UNMATCHED: Final = "unmatched"
+"""How the name of an observed count begins: of the rows for which a dimension has none. Behind it
+are the step's index, where the rows are records, and the dimension's name.
+"""
 
 
 class LookupOperator(NamedTuple):
@@ -30,23 +36,25 @@ class LookupOperator(NamedTuple):
     step: Lookup
 
     def apply(self, rows: DataFrame, context: StepContext) -> DataFrame:
-        """See the function `with_fields`."""
-        return with_fields(rows, self.step, context.sides, context.event_time)
+        """See the function `with_fields`; with FOUND, which chain.py drops once it is counted."""
+        return with_fields(rows, self.step, context.sides, context.event_time, FOUND)
 
     def counts(self) -> list[Column]:
-        return []
+        return [F.count_if(F.col(FOUND).isNull()).alias(_named("", self.step))]
 
     def row_part(self, rows: DataFrame, at: At) -> DataFrame:
-        return with_fields(rows, self.step, at.sides, at.event_time)
+        if KAFKA not in rows.columns:
+            return with_fields(rows, self.step, at.sides, at.event_time)
+        found = with_fields(rows, self.step, at.sides, at.event_time, FOUND)
+        named = F.col(KAFKA).withField(_named(at.step_index, self.step), F.col(FOUND).isNull())
+        return found.withColumn(KAFKA, named).drop(FOUND)
 
     def reason(self, decoded: DataFrame, at: At) -> tuple[DataFrame, Column]:
         """See RejectingOperator."""
         of = self.step
-        fields = [each.name for each in of.dimension.fields]
-        side = at.sides[of.dimension.name].drop(*fields).withColumn(FOUND, F.lit(True))
-        rows = _joined(decoded, side, of, at.event_time)
+        rows = _joined(decoded, of, at.sides, at.event_time)
         text = f"no {of.dimension.name} for {', '.join(of.on.values())}"
-        return rows, F.when(F.col(FOUND).isNull(), F.lit(text))
+        return rows.select(*decoded.columns, FOUND), F.when(F.col(FOUND).isNull(), F.lit(text))
 
 
 def all_at_once(rows: DataFrame, step: Lookup, given: Given) -> DataFrame:
@@ -55,15 +63,50 @@ def all_at_once(rows: DataFrame, step: Lookup, given: Given) -> DataFrame:
 
 
 def with_fields(
-    rows: DataFrame, step: Lookup, sides: Mapping[str, DataFrame], event_time: str
+    rows: DataFrame, step: Lookup, sides: Mapping[str, DataFrame], event_time: str, *beside: str
 ) -> DataFrame:
     """The same rows with the dimension's fields, null where it has no row."""
     fields = [each.name for each in step.dimension.fields]
-    joined = _joined(rows, sides[step.dimension.name], step, event_time)
-    return joined.select(*(F.col(f"`{name}`") for name in rows.columns), *fields)
+    joined = _joined(rows, step, sides, event_time)
+    return joined.select(*(F.col(f"`{name}`") for name in rows.columns), *fields, *beside)
 
 
-def _joined(rows: DataFrame, side: DataFrame, step: Lookup, event_time: str) -> DataFrame:
+def unmatched_counts(spec: Pipeline) -> list[Column]:
+    """Aggregates over the stateful input, bigint: for each Lookup before it an unmatched count."""
+    return [F.count_if(f"{KAFKA}.{name}").alias(name) for name in _of_records(spec)]
+
+
+def without_counted(stateful_input: DataFrame, spec: Pipeline) -> DataFrame:
+    """The same rows, with kafka as they were read with it."""
+    if names := _of_records(spec):
+        return stateful_input.withColumn(KAFKA, F.col(KAFKA).dropFields(*names))
+    return stateful_input
+
+
+def _of_records(spec: Pipeline) -> list[str]:
+    before = enumerate(spec.before_state)
+    return [_named(index, step) for index, step in before if isinstance(step, Lookup)]
+
+
+def unmatched(observed: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Dimension -> the rows that found none of its rows, by what was observed of them."""
+    found = Counter[str]()
+    for metrics in observed:
+        for name, count in metrics.items():
+            word, *rest = name.split("_", 2)
+            if word == UNMATCHED and rest:
+                found[rest[-1]] += int(count or 0)
+    return dict(found)
+
+
+def _named(index: int | str, step: Lookup) -> str:
+    return f"{UNMATCHED}_{index}_{step.dimension.name}"
+
+
+def _joined(
+    rows: DataFrame, step: Lookup, sides: Mapping[str, DataFrame], event_time: str
+) -> DataFrame:
+    side = sides[step.dimension.name].withColumn(FOUND, F.lit(True))
     found: list[Column] = [
         rows[f"`{step.on[key.name]}`"] == side[key_column(number)]
         for number, key in enumerate(step.dimension.keys)
