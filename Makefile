@@ -18,6 +18,10 @@ PACKAGES := .local/packages/$(SUM)
 JARS := .local/jars/$(SUM)
 export PYTHONPATH := $(CURDIR):$(CURDIR)/plugins
 
+PROVIDER := apache-airflow-providers-apache-spark==6.3.4
+# Of the wheel beside an Airflow. Without this project's override: pip has none, and installs pyspark-client.
+CONSTRAINTS := .local/uv/bin/uv pip compile -q --no-config --universal --no-header --no-annotate --python-version 3.11 pyproject.toml --extra s3 -
+
 IMAGE := sluice:local
 BUILD ?=
 STACK := docker compose --profile demo
@@ -99,7 +103,7 @@ up: $(READY) ## start Kafka and Airflow's UI and leave them running
 down: ## stop what `make up` started
 	@$(BIN)/python -m local.up down
 
-wheel: ## build dist/sluice-*.whl: Airflow's side, and `sluice install`, which makes Spark's; sets nothing else up
+wheel: ## build dist/sluice-*.whl, and pip's constraints for each Airflow: Airflow's side, and `sluice install`, which makes Spark's; sets nothing else up
 	@[ -x .local/wheel/bin/python ] || $(PYTHON) -m venv .local/wheel
 	@sed -n '/^setuptools==/,/^ *# via/p' requirements/lock.txt | .local/wheel/bin/pip install -q --disable-pip-version-check --require-hashes -r /dev/stdin
 	@.local/wheel/bin/python -m local.npm
@@ -154,6 +158,11 @@ lock: $(READY) ## resolve the dependencies anew and write requirements/lock.txt
 	@# The image's part of it: nothing that only tests need.
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
 	  --group airflow --extra spark --group demo -c requirements/lock.txt -o requirements/image.txt
+	@# What pip takes beside the wheel: with this Airflow what is in the lock, with an older one what there was soon after it.
+	@printf '%s\n' apache-airflow==3.3.2 $(PROVIDER) | $(CONSTRAINTS) -c requirements/lock.txt -o requirements/constraints-3.3.2.txt
+	@printf '%s\n' apache-airflow==3.2.2 $(PROVIDER) | $(CONSTRAINTS) --exclude-newer 2026-06-15 \
+	  $(foreach each,deltalake apache-airflow-providers-apache-spark apache-airflow-providers-common-compat,--exclude-newer-package $(each)=2026-11-15) \
+	  -o requirements/constraints-3.2.2.txt
 	@# What `sluice install` takes: Spark's side alone, and the records of which it makes the class-data archive.
 	@.local/uv/bin/uv pip compile -q --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml \
 	  --extra spark --group demo -c requirements/lock.txt -o requirements/spark.txt

@@ -1,7 +1,8 @@
 """`python -m local.wheel FOLDER`: build the wheel: Sluice, its plugin of Airflow, and what
-`sluice install` makes Spark's side from.
+`sluice install` makes Spark's side from. Beside it lies for each documented Airflow a file of pip's
+constraints, since pip alone takes newer libraries than an Airflow of some months stands.
 
-From a copy of the sources, in which all of it lies in one package.
+The wheel is of a copy of the sources, in which all of it lies in one package.
 """
 
 import shutil
@@ -13,12 +14,15 @@ from tempfile import TemporaryDirectory
 REPO = Path(__file__).parent.parent
 SOURCES = ("spark_jobs", "plugins", "pyproject.toml", "README.md", "LICENSE")
 BROUGHT = ("pom.xml", "requirements/spark.txt", "requirements/jars.sha256")
+CONSTRAINTS = REPO / "requirements"
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
 
 
 def build(into: Path) -> Path:
     """The new wheel in the folder `into`. Raises subprocess.CalledProcessError."""
     into.mkdir(parents=True, exist_ok=True)
+    for path in CONSTRAINTS.glob("constraints-*.txt"):
+        _copy(path, into / path.name)
     with TemporaryDirectory(prefix="sluice-wheel-") as folder:
         sources = Path(folder)
         for name in SOURCES:

@@ -3,7 +3,8 @@ slices that lose late records, and for places that nobody needs any more.
 
 Versions that somebody may read stay whole: the published one and the one published before, those
 that the published table has shown within the retention, the one from which the checks read what is
-new, and the one that was newest when the retention began.
+new, the one that was newest when the retention began, and those that batches of other pipelines
+read beside their streams.
 """
 
 from __future__ import annotations
@@ -15,19 +16,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_begun, read_live
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.notes.removed import note_removed
+from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, outdated
+from spark_jobs.repair.find.outdated_rows import Outdated
+from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
-from spark_jobs.table.published.table import has_shown, versions_shown
+from spark_jobs.table.published.table import has_shown, versions_read, versions_shown
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
@@ -54,6 +59,7 @@ def needed(paths: Paths, now: datetime) -> Needed:
         published.before_version,
         history.read_at(table_of(paths), begins),
         *_shown(paths, begins),
+        *versions_read(paths, ((pin.table_id, pin.version) for pin in still_read(paths.root))),
     }
     there = {
         version
@@ -144,6 +150,21 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
         for each in old
     )
     table_of(paths).remove(where, held)
+
+
+def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[Step]:
+    """A step for each version of a table beside the stream whose changes were found before this
+    time, and that repairs which stand have settled.
+    """
+    known, audited = read_identity(paths), read_cursor(paths.cursor).audited
+    if known is None or audited < 0 or not spec.sides or unranged(spec):
+        return
+    inputs = noted_now(Checkpoint(paths.checkpoint), spec)
+    generations = known.generations
+    for marks in Outdated(ranged(spec), paths, generations, audited, inputs).settled(before):
+        what = f"forget {marks.changes:,} changes of version {marks.version} of {marks.input}"
+        own = (paths.root, paths.pipeline, generations, marks)
+        yield Step(f"{what}, which no row lacks", partial(outdated.forget, *own))
 
 
 def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:

@@ -19,6 +19,7 @@ from spark_jobs.admin.care import (
     forgotten_steps,
     kept_steps,
     remove_place,
+    settled_steps,
     table_steps,
 )
 from spark_jobs.admin.expired import cutoff, expired
@@ -26,7 +27,7 @@ from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import ArchiveSpec
-from spark_jobs.repair.exchange.staging import leftovers, remove_leftovers
+from spark_jobs.repair.exchange.staging import KEPT, leftovers, remove_leftovers
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import files_before, remove_files, remove_folder
@@ -125,6 +126,7 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
             f"{dead.since:%F %H:%M} UTC",
             partial(remove_place, paths, dead),
         )
+    yield from settled_steps(paths, spec, now - KEPT)
     if isinstance(spec, ArchiveSpec) and spec.keep is not None:
         yield from kept_steps(paths, now - spec.keep)
     if spec.keyed and (after := spec.keyed.forgets_after):

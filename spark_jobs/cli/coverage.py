@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
-NAMES = ("from", "to", "state", "late", "replayable", "last", WHEN, "who", "proved", "refuted")
+NAMES = (
+    "from", "to", "state", "late", "outdated", "replayable", "last", WHEN, "who", "proved",
+    "refuted",
+)  # fmt: skip
 
 
 @commands.command(
@@ -117,12 +120,14 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
         yield "Kafka did not answer: which days it no longer has is not known"
     if any(each.state == "late" for each in found.intervals):
         yield f"merge the late records: sluice repair {found.pipeline}"
+    elif any(each.state == "outdated" for each in found.intervals):
+        yield f"compute the outdated rows again: sluice repair {found.pipeline}"
     if found.quarantine.replayable:
         yield f"merge the quarantined records that are good now: sluice replay {found.pipeline}"
 
 
 def _same(each: Interval) -> tuple[object, ...]:
-    waits = each.start if each.late or each.replayable else None
+    waits = each.start if each.late or each.outdated or each.replayable else None
     return (each.state, each.repair_id, waits, each.proved_at, each.refuted_at)
 
 
@@ -132,7 +137,7 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 
 
 def _values(each: Interval) -> tuple[object, ...]:
-    waits = (each.late, each.replayable)
+    waits = (each.late, each.outdated, each.replayable)
     proof = (each.proved_at, each.refuted_at)
     return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who, *proof)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Final
 
@@ -75,7 +75,7 @@ __pycache__/
 
 def files(name: str, kafka: str) -> Mapping[str, str]:
     """Path within the project -> text. `kafka`: the brokers of dev."""
-    own = find_spec("pyspark") is not None
+    own = next(iter(distributions(name="pyspark")), None)  # not pyspark-client, which runs nothing
     place = os.environ.get("SLUICE_SPARK_ENV") or SPARK_ENV
     spark = f'{"# " if own else ""}spark_env = "{place}"  # `sluice install` makes it'
     return {

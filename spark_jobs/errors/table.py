@@ -131,9 +131,10 @@ class SideGone(SluiceError):
         "Restore the notes in it. Or go back behind a batch before: `sluice rewind {pipeline}`.",
     )
     of_repair = reason(
-        "Repair {repair} of {pipeline} was planned with version {version} of {side}. It is there "
-        "no more: the table was made anew, or its old files were removed.",
-        "Plan it again, with the newest version.",
+        "Repair {repair} of {pipeline} reads version {version} of {side}, as the newest run has "
+        "noted. It is there no more: the table was made anew, or its old files were removed.",
+        "Run {pipeline}: it notes the newest version, and what that has otherwise. Then plan the "
+        "repair again.",
     )
 
 

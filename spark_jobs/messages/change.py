@@ -19,7 +19,9 @@ class Change(Part):
     removed: int = Described(default=0, description="rows of the table that are not computed")
     changed: int = Described(default=0, description="groups with other values")
     unexplained: int = Described(
-        default=0, description="of the three, those that no late or replayed record explains"
+        default=0,
+        description="of the three, those that no late or replayed record explains, nor a change "
+        "beside the stream",
     )
     rounded: int = Described(
         default=0,
@@ -146,8 +148,9 @@ def change_checks(kind: AskedKind, policy: str, *, thinned: bool = False) -> tup
         "unexplained",
         0,
         asked,
-        "rows differ that no late or replayed record explains: the logic changed since, somebody "
-        "edited rows, or a measure depends on the order of records",
+        "rows differ that no late or replayed record explains, nor a change of a table beside the "
+        "stream: the logic changed since, somebody edited rows, or a measure depends on the order "
+        "of records",
     )
     newly_bad = _at_most(
         "newly_bad",

@@ -20,7 +20,7 @@ class Reads(Enum):
     """Which records a run reads."""
 
     NEW = "records that no run has read"
-    LATE = "ranges that late records touch"
+    WAITING = "ranges that late records touch, or changes beside the stream"
     QUARANTINED = "ranges of quarantined records that are good by today's spec"
     GIVEN = "a given range"
     ALL = "the whole history, by NEXT"
@@ -85,7 +85,7 @@ class Facts(NamedTuple):
     @property
     def by_key(self) -> bool:
         """Whether it can be asked of a table that follows a key, in which nothing is late."""
-        return self.reads not in {Reads.NEW, Reads.LATE}
+        return self.reads not in {Reads.NEW, Reads.WAITING}
 
     @property
     def whole(self) -> bool:
@@ -96,12 +96,12 @@ class Facts(NamedTuple):
 KINDS: Final[dict[str, Facts]] = {
     "drain": Facts(Reads.NEW, Writes.TABLE, alone=Alone.LIVE),
     "repair": Facts(
-        Reads.LATE,
+        Reads.WAITING,
         Writes.SWAP,
         alone=Alone.STAGING,
-        meaning="merge the late records; Sluice finds the ranges",
+        meaning="merge the late records, and mend outdated rows; Sluice finds the ranges",
         each_interval="backfill",
-        idle="no late record waits",
+        idle="no late record waits, and no row is outdated",
     ),
     "backfill": Facts(
         Reads.GIVEN,
@@ -137,7 +137,7 @@ KINDS: Final[dict[str, Facts]] = {
 """Name -> facts. docs/reference.md has the same table."""
 LIVE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.alone is Alone.LIVE)
 STATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.moves_state)
-LATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.reads is Reads.LATE)
+LATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.reads is Reads.WAITING)
 STAGED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.staged)
 PROVING_KINDS: Final = tuple(n for n, facts in KINDS.items() if facts.writes is Writes.NOTHING)
 SWAP_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.swaps)

@@ -290,6 +290,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "swap",
         ),
         Column("horizon", _STRING, "partition -> offset up to which records were used, as JSON"),
+        Column("batch", _LONG, "the newest batch then"),
         Column("request", _STRING, "who asked for it, with which parameters and note, as JSON"),
         Column("sources", _STRING, "source of the records -> how many, as JSON"),
         Column("read", _LONG, "records that were read"),
@@ -375,6 +376,18 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             _STRING,
             "the repair that took it out of the rows: an undo of that one gives it back",
         ),
+    ),
+    "outdated": (
+        _PIPELINE,
+        _GENERATION,
+        Column("input", _STRING, "the table beside the stream"),
+        Column("table_id", _STRING, "its identity"),
+        Column("version", _LONG, "its version that has the change"),
+        Column("key", _STRING, "its key's columns -> their values, as JSON; null: all keys"),
+        Column("start", _TIME, "the first event time concerned; null: since ever"),
+        Column("end", _TIME, "the event time after the last; null: for ever"),
+        Column("batch", _LONG, "the last batch that read the table without the change"),
+        Column("noted_at", _TIME, "when a run found it"),
     ),
 }
 """Table -> its columns."""

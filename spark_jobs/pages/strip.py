@@ -12,7 +12,7 @@ from spark_jobs.values.times import iso
 
 WIDTH = 900
 """Of a line, in units of its SVG."""
-KINDS = {"late": "repair", "replayable": "replay"}
+KINDS = {"late": "repair", "outdated": "repair", "replayable": "replay"}
 """State -> the kind of repair that has something to do for it."""
 
 

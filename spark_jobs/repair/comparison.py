@@ -89,6 +89,7 @@ def put_staged(
         "state": state,
         "ranges": [span._asdict() for span in plan.spans],
         "horizon": json.dumps(plan.horizon),
+        "batch": plan.batch,
         "request": json.dumps(
             {"who": plan.who, "note": plan.note, "run": outcome.run_id}
             | ({"without": plan.without} if plan.without else {})

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import Present
 from spark_jobs.checkpoint.lease import holder
+from spark_jobs.checkpoint.pins import newest_noted
 from spark_jobs.errors import AccountBehind
 from spark_jobs.journal.runner import settle
+from spark_jobs.repair.find.lost import refuse_gone
 from spark_jobs.repair.find.plan import Closed, RepairPlan, by_partition, closed_by, digest, new_id
 from spark_jobs.repair.find.plan_text import replay_lines
 from spark_jobs.repair.unit.sought import Brought, Sought
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.runs.preflight import preflight
-from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths
@@ -34,7 +35,7 @@ def plan_repair(
     """Find positions and records. Writes nothing, but completes a change that was begun.
 
     Raises TableLacks, RangeUnsupported, RangeInvalid, RangeOpen, AccountBehind, RecordsUnreachable,
-    and all errors of the preflight.
+    SideGone, and all errors of the preflight.
     """
     if request.facts.swaps:
         table_of(Paths(settings.root, spec)).require("replace", f"a {request.kind}")
@@ -74,9 +75,10 @@ def plan_repair(
         until=closed.until,
         keys=request.keys,
         lost=found.where.nowhere,
-        inputs=newest(spec, settings),
+        inputs=newest_noted(known.checkpoint, spec),
         lines=(),
     )
+    refuse_gone(spec, settings, plan)
     lines = found.lines(plan)
     if found.replays:
         lines = replay_lines(lines, plan, found.replays, request.reason)

@@ -48,7 +48,7 @@ class Changed(NamedTuple):
     """Rows that a later version has otherwise: what was computed with them may differ."""
 
     key: str | None
-    """The columns by which a step finds them -> their values, as JSON; None: any key."""
+    """The columns of the table's key -> their values, as JSON; None: any key."""
     start: datetime | None
     """The first event time that it concerns; None: since ever."""
     end: datetime | None
@@ -75,7 +75,9 @@ class Side(Protocol):
         """
 
     def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:
-        """How two versions that it has differ; nothing if no row that a step can find does."""
+        """How two versions that it has differ, in what steps read; nothing if no row that a step
+        can find does. A run notes it in ops.outdated.
+        """
 
 
 def side_of(declared: SideTable, settings: Settings) -> Side:

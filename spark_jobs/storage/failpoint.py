@@ -43,6 +43,10 @@ CHANGE_POINTS: Final = {
     "change.stepped": "a step of a change is done, and its note does not say so",
 }
 """Failpoint of every change of several steps (journal/) -> what is true there."""
+PIN_POINTS: Final = {
+    "marked": "ops.outdated has what a newer version changes, and inputs/ names the version before"
+}
+"""Failpoint of a drain that finds a table beside the stream changed -> what is true there."""
 REPLACING_POINTS: Final = {
     "replacing.read": "it is known which rows a batch replaces, and none of its files is written",
     "replacing.written": "its files are written, and they are not committed",
@@ -75,6 +79,7 @@ EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
     **COLUMN_POINTS,
+    **PIN_POINTS,
     **CHANGE_POINTS,
     **REPLACING_POINTS,
     **REPLAY_POINTS,

@@ -44,6 +44,19 @@ class Span(NamedTuple):
         """The times that are in both."""
         return Span(max(self.start, other.start), min(self.end, other.end))
 
+    def without(self, taken: Iterable[Span]) -> list[Span]:
+        """Its times that are in none of these, ascending.
+
+        >>> at = [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3, 9)]
+        >>> [str(each) for each in Span(at[0], at[3]).without([Span(at[1], at[2])])]
+        ['2026-01-01 00:00 to 2026-01-02 00:00', '2026-01-03 00:00 to 2026-01-09 00:00']
+        """
+        left, start = list[Span](), self.start
+        for each in joined(taken):
+            left.append(Span(start, min(each.start, self.end)))
+            start = max(start, each.end)
+        return [each for each in (*left, Span(start, self.end)) if not each.empty]
+
     def widened(self, before: timedelta, after: timedelta) -> Span:
         """With this much more at both ends, as far as there are dates."""
         first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Lookups of rows with times: by the noted version of each batch, by the newest after a backfill, by
+"""Lookups of rows with times: by the noted version of each batch, by the newest after a repair, by
 DuckDB.
 """
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint import pins
-from spark_jobs.repair.manifest import approve
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Pipeline, Tumbling
 from spark_jobs.storage import failpoint
@@ -193,13 +192,12 @@ def spec_with(folder) -> Pipeline:
     )
 
 
-def newest_always(*given) -> dict:
+def newest_always(checkpoint, _, spec, settings) -> pins.Pinned:
     """What a run without a note would read."""
-    checkpoint, _, spec, settings, held = given
-    return pins.pin(checkpoint, lambda: -1, spec, settings, held)
+    return pins.pin(checkpoint, lambda: -1, spec, settings)
 
 
-def test_each_batch_has_the_rows_of_its_version_and_a_backfill_those_of_the_last(
+def test_each_batch_has_the_rows_of_its_version_and_after_a_repair_those_of_the_last(
     scene, monkeypatch, tmp_path
 ):
     spec, table = spec_with(tmp_path), str(tmp_path / "fees")
@@ -231,9 +229,8 @@ def test_each_batch_has_the_rows_of_its_version_and_a_backfill_those_of_the_last
     with pytest.raises(AssertionError, match="the table"):
         truth.hold(naive, by_pins(spec, [0, 2, 2]))
     repairs, ends = Repairs(made), (NEW_YEAR, known.watermark - HOUR.size * 3)
-    staged = repairs.stage(plan := repairs.plan("backfill", *ends))
-    assert (staged.problem, staged.change.unaccounted) == (None, 0)
-    approve(made.paths, plan.repair_id, "test")
+    staged = repairs.stage(plan := repairs.plan())
+    assert (staged.problem, staged.change.unaccounted, staged.change.unexplained) == (None, 0, 0)
     repairs.swap(plan)
     found = (row for row in made.table() if row["window_end"] <= ends[1])
     wanted = truth.canonical(as_of(spec, 2), made.ledger, ends[1])

@@ -174,14 +174,18 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     assert work.stage(replay).problem is None
     approve(shop.orders.paths, replay.repair_id, "tester")
     work.swap(replay)
+    shop.send("orders", orders([("o10", "15:30", "c1")]))
+    shop.orders.run("corrected")
+    marks = {json.loads(row["key"])["customer_id"]: row for row in shop.orders.ops("outdated")}
+    assert marks.keys() == {"c1", "c3"}
+    assert (marks["c1"]["start"].hour, marks["c1"]["end"].hour) == (10, 12)
     before = {row["order_id"]: row for row in shop.expected(len(CUSTOMERS))}
     after = {row["order_id"]: row for row in shop.expected()}
     assert before.keys() | {"o7"} == after.keys()
-    backfill = work.plan("backfill", *DAY)
-    assert work.stage(backfill).problem is None
-    approve(shop.orders.paths, backfill.repair_id, "tester")
-    work.swap(backfill)
-    shop.hold([*after.values()], "the facts after replay and backfill")
+    repair = work.plan()
+    assert work.stage(repair).change.unexplained == 0
+    work.swap(repair)
+    shop.hold([*after.values()], "the facts after replay and repair")
     assert before["o3"] != after["o3"]
     assert work.stage(work.plan("verify", *DAY)).change.differs == 0
 

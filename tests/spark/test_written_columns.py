@@ -74,10 +74,10 @@ ELSEWHERE = {
     "quarantine.left_out": "unit/test_rejected_store.py",
     "merged.taken_out_by": "unit/test_bad_rows.py",
     "repairs.inputs": "seams/test_side.py",
-}
+} | {f"outdated.{column.name}": "unit/test_outdated.py" for column in COLUMNS["outdated"]}
 """Columns that stay null here -> the test in which they have a value: they need timers and a TTL;
 a schema registry; several topics; a late record whose Kafka timestamp is no time; more bytes than a batch may keep; a
-replay whose record a later repair finds bad.
+replay whose record a later repair finds bad; a table beside the stream.
 """
 ROWS = COLUMNS | {"batches.operators": OPERATOR, "repairs.ranges": RANGE}
 """The columns of tables, and of structs in them."""

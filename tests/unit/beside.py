@@ -1,10 +1,13 @@
 """A table beside the stream of which only the versions matter, and a step that names it."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from spark_jobs.side.port import Pin
+from pydantic import Field
+
+from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.steps.step import Balance, Step
 
@@ -19,6 +22,7 @@ class Numbered(SideTable):
 class NumberedSide:
     def __init__(self, declared: Numbered, _: object) -> None:
         self.id, self.first, self.last = json.loads(Path(declared.path).read_text())
+        self.changes = Path(f"{declared.path}.changes")
 
     def now(self) -> Pin:
         return Pin(table_id=self.id, version=self.last)
@@ -26,15 +30,26 @@ class NumberedSide:
     def has(self, pin: Pin) -> bool:
         return pin.table_id == self.id and self.first <= pin.version <= self.last
 
+    def changed(self, _, since: Pin, until: Pin):
+        """By a file beside: version -> what it has otherwise than the one before."""
+        for version in range(since.version + 1, until.version + 1):
+            for each in json.loads(self.changes.read_text()).get(str(version), ()):
+                key, *times = each
+                yield Changed(key, *(at and datetime.fromisoformat(at) for at in times))
+
 
 class LookUp(Step):
     operator: ClassVar = "none"
     kind: Literal["look_up"] = "look_up"
     stateful: Literal[False] = False
     tables: tuple[Numbered, ...]
+    by: dict[str, str] = Field(default_factory=dict)
     sides = property(lambda self: self.tables)
     balance: ClassVar = Balance("rows", False, True, False)
     described: ClassVar = "look up"
+
+    def found_by(self, _):
+        return self.by
 
     def columns_after(self, columns):
         return columns

@@ -66,6 +66,7 @@ class Alone:
     """A lease that nobody else wants."""
 
     fence = 0
+    path = "lease"
 
     def confirm(self) -> None:
         pass

@@ -215,10 +215,10 @@ def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(root, mon
     title, _, _, *lines, balanced, unknown, advice = told(monkeypatch, root)
     assert title == "sales_hourly: as of batch 9, rows before 2026-03-01 06:00 are final"
     assert [line.split("UTC") for line in lines] == [
-        ["2026-03-01 00:00 ", "  2026-03-01 03:00 ", "  canonical     0           0"],
-        ["2026-03-01 03:00 ", "  2026-03-01 04:00 ", "  late          2           0"],
-        ["2026-03-01 04:00 ", "  2026-03-01 06:00 ", "  canonical     0           0"],
-        ["2026-03-01 06:00 ", "  2026-03-01 10:00 ", "  open          0           0"],
+        ["2026-03-01 00:00 ", "  2026-03-01 03:00 ", "  canonical     0         0           0"],
+        ["2026-03-01 03:00 ", "  2026-03-01 04:00 ", "  late          2         0           0"],
+        ["2026-03-01 04:00 ", "  2026-03-01 06:00 ", "  canonical     0         0           0"],
+        ["2026-03-01 06:00 ", "  2026-03-01 10:00 ", "  open          0         0           0"],
     ]
     assert balanced == "2 late = 0 merged + 0 duplicates + 0 filtered + 2 waiting"
     assert unknown == "Kafka did not answer: which days it no longer has is not known"
@@ -231,5 +231,6 @@ def test_for_programs_each_hour_is_a_line(root, monkeypatch):
     assert len(hour_by_hour) == 10
     assert json.loads(hour_by_hour[3]) == {
         "from": "2026-03-01T03:00:00Z", "to": "2026-03-01T04:00:00Z", "state": "late", "late": 1,
-        "replayable": 0, "last": None, "when": None, "who": None, "proved": None, "refuted": None,
+        "outdated": 0, "replayable": 0, "last": None, "when": None, "who": None, "proved": None,
+        "refuted": None,
     }  # fmt: skip

@@ -180,7 +180,8 @@ def test_small_files_are_joined_and_every_row_stays(root):
     assert f"join 4 small files of {root.place}" in lines
     assert ({name: root.ops(name, "*") for name in OPS_TABLES}, root.rows()) == before
     assert count(root.place) == 1
-    assert {count(root.folder / "ops" / name) for name in OPS_TABLES} == {1}
+    written = [root.folder / "ops" / name for name in OPS_TABLES if name != "outdated"]
+    assert {count(folder) for folder in written} == {1}
     assert maintain(SPEC, root.settings).lines == (f"{SPEC.name}: nothing to do",)
     assert maintain(SPEC, root.settings).execute is None
 

@@ -12,7 +12,7 @@ from upath import UPath
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.branch import branch
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.pins import inputs_of, pin
+from spark_jobs.checkpoint.pins import inputs_of, note, pin
 from spark_jobs.errors import LeaseLost, SideGone, SpecInvalid
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.lost import refuse_unreachable
@@ -38,9 +38,9 @@ class Made:
         self.file.write_text(json.dumps((id_, first, last)))
 
     def pinned(self, in_table: int = -1, held: Alone | None = None) -> int:
-        return pin(self.checkpoint, lambda: in_table, self.spec, None, held or Alone())[
-            "customers"
-        ].version
+        found = pin(self.checkpoint, lambda: in_table, self.spec, None)
+        note(found, self.checkpoint, held or Alone())
+        return found.inputs["customers"].version
 
     def of(self, batch: int) -> int:
         return inputs_of(batch, self.checkpoint, self.spec, None)["customers"].version
@@ -102,7 +102,9 @@ def test_a_run_without_another_version_writes_no_note(made):
 
 
 def test_a_pipeline_without_such_a_table_has_no_note(made):
-    assert pin(made.checkpoint, None, pipeline(), None, Alone()) == {}
+    found = pin(made.checkpoint, None, pipeline(), None)
+    note(found, made.checkpoint, Alone())
+    assert found == ({}, {}, -1)
     assert inputs_of(3, made.checkpoint, pipeline(), None) == {}
     assert not (made.folder / "inputs").exists()
 
@@ -169,7 +171,7 @@ def test_a_copy_of_a_checkpoint_has_the_notes_up_to_its_batch(made, tmp_path):
     assert {file.name for file in (new / "inputs").iterdir()} == {"0", "1"}
     copied = Checkpoint(new)
     assert inputs_of(1, copied, made.spec, None)["customers"].version == 8
-    assert pin(copied, lambda: 1, made.spec, None, Alone())["customers"].version == 9
+    assert pin(copied, lambda: 1, made.spec, None).inputs["customers"].version == 9
 
 
 def test_a_rewind_takes_the_notes_of_what_it_keeps(tmp_path):

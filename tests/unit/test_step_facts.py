@@ -63,6 +63,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "needed": lambda step: step.needed(SPAN, HOUR * 2, RANGES),
     "touched": lambda step: step.touched(SPAN, RANGES),
     "copies_for": lambda step: step.copies_for(HOUR),
+    "found_by": lambda step: step.found_by("shops"),
     "settled_after": lambda step: step.settled_after(RANGES),
     "position_after": lambda step: step.position_after(AT, RANGES),
     "with_expressions": lambda step: _changed(step, step.with_expressions(WAS)),
@@ -159,6 +160,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "placed": ((), (), (), ("id", "at"), ("id", "at"), (), ()),
     "rejects": (*[False] * 6, True),
     "sides": ((), (), (), (), (), (), (SHOPS,)),
+    "found_by": (*[{}] * 6, {"id": "shop"}),
     "with_expressions": (
         {},
         {"measures": {"sales": "sum(amount)"}},

@@ -3,21 +3,56 @@
 import subprocess
 import sys
 from email import message_from_string
+from importlib.metadata import distributions, version
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from local import wheel
 from spark_jobs.settings.installation import REPO
+from tests.harness.airflow_versions import documented
 from tests.harness.ran import python, ran
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    with ZipFile(wheel.build(tmp_path_factory.mktemp("dist"))) as archive:
+def dist(tmp_path_factory):
+    wheel.build(folder := tmp_path_factory.mktemp("dist"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, dist):
+    [made] = dist.glob("*.whl")
+    with ZipFile(made) as archive:
         folder = tmp_path_factory.mktemp("installed")
         archive.extractall(folder)
     return folder
+
+
+def pins(file):
+    """Package -> version, of the lines for this Python."""
+    lines = map(Requirement, file.read_text().splitlines())
+    asked = (each for each in lines if each.marker is None or each.marker.evaluate())
+    return {each.name: str(each.specifier).removeprefix("==") for each in asked}
+
+
+def test_beside_it_lie_pips_constraints_for_each_documented_airflow(dist):
+    found = {path.name: pins(path) for path in dist.glob("*.txt")}
+    assert found.keys() == {f"constraints-{each}.txt" for each in documented()}
+    for each in documented():
+        given = found[f"constraints-{each}.txt"]
+        assert given["apache-airflow"] == given["apache-airflow-core"] == each
+        assert {"deltalake", "fastapi", "apache-airflow-providers-apache-spark"} <= given.keys()
+
+
+def test_those_of_the_airflow_that_tests_run_on_are_what_they_run_on(dist):
+    given = pins(dist / f"constraints-{version('apache-airflow-core')}.txt")
+    here = {canonicalize_name(each.metadata["Name"]): each.version for each in distributions()}
+    both = given.keys() & here.keys()
+    assert {name: given[name] for name in both} == {name: here[name] for name in both}
+    assert len(both) > 100
 
 
 def sources(folder, top):

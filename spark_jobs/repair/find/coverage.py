@@ -18,10 +18,12 @@ from pydantic import Field as Described
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
+from spark_jobs.repair.find.outdated_rows import LENGTHS, Outdated
 from spark_jobs.repair.find.plan import refuse_foreign
 from spark_jobs.repair.find.quarantine import waiting
 from spark_jobs.repair.find.ranges_due import (
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 
-LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 MOST: Final = 20_000
 """Intervals. A longer history shows its newest ones: since 1970 there are half a million hours."""
 
@@ -53,7 +54,7 @@ MOST_READ_BY_A_PAGE: Final = 5_000
 ENDED: Final = "('swapped', 'canonical', 'staged')"
 """SQL: the states of repairs whose computed rows are in the table, or can still be."""
 
-State = Literal["open", "unreachable", "staged", "late", "replayable", "canonical"]
+State = Literal["open", "unreachable", "staged", "late", "outdated", "replayable", "canonical"]
 
 
 class Interval(Part):
@@ -64,12 +65,16 @@ class Interval(Part):
     state: State = Described(
         description="open: drains still write its rows, or rows beside them that a late record "
         "touches too; late: late records wait for a repair; "
+        "outdated: newer versions of tables beside the stream make its rows otherwise; "
         "replayable: records in quarantine are good by today's spec; "
         "staged: a repair of it waits for approval; unreachable: neither Kafka nor an archive has "
         "all of its records, and some wait, or nobody noted the times of those that are gone; "
         "canonical: nothing waits"
     )
     late: int = Described(description="late records that wait and touch a row of it")
+    outdated: int = Described(
+        default=0, description="changes of tables beside the stream that touch a row of it"
+    )
     replayable: int = Described(
         default=0, description="records in quarantine that are good by today's spec and touch it"
     )
@@ -137,24 +142,27 @@ def coverage(
         raise RangeOpen.nothing_accounted(pipeline=spec.name)
     generations = identity.generations
     late = LateSpans(way, paths, generations, audited)
-    newest = Checkpoint(paths.checkpoint).batch(audited)
+    checkpoint = Checkpoint(paths.checkpoint)
+    outdated = Outdated(way, paths, generations, audited, noted_now(checkpoint, spec))
+    newest = checkpoint.batch(audited)
     until = way.closed_until(newest.watermark)
     good, quarantined = _quarantined(way, paths, generations, audited, until, most_read)
     length = LENGTHS[spec.ranges.every]
     final = [each for each in good if until is not None and each.end <= until]
     # A good record may be far in the future: it waits, and stretches nothing.
     extent = late.extent()
-    known = [extent, *final] if extent else final
+    known = [*filter(None, (extent, outdated.extent)), *final]
     buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
     shown = Span(buckets[0].start, buckets[-1].end) if buckets else None
     touching = late.intervals(shown, length, until) if shown and extent else []
     late_waits = _count(touching, length)
     waits = late_waits + _count((Touching(span, 1) for span in good), length)
+    changed = outdated.intervals(shown, length) if shown else Counter[datetime]()
     # A repair takes a record only when all rows that it touches are final.
     ripe = _count((each for each in touching if each.final), length)
     ripe += _count((Touching(span, 1) for span in final), length)
     asked = Reach.of(way, paths, identity, earliest, newest.end) if earliest else None
-    waiting_for = [span for span in buckets if waits[span.start]]
+    waiting_for = [span for span in buckets if waits[span.start] or changed[span.start]]
     lost = {*asked.touched(buckets), *asked.lacking(waiting_for)} if asked else set()
     ended, staged = _repairs(paths, generations)
     return Coverage(
@@ -165,7 +173,11 @@ def coverage(
             _interval(
                 span,
                 until is None or span.end > until or ripe[span.start] < bool(waits[span.start]),
-                (late_waits[span.start], waits[span.start] - late_waits[span.start]),
+                (
+                    late_waits[span.start],
+                    changed[span.start],
+                    waits[span.start] - late_waits[span.start],
+                ),
                 span in lost,
                 ended,
                 staged,
@@ -184,15 +196,16 @@ def coverage(
 def _interval(
     span: Span,
     opened: bool,
-    waits: tuple[int, int],
+    waits: tuple[int, int, int],
     lost: bool,
     ended: Sequence[_Done],
     staged: Sequence[_Done],
 ) -> Interval:
     last = _newest(ended, span)
     wait = _newest(staged, span)
-    late, replayable = waits
-    state: State = "late" if late else "replayable" if replayable else "canonical"
+    late, outdated, replayable = waits
+    named: tuple[State, ...] = ("late", "outdated", "replayable")
+    state = next((of for of, number in zip(named, waits, strict=True) if number), "canonical")
     if opened:
         state = "open"
     elif lost:
@@ -205,6 +218,7 @@ def _interval(
         end=span.end,
         state=state,
         late=late,
+        outdated=outdated,
         replayable=replayable,
         repair_id=row.get("repair_id"),
         kind="undo" if str(row.get("repair_id", "")).endswith(repairs.UNDO) else row.get("kind"),

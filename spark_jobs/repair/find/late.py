@@ -20,6 +20,7 @@ from spark_jobs.values.spans import (
     Span,
     SpanSql,
     floor_sql,
+    joined,
     microseconds,
 )
 
@@ -120,13 +121,27 @@ def count(
 
 
 class Touching(NamedTuple):
-    """Late records that touch the same times."""
+    """Late records, or changed rows of a table beside the stream, that touch the same times."""
 
     span: Span
     """Whole intervals, or a range."""
     records: int
     final: bool = True
     """Whether drains write none of the rows any more that they touch."""
+    changes: int = 0
+    """Changed rows of tables beside the stream; then `records` are none."""
+
+
+def in_ranges(touching: Sequence[Touching]) -> list[Touching]:
+    """The ranges that a repair would compute for these, oldest first."""
+    return [
+        Touching(
+            span,
+            sum(each.records for each in touching if each.span.overlaps(span)),
+            changes=sum(each.changes for each in touching if each.span.overlaps(span)),
+        )
+        for span in joined(each.span for each in touching)
+    ]
 
 
 class Tried(NamedTuple):

@@ -119,9 +119,7 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
     Raises SideGone; StagingStale for another topic of the name, RecordsUnreachable if it lacks
     offsets of the plan, and all errors of the source.
     """
-    if lost := gone(spec, settings, plan.inputs):
-        at = plan.inputs[lost].version
-        raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)
+    refuse_gone(spec, settings, plan)
     if not plan.parts:
         return
     topic, name = source_of(spec, settings).state(), spec.inputs.name
@@ -136,6 +134,13 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
             needed=offsets_in(plan.parts),
             places=places(lacking, spec.inputs.shown),
         )
+
+
+def refuse_gone(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
+    """Raise SideGone if a table beside the stream has no longer the version that the plan names."""
+    if lost := gone(spec, settings, plan.inputs):
+        at = plan.inputs[lost].version
+        raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)
 
 
 def _lacking(parts: Parts, topic: SourceState) -> Parts:

@@ -27,11 +27,14 @@ def plan_lines(
     closed: Closed,
     inputs: Topics,
     covered: int,
-    touching: int,
-    waits: int,
+    found: tuple[int, int, int],
     counted: Counted,
 ) -> tuple[str, ...]:
+    """`found`: late records in the ranges, those whose rows drains still write, and changes of
+    tables beside the stream that touch the ranges.
+    """
     name, what = plan.pipeline, f"{plan.kind} of"
+    touching, waits, changes = found
     final = f"all rows before {closed.until:%F %H:%M:%S} are final (batch {closed.batch})"
     if closed.until.year == MAXYEAR:
         final = "nothing is ever late for it"
@@ -53,10 +56,12 @@ def plan_lines(
     merged = plan.from_quarantine - len(plan.replays)
     kept = (f"  replayed        {merged:,} of earlier replays, from ops.quarantine",)
     late = f"{touching:,} in these ranges, " if plan.kind in LATE_KINDS else ""
+    outdated = (f"  outdated        by {changes:,} changes of tables beside the stream",)
     return (
         f"{name}: {what} {ranges}: {shown}{more} UTC; {final}",
         f"  late records    {late}{plan.late:,} needed, from ops.late",
         *open_yet,
+        *(outdated if changes else ()),
         *(kept if merged else ()),
         f"  as of offsets   {offsets} (batch {closed.batch}, audited)",
         f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",

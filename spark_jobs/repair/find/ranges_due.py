@@ -1,5 +1,5 @@
-"""Ranges due: which ranges a repair would compute now, how many late records wait for it, and how
-many of these no repair has tried before.
+"""Ranges due: which ranges a repair would compute now, how many late records and outdated rows wait
+for it, and how many of these no repair has tried before.
 
 A repair that a person declined or took back, that failed its checks, or that was refused, would end
 so again: the same records do not start another one by themselves. One whose swap failed, since a
@@ -20,11 +20,13 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RepairUnknown, catalogue
 from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.find.late import LateSpans, Tried
+from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
+from spark_jobs.repair.find.outdated_rows import Outdated, Standing
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.values.spans import Span
@@ -44,6 +46,9 @@ class TouchedRange(Part):
     start: datetime = Described(description="its first position")
     end: datetime = Described(description="the first position behind it")
     late: int = Described(description="late records that touch a row of it")
+    outdated: int = Described(
+        default=0, description="changes of tables beside the stream that touch a row of it"
+    )
 
 
 class Touched(Part):
@@ -59,43 +64,52 @@ def touched(spec: Pipeline, paths: Paths) -> Touched:
     """Nothing before the first batch. Raises RangeUnsupported, CheckpointBroken."""
     if (found := _waiting(spec, paths)) is None:
         return Touched(ranges=(), too_early=0)
-    late, until = found
+    late, outdated, until = found
     return Touched(
         ranges=tuple(
-            TouchedRange(start=each.span.start, end=each.span.end, late=each.records)
-            for each in late.ranges(until)
+            TouchedRange(
+                start=each.span.start,
+                end=each.span.end,
+                late=each.records,
+                outdated=each.changes,
+            )
+            for each in in_ranges([*late.ranges(until), *outdated.ranges(until)])
         ),
         too_early=late.too_early(until),
     )
 
 
 def untried(spec: Pipeline, paths: Paths) -> int:
-    """How many late records wait whose rows no drain writes any more, and which no repair has
-    tried. Reads the checkpoint and the ops tables, and writes nothing.
+    """How many late records and outdated ranges wait whose rows no drain writes any more, and which
+    no repair has tried. Reads the checkpoint and the ops tables, and writes nothing.
 
     Raises RangeUnsupported or CheckpointBroken.
     """
     if (found := _waiting(spec, paths)) is None:
         return 0
-    late, until = found
-    if until is None or late.extent() is None:
+    late, outdated, until = found
+    if until is None or (late.extent() is None and not outdated.ranges(until)):
         return 0
-    refused = _refused(paths, late.generations)
-    return late.untried(until, refused, _tried(paths, late.generations))
+    refused_at, tried = _refused_at(paths), _tried(paths, late.generations)
+    refused = -1 if refused_at is None else _newest_batch(paths, late.generations, refused_at)
+    records = late.untried(until, refused, [each for each, _ in tried])
+    return records + outdated.untried(until, refused_at, [each for _, each in tried])
 
 
-def _waiting(spec: Pipeline, paths: Paths) -> tuple[LateSpans, datetime | None] | None:
-    """The late records that wait, and until when rows are final; None before the first batch."""
+def _waiting(spec: Pipeline, paths: Paths) -> tuple[LateSpans, Outdated, datetime | None] | None:
+    """What waits, and until when rows are final; None before the first batch."""
     way, identity, audited = ranged(spec), read_identity(paths), read_cursor(paths.cursor).audited
     if identity is None or audited < 0:
         return None
-    until = way.closed_until(Checkpoint(paths.checkpoint).batch(audited).watermark)
-    return LateSpans(way, paths, identity.generations, audited), until
+    checkpoint = Checkpoint(paths.checkpoint)
+    until = way.closed_until(checkpoint.batch(audited).watermark)
+    own = (way, paths, identity.generations, audited)
+    return LateSpans(*own), Outdated(*own, noted_now(checkpoint, spec)), until
 
 
-def _refused(paths: Paths, generations: Sequence[str]) -> int:
-    """-1 without one. A refusal from before this place was live was of other records, whose batches
-    have the same numbers.
+def _refused_at(paths: Paths) -> datetime | None:
+    """None without one. A refusal from before this place was live was of other records, whose
+    batches have the same numbers.
     """
     own, live = ops_tables.equals({"pipeline": paths.pipeline}), read_live(paths)
     since = f"AND ended_at >= '{live.since.isoformat()}' " if live else ""
@@ -107,26 +121,33 @@ def _refused(paths: Paths, generations: Sequence[str]) -> int:
         f"SELECT max(ended_at) AS at FROM runs WHERE {own} AND {kinds} AND {codes} "
         f"{since}AND starts_with(run_id, '{RUN_PREFIX}')",
     ).to_pylist()
-    if row["at"] is None:
-        return -1
+    found: datetime | None = row["at"]
+    return found
+
+
+def _newest_batch(paths: Paths, generations: Sequence[str], at: datetime) -> int:
+    own = ops_tables.equals({"pipeline": paths.pipeline})
     [row] = ops_tables.query(
         paths.root,
         "batches",
         f"SELECT max(batch_id) AS newest FROM batches WHERE {own} "
         f"AND {ops_tables.among('generation', generations)} "
-        f"AND audited_at <= '{row['at'].isoformat()}'",
+        f"AND audited_at <= '{at.isoformat()}'",
     ).to_pylist()
     return -1 if row["newest"] is None else int(row["newest"])
 
 
-def _tried(paths: Paths, generations: Sequence[str]) -> list[Tried]:
+def _tried(paths: Paths, generations: Sequence[str]) -> list[tuple[Tried, Standing]]:
     of_these = ops_tables.among("generation", generations)
     rows = repairs.stored(paths.root, paths.pipeline, of_these)
     undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
     return [
-        Tried(
-            {int(partition): behind for partition, behind in json.loads(row["horizon"]).items()},
-            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+        (
+            Tried(
+                {int(partition): stop for partition, stop in json.loads(row["horizon"]).items()},
+                tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+            ),
+            Standing.of(row),
         )
         for row in rows
         if row["kind"] in LATE_KINDS and row["horizon"] and _final(paths, row, undos)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
@@ -14,12 +15,15 @@ from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
 from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, Judging, late_places
+from spark_jobs.repair.compute.marked import marked
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.repair.compute.staged import differing, hour, write_rows
 from spark_jobs.repair.find.late import LateRecord, LateSpans
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.sources import id_of
+from spark_jobs.spec.analysis.looked_up import telling
 from spark_jobs.spec.analysis.ranged import Ranged
 from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.chain import (
@@ -69,7 +73,7 @@ class RangeRows:
         used = used.observe(kept, count, late_places())
         # What was observed is complete then, and Kafka is read once.
         used = computed_once(used, plan.records_read)
-        explaining = _explaining(used.where("kafka.late"), spec, sides, first)
+        explaining = _explaining(self._explains(used), spec, sides, first)
         copied = copies.get(spec.first_stateful)
         rows = self._placed(self._output(used, sides, first))
         return Computed(rows, explaining, fetched, read, entered, kept, copied)
@@ -108,6 +112,15 @@ class RangeRows:
     def _within(self) -> Column:
         return F.expr(self.way.position.sql(self.plan.spans))
 
+    def _explains(self, used: DataFrame) -> DataFrame:
+        """The records that explain changes: late ones, and those that depend on a changed row of a
+        table beside the stream.
+        """
+        plan, late = self.plan, used.where("kafka.late")
+        own = (self.way, self.judging.paths, plan.generations, plan.batch, plan.inputs)
+        found = Outdated(*own).among(plan.spans)
+        return reduce(DataFrame.unionAll, (marked(used, *each) for each in found), late)
+
     def _placed(self, rows: DataFrame) -> DataFrame:
         """Of all computed rows those of the unit."""
         return rows.where(self._within)
@@ -137,8 +150,8 @@ def _explaining(
     )
     rows = canonical_output(late, spec, sides, first, until)
     if until == len(spec.steps):
-        keys = output_key(spec)
-        return rows.select(*keys) if keys else rows
+        keys = telling(spec) if spec.sides else output_key(spec)
+        return rows.select(*keys) if keys else None if spec.sides else rows
     step = spec.steps[until]
     keys = step.grouping_keys or ()
     if until + 1 < len(spec.steps) or not {*keys} <= {*(step.columns_after(None) or ())}:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeInvalid, RangeOpen, RecordsUnreachable, StagingStale
 from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.exchange.commit import (
@@ -20,8 +21,9 @@ from spark_jobs.repair.exchange.commit import (
     refuse_features,
 )
 from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
-from spark_jobs.repair.find.late import LateSpans, Touching, count_within
+from spark_jobs.repair.find.late import LateSpans, Touching, count_within, in_ranges
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
@@ -113,17 +115,20 @@ class _Ranges(NamedTuple):
     """What a request comes to."""
 
     touching: list[Touching]
-    """Each range, with the late records that a repair finds in it."""
+    """Each range, with the late records and changes that a repair finds in it."""
     waits: int = 0
     """Late records that are left, since drains still write their rows."""
     replays: Replaying | None = None
     """What was found in quarantine."""
 
 
-def _by_late(of: Sought) -> _Ranges:
+def _by_waiting(of: Sought) -> _Ranges:
     closed, bound = of.closed, of.request.span
-    late = LateSpans(of.way, of.paths, closed.found.identity.generations, closed.batch)
-    return _Ranges(late.ranges(closed.until, bound), late.too_early(closed.until))
+    own = (of.way, of.paths, closed.found.identity.generations, closed.batch)
+    late = LateSpans(*own)
+    outdated = Outdated(*own, noted_now(closed.found.checkpoint, of.way.spec))
+    touching = [*late.ranges(closed.until, bound), *outdated.ranges(closed.until, bound)]
+    return _Ranges(in_ranges(touching), late.too_early(closed.until))
 
 
 def _by_quarantined(of: Sought) -> _Ranges:
@@ -143,7 +148,7 @@ def _as_given(of: Sought) -> _Ranges:
 
 
 FINDERS: Final[dict[Reads, Callable[[Sought], _Ranges]]] = {
-    Reads.LATE: _by_late,
+    Reads.WAITING: _by_waiting,
     Reads.QUARANTINED: _by_quarantined,
     Reads.GIVEN: _as_given,
 }
@@ -189,7 +194,9 @@ def _lines(
     spec = of.way.spec
     covered = sum(stop - first for first, stop in reach.slices.within.values())
     taken = sum(each.records for each in ranges.touching if each.span not in left)
-    lines = plan_lines(plan, of.closed, spec.inputs, covered, taken, ranges.waits, counted)
+    changes = sum(each.changes for each in ranges.touching if each.span not in left)
+    found = (taken, ranges.waits, changes)
+    lines = plan_lines(plan, of.closed, spec.inputs, covered, found, counted)
     if rounding := rounding_line(spec):
         lines = (*lines, f"  rounding        {rounding}")
     every = sum(each.records for each in ranges.touching)

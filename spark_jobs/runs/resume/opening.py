@@ -11,13 +11,14 @@ from spark_jobs import checks as expectations
 from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
 from spark_jobs.checkpoint.notes.removed import note_removed
-from spark_jobs.checkpoint.pins import pin
+from spark_jobs.checkpoint.pins import note as note_inputs, pin
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.limits import StopRequest
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.resume.anew import settled
+from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
@@ -59,7 +60,7 @@ def opened(
     note.reads(found.topic, held)
     remove_orphan_checksums(found.checkpoint)
     in_table = partial(found.target.table.newest_batch, found.target.owner)
-    inputs = pin(found.checkpoint, in_table, now.spec, settings, held)
+    pinned = pin(found.checkpoint, in_table, now.spec, settings)
     outcome.lap("settle")
     stop.raise_if_asked()
     warming = expectations.warm_up()
@@ -69,6 +70,8 @@ def opened(
         refuse_unsafe_trees(session, ours)
     else:
         refuse_unsafe_checks(session, ours)
+    mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
+    note_inputs(pinned, found.checkpoint, held)
     run = Run(
         kind=outcome.kind,
         spec=ours,
@@ -79,7 +82,7 @@ def opened(
         run_id=outcome.run_id,
         spark=session,
         lease=held,
-        inputs=inputs,
+        inputs=pinned.inputs,
     )
     outcome.lap("start")
     return Opened(run, found, warming)

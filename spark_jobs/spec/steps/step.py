@@ -162,6 +162,13 @@ class Step(Model):
         """
         return ()
 
+    def found_by(self, side: str) -> Mapping[str, str]:
+        """Key column of that table beside the stream -> the input's column by whose value it finds
+        rows of the key. With it each row that enters leaves, whatever it finds. Empty where that is
+        not so: then any row may depend on any row of the table.
+        """
+        return {}
+
     @property
     def rejects(self) -> bool:
         """Whether it puts records into quarantine: its operator is a RejectingOperator then

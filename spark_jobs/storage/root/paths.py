@@ -55,7 +55,9 @@ if TYPE_CHECKING:
     from upath import UPath
 
 CHECKPOINTS, OPS = "checkpoints", "ops"
-OPS_TABLES = ("runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged")
+OPS_TABLES = (
+    "runs", "batches", "quarantine", "late", "slices", "checks", "repairs", "merged", "outdated",
+)  # fmt: skip
 
 
 class Paths:

@@ -13,7 +13,7 @@ folders alone. An object store has no links; there the names lead through `..`.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -191,6 +191,21 @@ def versions_shown(paths: Paths, since: datetime) -> set[int]:
     now = table_of(paths).identifier() if shown else ""
     ours = (mark for mark in shown if mark.table_id == now)
     return {version for mark in ours for version in (mark.version, *mark.ahead)}
+
+
+def versions_read(paths: Paths, pins: Iterable[tuple[str, int]]) -> set[int]:
+    """The versions of the pipeline's table that these are: an id and a version, of itself or of the
+    published table, which shows some of it.
+    """
+    if not (wanted := {*pins}):
+        return set()
+    now, own = table_of(paths).identifier(), Log.of(paths.published_table)
+    found = {version for table_id, version in wanted if table_id == now}
+    for number in own.commits:
+        mark = _mark(own, number)
+        if mark and mark.table_id == now and (mark.own_id, number) in wanted:
+            found |= {mark.version, *mark.ahead}
+    return found
 
 
 def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:

@@ -1,0 +1,269 @@
+"""Outdated: the rows that newer versions of tables beside the stream would make otherwise.
+
+ops.outdated says which rows of these tables changed. A repair that stands has computed the rows of
+its ranges with the versions that it names, so it settles the marks of these and of older ones. Of
+two repairs that compute a row again the later one counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from spark_jobs.messages.kind import SWAP_KINDS
+from spark_jobs.ops import ops_tables, outdated, repairs
+from spark_jobs.ops.outdated import Marks
+from spark_jobs.repair.find.late import Touching
+from spark_jobs.repair.find.rows_of_keys import Sought, by_times, can_ask, intervals
+from spark_jobs.side.port import Changed, Pin
+from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
+from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans import (
+    FIRST,
+    LAST,
+    MICROSECOND,
+    Span,
+    floor,
+    joined,
+)
+
+if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
+    from spark_jobs.side.port import Inputs
+    from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.root.paths import Paths
+
+LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+"""Of the intervals in which rows are looked for (Ranges.every)."""
+WHOLE: Final = Span(FIRST, LAST)
+
+
+class Standing(NamedTuple):
+    """A repair that is in the table, or found the table as it had computed it."""
+
+    order: tuple[int, bool]
+    """A later one has a higher order."""
+    spans: tuple[Span, ...]
+    inputs: Mapping[str, Pin]
+    batch: int
+    """The newest whose records it has."""
+
+    @classmethod
+    def of(cls, row: Row) -> Standing:
+        version, before = row["table_version"], row["table_version_before"]
+        order = (before if version is None else version) or 0
+        inputs = json.loads(row["inputs"] or "{}").items()
+        return cls(
+            (order, version is None),
+            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
+            {name: Pin(**each) for name, each in inputs},
+            -1 if row["batch"] is None else row["batch"],
+        )
+
+    def settles(self, marks: Marks, *, final: bool) -> bool:
+        """`final`: whether no later batch has written into its ranges."""
+        pin = self.inputs.get(marks.input)
+        if pin is None or pin.table_id != marks.table_id or pin.version < marks.version:
+            return False
+        return final or self.batch >= marks.batch
+
+
+class Open(NamedTuple):
+    """Marks of one version that are not settled everywhere."""
+
+    marks: Marks
+    touching: tuple[Touching, ...]
+    """The positions of rows that are as they were before it; `changes` of each."""
+
+
+class Outdated:
+    """The marks of a table, as of a batch that is accounted for. `inputs` are the versions beside
+    the stream up to which they count: those of the newest run, which a repair reads too.
+    """
+
+    def __init__(
+        self, way: Ranged, paths: Paths, generations: Sequence[str], batch: int, inputs: Inputs
+    ) -> None:
+        self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
+        self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
+        self._reads = dict[int, Span | None]()
+
+    @cached_property
+    def open(self) -> list[Open]:
+        """Of each version, oldest first."""
+        root, pipeline, found = self._paths.root, self._paths.pipeline, list[Open]()
+        by_input = defaultdict[str, list[Marks]](list)
+        for marks in outdated.stored(root, pipeline, self._generations, self._inputs):
+            by_input[marks.input].append(marks)
+        for name, several in by_input.items():
+            touched = self._touching(looked_up(self._way.spec, name), several)
+            for marks in several:
+                if touching := tuple(self._left(marks, touched[marks.version])):
+                    found.append(Open(marks, touching))
+        return found
+
+    @property
+    def extent(self) -> Span | None:
+        """From the first row to the last; None without any."""
+        spans = [each.span for of in self.open for each in of.touching]
+        if not spans:
+            return None
+        return Span(min(span.start for span in spans), max(span.end for span in spans))
+
+    def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
+        """The ranges of final rows that a repair would compute, within `bound`."""
+        limit = Span(FIRST, until or FIRST).within(bound or WHOLE)
+        return [
+            each._replace(span=part)
+            for of in self.open
+            for each in of.touching
+            if not (part := each.span.within(limit)).empty
+        ]
+
+    def intervals(self, within: Span, length: timedelta) -> Counter[datetime]:
+        """Interval of `within`, by its start -> how many changes touch a row of it."""
+        found = Counter[datetime]()
+        for each in (each for of in self.open for each in of.touching):
+            span = each.span.within(within)
+            at = floor(span.start, length)
+            while at < span.end:
+                found[at] += each.changes
+                at += length
+        return found
+
+    def untried(
+        self, until: datetime, refused_at: datetime | None, tried: Iterable[Standing]
+    ) -> int:
+        """How many ranges of final rows were marked after that time, and are in none of the repairs
+        that were tried with these versions.
+        """
+        limit, found = Span(FIRST, until), 0
+        for of in self.open:
+            if refused_at is not None and of.marks.noted_at <= refused_at:
+                continue
+            known = [
+                span for each in tried if each.settles(of.marks, final=True) for span in each.spans
+            ]
+            found += sum(bool(each.span.within(limit).without(known)) for each in of.touching)
+        return found
+
+    def settled(self, before: datetime) -> list[Marks]:
+        """Versions that a run found before this time, and that change no row any more."""
+        opened = {(of.marks.input, of.marks.version) for of in self.open}
+        own = (self._paths.root, self._paths.pipeline, self._generations, self._inputs)
+        return [
+            each
+            for each in outdated.stored(*own)
+            if each.noted_at < before and (each.input, each.version) not in opened
+        ]
+
+    def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
+        """The changes of marks that are open in one of the spans, for each step that they touch."""
+        for of in self.open:
+            if any(each.span.overlaps(span) for each in of.touching for span in spans):
+                for step in looked_up(self._way.spec, of.marks.input):
+                    yield step, [*self._changes(of.marks)]
+
+    def _changes(self, marks: Marks) -> Iterator[Changed]:
+        return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
+
+    def _left(self, marks: Marks, touching: Iterable[Touching]) -> Iterator[Touching]:
+        """Without what is settled."""
+        for each in touching:
+            left, unsettled = [each.span], list[Span]()
+            for repair in self._standing:
+                if not repair.settles(marks, final=self._way.spec.entry is not None):
+                    unsettled += [a.within(b) for a in left for b in repair.spans]
+                left = [part for span in left for part in span.without(repair.spans)]
+            for span in joined([*left, *unsettled]):
+                yield each._replace(span=span)
+
+    @cached_property
+    def _standing(self) -> list[Standing]:
+        """The latest first."""
+        ours = ops_tables.among("generation", self._generations)
+        swaps = ops_tables.among("kind", SWAP_KINDS)
+        stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
+        rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
+        return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
+
+    def _touching(
+        self, steps: Sequence[LookedUp], several: Sequence[Marks]
+    ) -> dict[int, list[Touching]]:
+        """Version -> the rows that depend on what it changes, whether that is settled or not."""
+        found = {marks.version: list[Touching]() for marks in several}
+        table, position = table_of(self._paths), self._way.position
+        can = all(step.leaving and can_ask(table, position, step.leaving) for step in steps)
+        asked = list[Marks]()
+        for marks in several:
+            if can and marks.keyed:
+                asked.append(marks)
+            elif read := self._read(marks.batch):
+                whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
+                found[marks.version] = [Touching(s, 0, changes=marks.changes) for s in whole]
+        for some in _few(asked):
+            wanted = {marks.version: [*self._changes(marks)] for marks in some}
+            reads = {marks.version: self._read(marks.batch) for marks in some}
+            for step in steps:
+                sought = [
+                    Sought(version, step.touched(times, read).within(WHOLE), keys)
+                    for version, changes in wanted.items()
+                    if (read := reads[version])
+                    for times, keys in by_times(changes, step.leaving).items()
+                ]
+                of_step = intervals(table, position, [*step.leaving.values()], sought, self._length)
+                for version, touching in of_step:
+                    found[version].append(touching)
+        return found
+
+    def _read(self, batch: int) -> Span | None:
+        if batch not in self._reads:
+            self._reads[batch] = self._times_of(batch)
+        return self._reads[batch]
+
+    def _times_of(self, batch: int) -> Span | None:
+        """Between which the event times are of the records that are in rows or in open windows of
+        batches up to this one; None if there are none.
+        """
+        own = ops_tables.of_checkpoint(self._paths.pipeline, self._generations)
+        before = f"{own} AND batch_id <= {batch}"
+        root, found = self._paths.root, list[datetime | None]()
+        if batch > self._batch:  # it has no account yet
+            return WHOLE
+        for table, where, *columns in (
+            ("slices", before, "first_event_time", "last_event_time"),
+            ("slices", before, "first_late_time", "last_late_time"),
+            ("batches", before, "first_event_time", "last_event_time"),
+            ("merged", own, "event_time", "event_time"),
+        ):
+            ends = f"min({columns[0]}) AS first, max({columns[1]}) AS last"
+            found += _one(root, table, f"SELECT {ends} FROM {table} WHERE {where}").values()
+        unknown = f'{before} AND (unknown > 0 OR "read" IS NULL)'
+        gone = f"SELECT count(*) AS n FROM batches WHERE {unknown}"
+        if _one(root, "batches", gone)["n"]:
+            return WHOLE
+        known = [each for each in found if each is not None]
+        if not known:
+            return None
+        return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
+
+
+def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:
+    """In parts of so many changes that one query asks for all of their keys."""
+    part = list[Marks]()
+    for marks in several:
+        if part and sum(each.changes for each in part) + marks.changes > outdated.MOST:
+            yield part
+            part = []
+        part.append(marks)
+    yield part
+
+
+def _one(root: Any, table: str, sql: str) -> Row:
+    [row] = ops_tables.query(root, table, sql).to_pylist()
+    found: Row = row
+    return found

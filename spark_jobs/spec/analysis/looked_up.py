@@ -1,0 +1,129 @@
+"""Looked up: which records and rows of a pipeline depend on which rows of a table beside the
+stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import NamedTuple
+
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.ranged import sessions
+from spark_jobs.spec.analysis.rounding import deciding, output_key
+from spark_jobs.spec.fields.field import Field
+from spark_jobs.spec.steps.step import Step
+from spark_jobs.values.spans import Span
+
+
+class LookedUp(NamedTuple):
+    """One step that finds rows of the table."""
+
+    spec: Pipeline
+    at: int
+    """Its index."""
+    by: Mapping[str, str]
+    """As Step.found_by has it."""
+
+    def touched(self, times: Span, read: Span) -> Span:
+        """The positions of the output rows that depend on the table's rows of these event times, if
+        all records have event times in `read`.
+        """
+        span = _touched(self.spec, self.spec.steps[: self.at], read).within(times)
+        return span if span.empty else _touched(self.spec, self.spec.steps[self.at :], span)
+
+    def records(self, times: Span) -> Span:
+        """The event times of the records that may depend on the table's rows of these."""
+        delay = self.spec.watermark_delay or timedelta()
+        for step in reversed(self.spec.steps[: self.at]):
+            times = step.needed(times, delay, self.spec.ranges)
+        return times
+
+    @property
+    def entering(self) -> dict[str, str]:
+        """The key's columns -> those columns of the records that enter the first stateful step;
+        empty where those do not have all of them.
+        """
+        first = self.spec.first_stateful
+        if self.at < first:
+            return self._all(_carried(self.spec.steps[self.at : first], self.by.values()))
+        back = _carried(self.spec.steps[first : self.at], self.spec.inputs.columns)
+        return self._all({name: column for column, name in back.items()})
+
+    @property
+    def leaving(self) -> dict[str, str]:
+        """The same of the output's columns; empty also where a row may be missing there, and come
+        with another row of the table.
+        """
+        behind = self.spec.steps[self.at :]
+        own = _carried(self.spec.steps[: self.at], self.spec.inputs.columns)
+        names = {*own, *self.by.values()}
+        for number, step in enumerate(behind):
+            if number and not _keeps_all(step, names):
+                return {}
+            names = {*_carried([step], names)}
+        return self._all(_carried(behind, self.by.values()))
+
+    def _all(self, found: Mapping[str, str]) -> dict[str, str]:
+        """`found`: column there -> column of the step's input."""
+        there = {column: name for name, column in found.items()}
+        if not {*self.by.values()} <= there.keys():
+            return {}
+        return {key: there[column] for key, column in self.by.items()}
+
+
+def looked_up(spec: Pipeline, side: str) -> tuple[LookedUp, ...]:
+    """Each step that finds rows of the table with this name."""
+    return tuple(
+        LookedUp(spec, at, step.found_by(side))
+        for at, step in enumerate(spec.steps)
+        if any(each.name == side for each in step.sides)
+    )
+
+
+def telling(spec: Pipeline) -> tuple[str, ...]:
+    """The output's columns that tell a row, whatever is looked up: those of its key, or all if it
+    has none, but for those that may come from a table beside the stream.
+    """
+    at, key = deciding(spec), output_key(spec)
+    if sessions(spec) and key:
+        return key  # by which they are replaced
+    first = min((n for n, step in enumerate(spec.steps) if step.sides), default=len(spec.steps))
+    own = _carried(spec.steps[:first], spec.inputs.columns)
+    kept = {*_carried(spec.steps[first:], own)}
+    if at is None or key is None:
+        return tuple(sorted(kept))
+    grouped = spec.steps[at].grouping_keys or ()
+    return tuple(name for name in key if name in kept or name not in grouped)
+
+
+def _touched(spec: Pipeline, steps: Iterable[Step], span: Span) -> Span:
+    for step in steps:
+        span = step.touched(span, spec.ranges)
+    return span
+
+
+def _carried(steps: Iterable[Step], names: Iterable[str]) -> dict[str, str]:
+    """Column behind the steps -> the column before them that it is."""
+    known = {name: name for name in names}
+    for step in steps:
+        found = step.carried(known, _of_measure, _of_field)
+        known = {name: column for name, column in found.items() if column}
+    return known
+
+
+def _of_measure(_: str) -> str:
+    return ""
+
+
+def _of_field(_: Field) -> str:
+    return ""
+
+
+def _keeps_all(step: Step, names: set[str]) -> bool:
+    """Whether the same rows leave it, as far as these columns tell, whatever is in all others."""
+    if step.distinct_by is not None:
+        return {*step.distinct_by} <= names
+    if step.sides:
+        return all(step.found_by(side.name) for side in step.sides)
+    return bool(step.aggregates) and not step.by_code
