@@ -16,7 +16,9 @@ LAST: Final = datetime.max.replace(tzinfo=UTC)
 Key = tuple[Any, ...]
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
+    """A row of one key."""
+
     start: datetime
     end: datetime
     fields: Key
@@ -30,7 +32,7 @@ def differing(
 
     Both as side/dimension.py has them: at most one row of a key at a time.
     """
-    before, after = _by_key(was, keys), _by_key(now, keys)
+    before, after = by_key(was, keys), by_key(now, keys)
     for key in before.keys() | after.keys():
         one, other = before.get(key, ()), after.get(key, ())
         if one == other:
@@ -39,24 +41,24 @@ def differing(
             yield key, None if start == FIRST else start, None if end == LAST else end
 
 
-def _by_key(rows: pa.Table, keys: int) -> dict[Key, tuple[_Row, ...]]:
-    """In the order of time."""
-    found = dict[Key, list[_Row]]()
+def by_key(rows: pa.Table, keys: int) -> dict[Key, tuple[Row, ...]]:
+    """Each key's rows, in the order of time."""
+    found = dict[Key, list[Row]]()
     timed = own("valid_from") in rows.column_names
     columns = [column.to_pylist() for column in rows.itercolumns()]
     for row in zip(*columns, strict=True):
         start, end = row[keys : keys + 2] if timed else (None, None)
         fields = row[keys + 2 * timed :]
-        found.setdefault(row[:keys], []).append(_Row(start or FIRST, end or LAST, fields))
+        found.setdefault(row[:keys], []).append(Row(start or FIRST, end or LAST, fields))
     return {key: tuple(sorted(each, key=lambda row: row.start)) for key, each in found.items()}
 
 
-def _apart(one: Sequence[_Row], other: Sequence[_Row]) -> Iterator[tuple[datetime, datetime]]:
+def _apart(one: Sequence[Row], other: Sequence[Row]) -> Iterator[tuple[datetime, datetime]]:
     """The intervals, joined where they touch."""
     ends = sorted({FIRST, LAST, *(end for row in (*one, *other) for end in row[:2])})
     begun: datetime | None = None
     for start in ends:
-        differs = start < LAST and _at(one, start) != _at(other, start)
+        differs = start < LAST and at_time(one, start) != at_time(other, start)
         if differs and begun is None:
             begun = start
         elif not differs and begun is not None:
@@ -64,5 +66,6 @@ def _apart(one: Sequence[_Row], other: Sequence[_Row]) -> Iterator[tuple[datetim
             begun = None
 
 
-def _at(rows: Sequence[_Row], time: datetime) -> Key | None:
+def at_time(rows: Sequence[Row], time: datetime) -> Key | None:
+    """The fields of the row that is valid then; None if none is."""
     return next((row.fields for row in rows if row.start <= time < row.end), None)

@@ -7,17 +7,17 @@ query, whatever becomes of the table's files meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.errors import DimensionAmbiguous, DimensionUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import refuse_unfit, times
-from spark_jobs.side.differing import differing
+from spark_jobs.side.differing import at_time, by_key, differing
 from spark_jobs.side.of_delta import OfDelta
 from spark_jobs.side.of_file import OfFile
-from spark_jobs.side.place import place_of
+from spark_jobs.side.place import Root, place_of
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
@@ -28,6 +28,8 @@ from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
@@ -50,7 +52,7 @@ class DimensionSide:
     them.
     """
 
-    def __init__(self, declared: Dimension, settings: Settings) -> None:
+    def __init__(self, declared: Dimension, settings: Settings | Root) -> None:
         self._declared = declared
         self._place = place_of(declared, settings.root)
         self._versions: Versions = (
@@ -83,6 +85,15 @@ class DimensionSide:
         rows = self._read(pin)
         # Of an empty table PySpark makes an array without a type.
         return spark.createDataFrame(rows if rows.num_rows else [], schema)
+
+    def finder(self, pin: Pin) -> Callable[[tuple[Any, ...], datetime], bool]:
+        """Whether a version has a row of a key at a time; it is read once."""
+        known = by_key(self._read(pin), len(self._declared.keys))
+
+        def finds(key: tuple[Any, ...], time: datetime) -> bool:
+            return None not in key and at_time(known.get(key, ()), time) is not None
+
+        return finds
 
     def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:  # noqa: ARG002 - the port's
         """See Side: each interval of a key in which a field differs, or a row is or was none. Of

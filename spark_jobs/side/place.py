@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Dimension
 from spark_jobs.storage.root.paths import Paths
+
+
+class Root(NamedTuple):
+    """All that a dimension asks of the settings."""
+
+    root: str
 
 
 def place_of(declared: Dimension, root: str) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint import pins
+from spark_jobs.settings.installation import Settings
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Pipeline, Tumbling
 from spark_jobs.storage import failpoint
@@ -253,7 +254,8 @@ def test_spark_has_the_values_of_each_type(spark, tmp_path):
     fields = [Field(name=name, type=kind, required=False) for name, (kind, _) in kinds.items()]
     key = (Field(name="number", type="bigint", path="n"),)
     side = DimensionSide(
-        Dimension(name="all", table=str(tmp_path / "all"), key=key, fields=tuple(fields)), None
+        Dimension(name="all", table=str(tmp_path / "all"), key=key, fields=tuple(fields)),
+        Settings.from_environment(),
     )
     for given in (rows, []):
         stored = pa.Table.from_pylist(given, pa.schema(types))

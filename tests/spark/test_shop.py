@@ -29,7 +29,7 @@ from tests.harness.refused import because
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
 
-DAY = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
+FINAL = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, 13, tzinfo=UTC))
 Row = dict[str, Any]
 JOINED = """
     WITH spans AS (
@@ -169,13 +169,15 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     assert [row["source"] for row in batches_of(killed) if row["read"]] == ["reread"]
     assert len(killed.ops("quarantine")) == 4
 
-    work = Repairs(shop.orders)
-    replay = work.plan("replay")
-    assert work.stage(replay).problem is None
-    approve(shop.orders.paths, replay.repair_id, "tester")
-    work.swap(replay)
     shop.send("orders", orders([("o10", "15:30", "c1")]))
     shop.orders.run("corrected")
+    work = Repairs(shop.orders)
+    replay = work.plan("replay")
+    assert replay.quarantined == {0: (ORDERS.index(("o7", "09:00", "c3")),)}
+    staged = work.stage(replay)
+    assert (staged.problem, staged.change.newly_bad) == (None, 0)
+    approve(shop.orders.paths, replay.repair_id, "tester")
+    work.swap(replay)
     marks = {json.loads(row["key"])["customer_id"]: row for row in shop.orders.ops("outdated")}
     assert marks.keys() == {"c1", "c3"}
     assert (marks["c1"]["start"].hour, marks["c1"]["end"].hour) == (10, 12)
@@ -187,7 +189,7 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     work.swap(repair)
     shop.hold([*after.values()], "the facts after replay and repair")
     assert before["o3"] != after["o3"]
-    assert work.stage(work.plan("verify", *DAY)).change.differs == 0
+    assert work.stage(work.plan("verify", *FINAL)).change.differs == 0
 
 
 @pytest.mark.usefixtures("spark")

@@ -61,6 +61,11 @@ class Lookup(Step):
         return self.missing == "quarantine"
 
     @property
+    def rejected_because(self) -> str:
+        """Why a record is malformed that finds no row, if it rejects such."""
+        return f"no {self.dimension.name} for {', '.join(self.on.values())}"
+
+    @property
     def described(self) -> str:
         at = ", valid at the event time" if self.dimension.valid else ""
         fields = in_words(each.name for each in self.dimension.fields)

@@ -53,8 +53,9 @@ class LookupOperator(NamedTuple):
         """See RejectingOperator."""
         of = self.step
         rows = _joined(decoded, of, at.sides, at.event_time)
-        text = f"no {of.dimension.name} for {', '.join(of.on.values())}"
-        return rows.select(*decoded.columns, FOUND), F.when(F.col(FOUND).isNull(), F.lit(text))
+        return rows.select(*decoded.columns, FOUND), F.when(
+            F.col(FOUND).isNull(), F.lit(of.rejected_because)
+        )
 
 
 def all_at_once(rows: DataFrame, step: Lookup, given: Given) -> DataFrame:
