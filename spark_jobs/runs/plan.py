@@ -114,6 +114,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         to_publish=to_publish,
         lines=(
             *_lines(ours, found, settings, paths, done, new),
+            *(_beside(ours, settings) if reasons else ()),
             *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
@@ -185,7 +186,6 @@ def _lines(
     done: Offsets,
     new: Offsets,
 ) -> tuple[str, ...]:
-    beside = newest(spec, settings)
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
@@ -196,7 +196,6 @@ def _lines(
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
         f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
         *_decoders(spec, settings),
-        *(f"{name}, read beside: version {of.version}" for name, of in beside.items()),
         *found.lines,
         *filter(None, (acceptance_line(spec),)),
         *(() if spec.is_archive else declarations(spec.inputs, paths)),
@@ -207,6 +206,11 @@ def _lines(
             for p in sorted(new)
         ),
     )
+
+
+def _beside(spec: Pipeline, settings: Settings) -> Iterator[str]:
+    for name, of in newest(spec, settings).items():
+        yield f"{name}, read beside: version {of.version}"
 
 
 def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:

@@ -26,6 +26,7 @@ from spark_jobs.spec.analysis.columns import types_of
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import own
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -91,7 +92,10 @@ class DimensionSide:
         known = by_key(self._read(pin), len(self._declared.keys))
 
         def finds(key: tuple[Any, ...], time: datetime) -> bool:
-            return None not in key and at_time(known.get(key, ()), time) is not None
+            return (
+                None not in key
+                and at_time(known.get(key, ()), (time - EPOCH) // MICROSECOND) is not None
+            )
 
         return finds
 

@@ -264,6 +264,20 @@ def test_what_two_versions_have_otherwise_is_told_by_key_and_time(
             assert marked == (_at(was, of_was, key, day) != _at(now, of_now, key, day)), (key, day)
 
 
+def test_times_that_python_has_not_are_told_as_none(tmp_path):
+    of = Table(tmp_path)
+    far = pa.table({"id": ["a"], "since": [None], "until": [2**62], "region": ["x"]})
+    far = far.set_column(1, "since", pa.array([None], TIMES))
+    far = far.set_column(2, "until", pa.array([2**62], pa.int64()).cast(TIMES))
+    pins = [of.put(("a", None, AT[1], "x"))]
+    deltalake.write_deltalake(of.path, far, mode="overwrite", partition_by=["region"])
+    pins.append(of.side.now())
+    assert [*of.side.changed(None, *pins)] == [('{"shop": "a"}', AT[1], None)]
+    assert of.side.finder(pins[1])(("a",), AT[3])
+    assert not of.side.finder(pins[0])(("a",), AT[1])
+    assert not of.side.finder(pins[0])((None,), AT[0])
+
+
 def test_a_version_that_is_gone_may_have_been_anything(tmp_path):
     of = Table(tmp_path)
     first, second = of.put(("a", None, None, "x")), of.put(("a", None, None, "y"))
