@@ -4,6 +4,7 @@ DuckDB.
 
 import json
 import shutil
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint import pins
+from spark_jobs.runs.explain import deep
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Pipeline, Tumbling
@@ -23,9 +25,12 @@ from spark_jobs.values.conversions import arrow_type
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
+from tests.harness.roots import rows_of
 from tests.spark import truth
 from tests.spark.operators import ON_TIME, Operator
 from tests.spark.test_repair import Repairs
+from tests.spark.test_several_topics import EU, US, Sales
+from tests.unit.specs import aggregate, deduplicate
 
 NEW_YEAR = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR = Tumbling(size="1 hour")
@@ -265,3 +270,46 @@ def test_spark_has_the_values_of_each_type(spark, tmp_path):
             kind for kind, _ in kinds.values()
         ]  # fmt: skip
         assert found.select(*kinds).toArrow().to_pylist() == given
+
+
+def test_two_topics_have_lookups_before_and_behind_an_aggregate(kafka, tmp_path):
+    """Of three shops the third has no region, and of two regions the second no manager."""
+    made = Sales(kafka, tmp_path)
+    (tmp_path / "regions.csv").write_text("shop,region\nshop 0,north\nshop 1,south\n")
+    (tmp_path / "managers.jsonl").write_text('{"region": "north", "manager": "Ann"}\n')
+    regions, managers = (
+        Dimension(
+            table=str(tmp_path / file), key=(key,), fields=(Field(name=field, type="string"),)
+        )
+        for file, key, field in (
+            ("regions.csv", "shop", "region"), ("managers.jsonl", "region", "manager"),
+        )
+    )  # fmt: skip
+    steps = (
+        Lookup(dimension=regions, on={"shop": "shop"}, missing="quarantine"),
+        deduplicate(),
+        aggregate(keys=("topic", "region")),
+        Lookup(dimension=managers, on={"region": "region"}),
+    )
+    made.declare(steps=steps, state_checks_off=("malformed_share", "rejected_share"))
+    [line] = deep(made.spec, made.settings)
+    assert line.endswith(
+        "topic string, region string, sales bigint, turnover bigint, manager string"
+    )
+    for topic in (EU, US):
+        made.send(topic, *(NEW_YEAR + timedelta(minutes=10) * n for n in range(6)), copies=2)
+    assert made.run().account.malformed == 2 * 2 * 2
+    for topic in (EU, US):
+        made.send(topic, NEW_YEAR + timedelta(hours=5))
+    made.run()
+    found = {
+        (row["topic"], row["region"], row["sales"], row["manager"])
+        for row in rows_of(made.paths.table)
+    }
+    wanted = {("north", 2, "Ann"), ("south", 2, None)}
+    assert found == {(of.name, *row) for of in made.topics for row in wanted}
+    unmatched = Counter()
+    for row in made.ops("batches"):
+        unmatched.update(dict(row["unmatched"] or ()))
+    assert unmatched == {"regions": 0, "managers": 2}
+    assert {row["reason"] for row in made.ops("quarantine")} == {"no regions for shop"}
