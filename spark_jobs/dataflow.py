@@ -25,9 +25,10 @@ from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
+from spark_jobs.steps.beside.lookup import without_counted
 from spark_jobs.steps.by_rules import has_rules, judged, keeps_some, rule_counts
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
-from spark_jobs.steps.chain import refuse_unheld
+from spark_jobs.steps.chain import refuse_unheld, rejected
 from spark_jobs.steps.classify import (
     all_good,
     archive_rows,
@@ -151,7 +152,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     def classified_of(topics: Topics, given: DataFrame) -> tuple[DataFrame, DataFrame]:
         """Classified, and by the decoder alone."""
         prepared = [prepare(each, settings.root, settings, wanted) for each in topics]
-        policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics) else kept
+        policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics, spec) else kept
         own = [limit for limit in limits if limit.field in topics.columns]
         decoded = decode(
             given, prepared, policy, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
@@ -163,6 +164,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         ruled = judged(decoded, topics)
         by_decoder = classify(ruled, topics, clock, refusing=False)
         held = refuse_unheld(ruled, topics, own)
+        held = rejected(held, spec, topics, sides)
         return classify(held, topics, clock, refusing=refusing), by_decoder
 
     def way(number: int, topics: Topics, given: DataFrame) -> Way:
@@ -175,7 +177,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         stateful_input = chain.stateful_input(good_records(classified, spec.inputs), spec, sides)
         if capture and observed:
             stateful_input = observe_stateful_input(stateful_input, spec, capture, number)
-        return Way(classified, stateful_input, by_decoder)
+        return Way(classified, without_counted(stateful_input, spec), by_decoder)
 
     ways = (way(number, *each) for number, each in enumerate(zip(each_way, given, strict=True)))
     return Dataflow(spec, tuple(ways), sides)

@@ -28,7 +28,9 @@ from spark_jobs.ops.views import NEWEST
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps.beside.lookup import unmatched
 from spark_jobs.steps.capture import ENTERED_SEEN
+from spark_jobs.steps.chain import is_of_a_step
 from spark_jobs.steps.classify import QUARANTINED, Outcome
 from spark_jobs.values.numbering import input_of
 from spark_jobs.values.spans import EPOCH, MICROSECOND
@@ -182,9 +184,17 @@ class AuditedBatch(NamedTuple):
             "schemas": json.dumps(dict(self.schemas)) if self.schemas else None,
             "topics": self._topics(),
             "rules": None if self.rules is None else [*self.rules.items()],
+            "unmatched": self._unmatched(),
             "table_version": self.written.version if self.written else None,
             "audited_at": datetime.now(UTC),
         }
+
+    def _unmatched(self) -> list[tuple[str, int]] | None:
+        if self.progress is None:
+            return None
+        seen = self.progress.observed.items()
+        observed = (of for name, of in seen if name == ENTERED_SEEN or is_of_a_step(name))
+        return [*unmatched(observed).items()] or None
 
     def _topics(self) -> str | None:
         if not self.topics:

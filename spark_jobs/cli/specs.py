@@ -99,12 +99,15 @@ def validate(
 
 def _judge(name: str) -> None:
     from spark_jobs.decode.formats import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
+    from spark_jobs.side.port import refuse_misdeclared  # noqa: PLC0415 - as above
 
     spec = registry.load(name)
     for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):
         if each:
             for topic in each.inputs:
                 refuse_disagreeing(topic)
+            if each.sides:
+                refuse_misdeclared(each, Settings.from_environment(root=each.root, reads=False))
             console.print(
                 f"[green]ok[/]  [bold]{label}[/]  {each.inputs.name} -> {_steps(each)} -> "
                 f"{'archive' if each.is_archive else each.output_mode}"

@@ -92,6 +92,8 @@ from spark_jobs.errors.state import (
 )
 from spark_jobs.errors.table import (
     CatalogRefused,
+    DimensionAmbiguous,
+    DimensionUnfit,
     MaintenanceRefused,
     OpsUnreadable,
     PublishedTableRefused,
@@ -119,6 +121,8 @@ __all__ = [
     "ConnectionMissing",
     "ContractBroken",
     "DecisionRefused",
+    "DimensionAmbiguous",
+    "DimensionUnfit",
     "DiskFull",
     "ExpressionFailed",
     "FormatNewer",

@@ -158,6 +158,16 @@ class CaseInvalid(SluiceError):
         "Pipeline {pipeline} reads several topics. Cases have records of one topic.",
         "Test it with Kafka.",
     )
+    dimension_wrong = reason(
+        "Pipeline {pipeline}: a case has no rows of the dimension {name!r}, or the pipeline has no "
+        "such dimension. Its dimensions: {known}.",
+        "Write rows below `dimensions:` for each that has no file: docs/operators.md#cases.",
+    )
+    column_wrong = reason(
+        "Pipeline {pipeline}: a case has rows of the dimension {name!r} with {column!r}. Its "
+        "columns are {columns}.",
+        "Correct the column's name.",
+    )
     foreign = reason(
         "{folder} is not a pipeline of the package {package}.",
         "Name its package in SLUICE_PIPELINES.",

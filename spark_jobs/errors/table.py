@@ -138,6 +138,56 @@ class SideGone(SluiceError):
     )
 
 
+class DimensionUnfit(SluiceError):
+    """A dimension's table is not there, or not as it is declared."""
+
+    code, exit_status = "DIMENSION_UNFIT", 66
+    usual_remedy = "Correct the declaration, or the table."
+
+    absent = reason(
+        "Dimension {name}: there is no table at {place}.",
+        "Correct its path. Of a pipeline: run it first, `sluice run`; what passed is published.",
+    )
+    unreadable = reason(
+        "Dimension {name}: {place} cannot be read: {error}.", "Put the table or file right."
+    )
+    lacks_column = reason(
+        "Dimension {name}: {place} has no column {column!r}.",
+        "Correct the column's name. Of a field its path says it. The table has {there}.",
+    )
+    other_type = reason(
+        "Dimension {name}: column {column!r} of {place} is {there}, and is declared as {declared}.",
+        "Declare the type that the table has: Field(name=..., type=...).",
+    )
+    no_value = reason(
+        "Dimension {name}: line {line} of {place} has {given!r} in column {column!r}, which is no "
+        "{declared}.",
+        "Correct the line, or declare another type. Text is written as {example}.",
+        quoted=("given",),
+    )
+    null = reason(
+        "Dimension {name}: column {column!r} of {place} is null in {rows} rows, one of them of the "
+        "key {key}. The field is required.",
+        "Correct the rows, or declare the field with required=False.",
+        quoted=("key",),
+    )
+
+
+class DimensionAmbiguous(SluiceError):
+    """A dimension's table has several rows of one key at one time. A record would find them all."""
+
+    code, exit_status = "DIMENSION_AMBIGUOUS", 67
+    usual_remedy = "Correct the rows, or declare with valid=(...) when each row is valid."
+
+    several = reason(
+        "Dimension {name}: version {version} of {place} has several rows of a key at one time. "
+        "Keys: {keys}. Rows of the first: {rows}.",
+        "Leave one row of each key. Or declare when each is valid: valid=('valid_from', "
+        "'valid_to'), without times in common.",
+        quoted=("keys", "rows"),
+    )
+
+
 class MaintenanceRefused(SluiceError):
     """A command cannot compact, vacuum, restore or release the table: it has a feature that only
     Spark writes.

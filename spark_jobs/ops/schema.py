@@ -192,6 +192,12 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "rule -> the records that fail it, of any outcome; of several topics `topic/rule`; "
             "null without rules",
         ),
+        Column(
+            "unmatched",
+            pa.map_(_STRING, _LONG),
+            "dimension -> the rows that found none of its rows; null without one, or if the "
+            "progress was lost",
+        ),
         Column("audited_at", _TIME, "when the audit accounted for the batch"),
     ),
     "quarantine": (

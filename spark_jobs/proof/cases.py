@@ -117,6 +117,8 @@ class Case(_Part):
     """One case."""
 
     name: str = Field(min_length=1)
+    dimensions: dict[str, list[dict[str, Any]]] = {}
+    """Name of a dimension -> its rows; of those that are left out, the file's."""
     given: list[list[Record]] = Field(min_length=1)
     """Batches: each is a run of its own."""
     then: list[Act] = []
@@ -141,6 +143,8 @@ class Case(_Part):
 class _File(_Part):
     defaults: dict[str, Any] = {}
     """Fields of each record's value, if that is an object and does not have them."""
+    dimensions: dict[str, list[dict[str, Any]]] = {}
+    """Name of a dimension -> its rows, for all cases."""
     cases: list[Case] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -179,17 +183,19 @@ def read(path: Path) -> tuple[Case, ...]:
         file = _File.model_validate(found)
     except ValidationError as error:
         raise _invalid(path, found, error) from None
-    return tuple(_completed(case, file.defaults) for case in file.cases)
+    return tuple(_completed(case, file) for case in file.cases)
 
 
-def _completed(case: Case, defaults: Mapping[str, Any]) -> Case:
+def _completed(case: Case, file: _File) -> Case:
     def whole(record: Record) -> Record:
         if not isinstance(record.value, Mapping):
             return record
-        return record.model_copy(update={"value": {**defaults, **record.value}})
+        return record.model_copy(update={"value": {**file.defaults, **record.value}})
 
     given = [[whole(record) for record in batch] for batch in case.given]
-    return case.model_copy(update={"given": given})
+    return case.model_copy(
+        update={"given": given, "dimensions": {**file.dimensions, **case.dimensions}}
+    )
 
 
 def _parsed(path: Path) -> Any:

@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.draft.fields import disorder
 from spark_jobs.draft.sample import read, tried
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected, plain
+from spark_jobs.proof.dimensions import in_place
 from spark_jobs.proof.records import Sent, append
 from spark_jobs.proof.scratch import Scratch, silent
 from spark_jobs.spec import Pipeline
@@ -46,6 +47,7 @@ def preview(job: Preview, spec: Pipeline, settings: Settings) -> Iterator[str]:
 
 def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampled]) -> Answer:
     began = time.monotonic()
+    spec = in_place(spec, settings.root)
     scratch = Scratch.of(spec, settings, folder, 1 + max(each.partition for each in sample))
     sent = [
         Sent(each.partition, -1 if each.timestamp is None else each.timestamp, *each[3:])

@@ -15,6 +15,7 @@ from spark_jobs.errors import CaseInvalid, CasesFailed, SluiceError, Stopped
 from spark_jobs.proof.acts import Unmet, acted
 from spark_jobs.proof.cases import Case, Expected, cases_of
 from spark_jobs.proof.compare import differences, table
+from spark_jobs.proof.dimensions import of_case
 from spark_jobs.proof.records import send
 from spark_jobs.proof.scratch import COUNTS, Scratch, silent
 from spark_jobs.registry import find as registry
@@ -64,6 +65,7 @@ def outcomes(
 def _differs(spec: Pipeline, case: Case, settings: Settings, place: Path) -> Iterator[str]:
     """The lines of what is not as expected."""
     partitions = 1 + max((each.partition for batch in case.given for each in batch), default=0)
+    spec = of_case(spec, case.dimensions, place)
     scratch = Scratch.of(spec, settings, place, partitions)
     scratch, number, error = _done(scratch, case)
     acts, wanted = case.acts, case.expect.fails

@@ -66,6 +66,9 @@ class Side(Protocol):
     def has(self, pin: Pin) -> bool:
         """Whether all rows of the version can be read still; False of another table's."""
 
+    def refuse_misdeclared(self) -> None:
+        """Raise what refuses the declaration, as far as it can be told before any run."""
+
     def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:
         """The rows of a version that it has: the same whenever and however often it is asked. A
         batch query, which a streaming query reads once a batch.
@@ -80,6 +83,12 @@ class Side(Protocol):
 def side_of(declared: SideTable, settings: Settings) -> Side:
     """The table that is declared."""
     return cast("Side", resolve_name(declared.side)(declared, settings))
+
+
+def refuse_misdeclared(spec: Pipeline, settings: Settings) -> None:
+    """Raise what refuses the declaration of a table beside the stream."""
+    for side in spec.sides:
+        side_of(side, settings).refuse_misdeclared()
 
 
 def newest(spec: Pipeline, settings: Settings) -> dict[str, Pin]:

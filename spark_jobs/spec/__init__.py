@@ -23,6 +23,7 @@ _MODULES: Final = {
     "Compressed": "formats.compressed",
     "Csv": "formats.csv",
     "Deduplicate": "steps.deduplicate",
+    "Dimension": "dimension",
     "Field": "fields.field",
     "Format": "formats.format",
     "GroupState": "steps.group_state",
@@ -32,6 +33,7 @@ _MODULES: Final = {
     "Layout": "table.layout",
     "Lines": "formats.lines",
     "Local": "fields.local_time",
+    "Lookup": "steps.lookup",
     "MoreTopics": "several",
     "Pipeline": "pipeline",
     "Protobuf": "formats.protobuf",
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.checks.rule import Rule as Rule
     from spark_jobs.spec.checks.rule_share import rule_share as rule_share
     from spark_jobs.spec.checks.timely import fresh as fresh, volume as volume
+    from spark_jobs.spec.dimension import Dimension as Dimension
     from spark_jobs.spec.fields.field import Field as Field
     from spark_jobs.spec.fields.local_time import Local as Local
     from spark_jobs.spec.formats.avro import Avro as Avro
@@ -84,6 +87,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.group_state import GroupState as GroupState
     from spark_jobs.spec.steps.history import History as History
     from spark_jobs.spec.steps.latest import Latest as Latest
+    from spark_jobs.spec.steps.lookup import Lookup as Lookup
     from spark_jobs.spec.steps.transform import Transform as Transform
     from spark_jobs.spec.table.layout import Layout as Layout
     from spark_jobs.spec.topic import Topic as Topic

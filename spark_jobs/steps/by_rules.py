@@ -122,9 +122,11 @@ def has_rules(inputs: Topics) -> bool:
     return any(topic.rules for topic in inputs)
 
 
-def keeps_some(inputs: Topics) -> bool:
-    """Whether a rule puts records into quarantine, whose bytes must be there then."""
-    return any(rule.on_failure == "quarantine" for topic in inputs for rule in topic.rules)
+def keeps_some(inputs: Topics, spec: Pipeline) -> bool:
+    """Whether a rule or a step puts records into quarantine, whose bytes must be there then."""
+    return any(step.rejects for step in spec.steps) or any(
+        rule.on_failure == "quarantine" for topic in inputs for rule in topic.rules
+    )
 
 
 def fails_one(inputs: Topics, what: OnFailure) -> Column:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.inputs import Topics
+from spark_jobs.steps.beside.lookup import unmatched_counts
 from spark_jobs.steps.by_rules import keeps_some, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
@@ -52,9 +53,9 @@ def observe_classified(
     records; and rules as rule_counts has them, if the topic has rules.
     """
     topic = Topics([spec.inputs[number]])
-    record = _small(_record(spec, F.col(OUTCOME), F.col(MALFORMED)), topic)
+    record = _small(_record(spec, F.col(OUTCOME), F.col(MALFORMED)), topic, spec)
     rejected = F.when(has_outcome(QUARANTINED), record)
-    counted = [*outcome_counts(), _kept(topic)]
+    counted = [*outcome_counts(), _kept(topic, spec)]
     if topic[0].rules:
         counted.append(rule_counts(topic, [spec.inputs.rules[number]]))
     rows = (
@@ -62,25 +63,25 @@ def observe_classified(
         .observe(seen(CLASSIFIED_SEEN, number), *counted)
         .drop(KEPT)
     )
-    if not keeps_some(topic):
+    if not keeps_some(topic, spec):
         return rows
     behind = F.col(spec.inputs.event_time) <= F.timestamp_millis(F.lit(policy.late_before_ms))
     raw = F.when(behind, F.col("kafka.raw"))
     return rows.withColumn(KAFKA, F.col(KAFKA).withField("raw", raw))
 
 
-def _kept(topic: Topics) -> Column:
-    """The aggregate of KEPT. Where the decoder passes every record's bytes on, since a rule judges
-    behind it, a task keeps MOST_KEPT; a batch with more is read again.
+def _kept(topic: Topics, spec: Pipeline) -> Column:
+    """The aggregate of KEPT. Where the decoder passes every record's bytes on, since a rule or a
+    step judges behind it, a task keeps MOST_KEPT; a batch with more is read again.
     """
-    if not keeps_some(topic):
+    if not keeps_some(topic, spec):
         return F.collect_list(KEPT).alias("kept")
     return F.min_by(KEPT, f"{KEPT}.offset", MOST_KEPT).alias("kept")
 
 
-def _small(record: Column, topic: Topics) -> Column:
+def _small(record: Column, topic: Topics, spec: Pipeline) -> Column:
     """Without those that do not fit then."""
-    if not keeps_some(topic):
+    if not keeps_some(topic, spec):
         return record
     parts = [F.col("kafka.raw.key"), F.col("kafka.raw.value"), F.to_json("kafka.raw.headers")]
     size = sum((F.coalesce(F.octet_length(part), F.lit(0)) for part in parts), F.lit(0))
@@ -92,17 +93,17 @@ def observe_stateful_input(
 ) -> DataFrame:
     """The same rows, of the topic with this number.
 
-    Observes under "entered": stateful_input_metrics, late bigint (by `policy`), and kept
-    array<struct>: the raw late records.
+    Observes under "entered": stateful_input_metrics, unmatched_counts, late bigint (by `policy`),
+    and kept array<struct>: the raw late records.
     """
     # Late by the watermark of the query's first batch. Of a batch with another one the audit uses
     # neither these counts nor these records (audit/rejected_record.py, captured).
     late = _record(spec, F.lit(Outcome.LATE.value), F.lit(None).cast("string"))
     rows = stateful_input.withColumn(SUSPECT, is_late(spec, policy.late_before_ms))
     topic = Topics([spec.inputs[number]])
-    rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), _small(late, topic)))
-    counted = (F.count_if(F.col(SUSPECT)).alias("late"), _kept(topic))
-    metrics = stateful_input_metrics(spec)
+    rows = rows.withColumn(KEPT, F.when(F.col(SUSPECT), _small(late, topic, spec)))
+    counted = (F.count_if(F.col(SUSPECT)).alias("late"), _kept(topic, spec))
+    metrics = [*stateful_input_metrics(spec), *unmatched_counts(spec)]
     return rows.observe(seen(ENTERED_SEEN, number), *metrics, *counted).drop(SUSPECT, KEPT)
 
 

@@ -18,6 +18,8 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps import transform
+from spark_jobs.steps.beside.lookup import FOUND
+from spark_jobs.steps.by_rules import fails_one
 from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator
 from spark_jobs.values.gap import Gap, Unheld
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Topic
-    from spark_jobs.steps.operator import TakingOperator
+    from spark_jobs.steps.operator import RejectingOperator, TakingOperator
     from spark_jobs.steps.timers import Timers
 
 RAW: Final = "raw"
@@ -131,6 +133,26 @@ def stages(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame]) -> I
         yield rows
 
 
+def rejected(
+    decoded: DataFrame, spec: Pipeline, inputs: Topics, sides: Mapping[str, DataFrame]
+) -> DataFrame:
+    """The decoded records, malformed with the reason of the first step that rejects one. As any
+    malformed record they have no event time then. Those that enter no step are not judged.
+    """
+    time = inputs.event_time
+    for index, step in enumerate(spec.before_state):
+        if not step.rejects:
+            continue
+        judge = cast("RejectingOperator", operator(step))
+        rows, why = judge.reason(decoded, At(spec, index, time, sides))
+        enters = F.col(MALFORMED).isNull() & F.col(time).isNotNull()
+        enters &= ~fails_one(inputs, "drop")
+        reason = F.coalesce(MALFORMED, F.when(enters, why))
+        columns = {MALFORMED: reason, time: F.when(reason.isNull(), F.col(time))}
+        decoded = rows.withColumns(columns).select(*decoded.columns)
+    return decoded
+
+
 def stateful_output(
     inputs: Sequence[DataFrame],
     spec: Pipeline,
@@ -165,7 +187,7 @@ def stateful_output(
             # Spark drops late rows by this column, and its optimizer takes away what nothing behind
             # needs (SPARK-58979): what observes it needs it. late_rows.py holds the plan to that.
             counts.append(F.unix_micros(F.max(event_time)).alias("newest_us"))
-        rows = rows.observe(observation_name(index), *counts)
+        rows = rows.observe(observation_name(index), *counts).drop(FOUND)
     return rows
 
 
@@ -207,6 +229,11 @@ def observation_name(index: int) -> str:
     (records in its groups); where a stateful step passes the event time on, newest_us bigint.
     """
     return f"after_{index}"
+
+
+def is_of_a_step(observation: str) -> bool:
+    """Whether it has such a name."""
+    return observation.startswith(observation_name(0)[:-1])
 
 
 def is_late(spec: Pipeline, late_before_ms: int) -> Column:

@@ -96,6 +96,15 @@ class StatefulOperator(Operator, Protocol):
         """Description of when its state is evicted, for output modes that evict state."""
 
 
+class RejectingOperator(Protocol):
+    """How a step that puts records into quarantine judges them. The rest is an Operator's."""
+
+    def reason(self, decoded: DataFrame, at: At, /) -> tuple[DataFrame, Column]:
+        """The decoded records, one row each, with columns beside that this needs: and why each is
+        malformed; null if it is not.
+        """
+
+
 class TakingOperator(Protocol):
     """How a step that takes inputs apart is applied. The rest is a StatefulOperator's: the rows
     there have the columns of all inputs, and `topic` with the input's name.

@@ -291,6 +291,24 @@ def test_the_rows_that_a_person_is_shown_for_approval_are_in_no_event():
     assert PERSON not in said
 
 
+def test_a_dimension_is_an_input_beside_the_topic(monkeypatch):
+    monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
+    from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - once Airflow is set up
+
+    data = Datasets(registry.load("order_facts"), "/data/root", "broker:9092")
+    topic, customers, countries = data.topic(None)
+    assert (topic.name, customers.name) == ("shop.orders", "/data/root/published/customers")
+    assert countries.name.endswith("/order_facts/countries.csv")
+    [shape] = customers.facets.values()
+    assert [(field.name, field.type) for field in shape.fields] == [
+        ("customer_id", "string"),
+        ("valid_from", "timestamp"),
+        ("valid_to", "timestamp"),
+        ("country", "string"),
+        ("segment", "string"),
+    ]
+
+
 def test_the_table_of_an_archive_has_the_columns_of_records():
     from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - the home comes first
 

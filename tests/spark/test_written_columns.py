@@ -70,13 +70,14 @@ ELSEWHERE = {
     "batches.operators.numValuesRemovedDueToTTLExpiry": "spark/test_clock.py",
     "batches.schemas": "spark/test_equal_tables.py",
     "batches.topics": "spark/test_several_topics.py",
+    "batches.unmatched": "spark/test_shop.py",
     "late.kafka_millis": "spark/test_kafka_times.py",
     "quarantine.left_out": "unit/test_rejected_store.py",
     "merged.taken_out_by": "unit/test_bad_rows.py",
     "repairs.inputs": "seams/test_side.py",
 } | {f"outdated.{column.name}": "unit/test_outdated.py" for column in COLUMNS["outdated"]}
 """Columns that stay null here -> the test in which they have a value: they need timers and a TTL;
-a schema registry; several topics; a late record whose Kafka timestamp is no time; more bytes than a batch may keep; a
+a schema registry; several topics; a Lookup; a late record whose Kafka timestamp is no time; more bytes than a batch may keep; a
 replay whose record a later repair finds bad; a table beside the stream.
 """
 ROWS = COLUMNS | {"batches.operators": OPERATOR, "repairs.ranges": RANGE}

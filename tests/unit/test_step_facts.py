@@ -18,7 +18,7 @@ from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, Step
 from spark_jobs.values.spans import Position, Span
 from tests.unit.specs import group_state
-from tests.unit.test_steps import EXAMPLES, STEPS
+from tests.unit.test_steps import EXAMPLES, SHOPS, STEPS
 
 COLUMNS = ("id", "at", "shop", "amount")
 TYPES = {"id": "string", "at": "timestamp", "shop": "string", "amount": "bigint"}
@@ -90,10 +90,10 @@ NO_JULIAN = (
     "Spark's state has no times from 1582-10-05 to 1582-10-14 for a GroupState of form 'row'",
 )
 PLACED = {"keys": ("id",), "order_by": ("at",)}
-NONE, FALSE = (None,) * 6, (False,) * 6
+NONE, FALSE = (None,) * 7, (False,) * 7
 # fmt: off
 SAID: dict[str, tuple[Any, ...]] = {
-    # fact: deduplicate, aggregate, group_state, latest, history, transform
+    # fact: deduplicate, aggregate, group_state, latest, history, transform, lookup
     "operator": (
         "spark_jobs.steps.deduplicate:DeduplicateOperator",
         "spark_jobs.steps.aggregate:AggregateOperator",
@@ -101,6 +101,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         "spark_jobs.steps.latest:LatestOperator",
         "spark_jobs.steps.history:HistoryOperator",
         "spark_jobs.steps.transform:TransformOperator",
+        "spark_jobs.steps.beside.lookup:LookupOperator",
     ),
     "canonical": (
         "spark_jobs.steps.canonical.deduplicate:all_at_once",
@@ -109,6 +110,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         None,
         None,
         "spark_jobs.steps.transform:all_at_once",
+        "spark_jobs.steps.beside.lookup:all_at_once",
     ),
     "described": (
         "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
@@ -118,23 +120,26 @@ SAID: dict[str, tuple[Any, ...]] = {
         "keep the newest row of each `id`, by `at`",
         "keep every version of the row of each `id`, by `at`, valid from at",
         "keep rows where `amount > 0`",
+        "add `region` of the row of `shops` for `shop`, valid at the event time; without one the "
+        "record is malformed",
     ),
-    "evicted_by": ("watermark", "watermark", "watermark", "nothing", "nothing", "nothing"),
-    "rows_per_record": (1, 1, 4, 0, 0, 0),
-    "update_key": (None, ("window_start", "window_end", "shop"), ("shop",), None, None, None),
+    "evicted_by": ("watermark", "watermark", "watermark", "nothing", "nothing", "nothing", "nothing"),
+    "rows_per_record": (1, 1, 4, 0, 0, 0, 0),
+    "update_key": (None, ("window_start", "window_end", "shop"), ("shop",), None, None, None, None),
     "balance": (
         Balance("rows", drops_duplicates=True, only_fewer=True, several_per_key=False),
         Balance("groups", drops_duplicates=False, only_fewer=False, several_per_key=False),
         Balance("rows", drops_duplicates=False, only_fewer=False, several_per_key=True),
         *[Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False)] * 3,
+        Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False),
     ),
-    "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}),
-    "counted_by": (None, "sales", None, None, None, None),
-    "grouping_keys": (None, ("shop",), ("shop",), None, None, None),
-    "condition": (None, None, None, None, None, "amount > 0"),
-    "remembers": (True, True, True, True, True, False),
-    "keeps_rows": (True, False, False, False, False, True),
-    "by_code": (False, False, True, False, False, False),
+    "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}, {}),
+    "counted_by": (None, "sales", None, None, None, None, None),
+    "grouping_keys": (None, ("shop",), ("shop",), None, None, None, None),
+    "condition": (None, None, None, None, None, "amount > 0", None),
+    "remembers": (True, True, True, True, True, False, False),
+    "keeps_rows": (True, False, False, False, False, True, False),
+    "by_code": (False, False, True, False, False, False, False),
     "row_key": (
         None,
         ("window_start", "window_end", "shop"),
@@ -142,39 +147,43 @@ SAID: dict[str, tuple[Any, ...]] = {
         ("id",),
         ("id", "at"),
         None,
+        None,
     ),
-    "logic": (None, None, "Shops", None, None, None),
-    "kind": ("deduplicate", "aggregate", "group_state", "latest", "history", "transform"),
-    "stateful": (True, True, True, False, False, False),
-    "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",)),
-    "distinct_by": (("id",), *[None] * 5),
+    "logic": (None, None, "Shops", None, None, None, None),
+    "kind": ("deduplicate", "aggregate", "group_state", "latest", "history", "transform", "lookup"),
+    "stateful": (True, True, True, False, False, False, False),
+    "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",), ("rows",)),
+    "distinct_by": (("id",), *[None] * 5, None),
     "needs_watermark": FALSE,
     "bucketed": NONE,
     "unfollowed": NONE,
-    "placed": ((), (), (), ("id", "at"), ("id", "at"), ()),
-    "sides": ((), (), (), (), (), ()),
-    "found_by": ({},) * 6,
+    "placed": ((), (), (), ("id", "at"), ("id", "at"), (), ()),
+    "rejects": (*[False] * 6, True),
+    "sides": ((), (), (), (), (), (), (SHOPS,)),
+    "found_by": (*[{}] * 6, {"id": "shop"}),
     "with_expressions": (
         {},
         {"measures": {"sales": "sum(amount)"}},
         *[{}] * 3,
         {"where": "amount > 9"},
+        {},
     ),
-    "unheld": (((), ""), ((), ""), NO_JULIAN, *[((), "")] * 3),
+    "unheld": (((), ""), ((), ""), NO_JULIAN, *[((), "")] * 3, ((), "")),
     "expires": (
         Expires("expires_at", "watermark"),
         Expires("window_end", "watermark"),
         Expires("", "processor"),
         *[Expires()] * 3,
+        Expires(),
     ),
-    "refuse_types": (None, None, "GroupState.keys", "Latest.keys", "History.keys", None),
-    "refuse_beside": (None, None, None, "Latest.deletes", "History.deletes", None),
-    "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None),
-    "late_after": (timedelta(), HOUR, timedelta(), None, None, None),
+    "refuse_types": (None, None, "GroupState.keys", "Latest.keys", "History.keys", None, "Lookup.on"),
+    "refuse_beside": (None, None, None, "Latest.deletes", "History.deletes", None, None),
+    "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None, None),
+    "late_after": (timedelta(), HOUR, timedelta(), None, None, None, None),
     "endless": FALSE,
-    "needs_rocksdb": (False, False, True, False, False, False),
-    "sql_texts": ([], ["count(*)", "sum(amount)"], [], [], [], ["amount > 0"]),
-    "state_key": (("id",), ("window_start", "window_end", "shop"), ("shop",), (), (), ()),
+    "needs_rocksdb": (False, False, True, False, False, False, False),
+    "sql_texts": ([], ["count(*)", "sum(amount)"], [], [], [], ["amount > 0"], []),
+    "state_key": (("id",), ("window_start", "window_end", "shop"), ("shop",), (), (), (), ()),
     "columns_after": (
         COLUMNS,
         ("window_start", "window_end", "shop", "sales", "turnover"),
@@ -182,8 +191,9 @@ SAID: dict[str, tuple[Any, ...]] = {
         COLUMNS,
         (*COLUMNS, "valid_from", "valid_to", "current"),
         COLUMNS,
+        (*COLUMNS, "region"),
     ),
-    "types_after": (TYPES, *[{"shop": "string"}] * 2, TYPES, TYPES | SPANS, TYPES),
+    "types_after": (TYPES, *[{"shop": "string"}] * 2, TYPES, TYPES | SPANS, TYPES, TYPES | {"region": "string"}),
     "origins_after": (
         ORIGINS,
         {
@@ -196,23 +206,25 @@ SAID: dict[str, tuple[Any, ...]] = {
         ORIGINS,
         ORIGINS | dict.fromkeys(("valid_from", "valid_to"), (Origin("at", "aggregation"),)),
         ORIGINS,
+        ORIGINS | {"region": (Origin("shop", "transformation"),)},
     ),
     "carried": (
         TYPES,
         {"shop": "string", "sales": "COUNT(*)", "turnover": "SUM(AMOUNT)"},
         {"shop": "yields shop"},
         *[TYPES] * 3,
+        TYPES | {"region": "yields region"},
     ),
-    "time_after": ("at", None, None, None, None, "at"),
-    "refuse_time": (None, "Aggregate.keys", None, None, None, None),
-    "refuse_mode": (None, None, "output_mode", None, None, None),
-    "unranged": (None, None, None, BY_KEY.format("Latest"), BY_KEY.format("History"), None),
-    "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0)),
-    "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0)),
-    "copies_for": (HOUR, *[None] * 5),
-    "settled_after": (None, None, RANGES.settle, None, None, None),
-    "takes": ((),) * 6,
-    "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT),
+    "time_after": ("at", None, None, None, None, "at", "at"),
+    "refuse_time": (None, "Aggregate.keys", None, None, None, None, None),
+    "refuse_mode": (None, None, "output_mode", None, None, None, None),
+    "unranged": (None, None, None, BY_KEY.format("Latest"), BY_KEY.format("History"), None, None),
+    "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0), _ago(0)),
+    "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0), _ago(0)),
+    "copies_for": (HOUR, *[None] * 5, None),
+    "settled_after": (None, None, RANGES.settle, None, None, None, None),
+    "takes": ((),) * 7,
+    "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT, AT),
 }
 OF_KEYS: dict[str, tuple[Any, ...]] = {
     # fact: latest, history
@@ -240,7 +252,7 @@ def test_each_fact_of_a_step_is_asked_here():
 def test_a_step_answers_as_the_table_says(kind, fact):
     step = EXAMPLES[kind]
     ask = ASKED.get(fact, lambda step: getattr(step, fact))
-    place = ("deduplicate", "aggregate", "group_state", "latest", "history", "transform")
+    place = ("deduplicate", "aggregate", "group_state", "latest", "history", "transform", "lookup")
     assert ask(step) == SAID[fact][place.index(step.kind)]
 
 

@@ -12,9 +12,12 @@ import pytest
 from spark_jobs.spec import (
     Aggregate,
     Deduplicate,
+    Dimension,
+    Field,
     GroupState,
     History,
     Latest,
+    Lookup,
     Session,
     Sliding,
     Transform,
@@ -25,6 +28,12 @@ from spark_jobs.spec.output_mode import OutputMode, mode_facts
 from spark_jobs.spec.steps.step import Step
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
+SHOPS = Dimension(
+    table="shops",
+    key=("id",),
+    valid=("since", "until"),
+    fields=(Field(name="region", type="string"),),
+)
 EXAMPLES: dict[type[Step], Step] = {
     Deduplicate: deduplicate(),
     Aggregate: aggregate(),
@@ -32,6 +41,7 @@ EXAMPLES: dict[type[Step], Step] = {
     Latest: Latest(keys=("id",), order_by=("at",)),
     History: History(keys=("id",), order_by=("at",)),
     Transform: Transform(where="amount > 0"),
+    Lookup: Lookup(dimension=SHOPS, on={"id": "shop"}, missing="quarantine"),
 }
 STEPS: tuple[type[Step], ...] = tuple(EXAMPLES)
 COLUMNS = ("id", "at", "shop", "amount")

@@ -21,7 +21,9 @@ from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.checkpoint.notes.live import with_known_topics
 from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.settings.roots import root_of
+from spark_jobs.side.place import place_of
 from spark_jobs.source.positions import Positions
+from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.storage.root.paths import Paths
@@ -45,7 +47,7 @@ class Datasets:
 
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
-        self._spec = spec
+        self._spec, self._root = spec, root
         self._topics = [topic_name(brokers, each.name) for each in spec.inputs if brokers]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
@@ -54,10 +56,22 @@ class Datasets:
         self._quarantine = table_name(str(paths.ops("quarantine")))
 
     def topic(self, report: Report | None) -> list[InputDataset]:
-        """The topic, or several, with the offsets that were read; nothing where their brokers are
-        not known.
+        """The topic, or several, with the offsets that were read, and the tables beside; nothing
+        where the brokers are not known.
         """
-        return [self._input(n, name, report) for n, name in enumerate(self._topics)]
+        read = [self._input(n, name, report) for n, name in enumerate(self._topics)]
+        dimensions = (each for each in self._spec.sides if isinstance(each, Dimension))
+        return read + [self._beside(each) for each in dimensions if read]
+
+    def _beside(self, table: Dimension) -> InputDataset:
+        shape: DatasetFacet = schema.SchemaDatasetFacet(
+            fields=[
+                schema.SchemaDatasetFacetFields(name=name, type=kind or "timestamp")
+                for name, kind in table.columns.items()
+            ]
+        )
+        name = table_name(place_of(table, self._root))
+        return InputDataset(*name, facets={"schema": shape}, inputFacets={})
 
     def _input(self, number: int, name: Name, report: Report | None) -> InputDataset:
         facets: dict[str, Any] = {}

@@ -86,6 +86,7 @@ _NOT_STATE: Any = {
     "forget_deletes_after": True,
     "output": _ABOUT,
     "state": _ABOUT,
+    "dimension": {"key": True, "fields": _ABOUT},
 }
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
 _USUAL: Any = {"missing": "null"}

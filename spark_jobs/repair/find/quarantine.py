@@ -18,6 +18,7 @@ from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
+from spark_jobs.repair.find.unfound import Unfound, unfound
 from spark_jobs.runs.failures.data_error import fails_still
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.values.numbering import input_of
@@ -65,11 +66,12 @@ def waiting(
     """
     for module in spec.topic.asks if settings else ():
         resolve_name(module).ask_again(spec, settings, paths.root)
-    limits = unheld(spec)
+    limits, lookups = unheld(spec), unfound(spec, paths)
     decoders = []
     for topic in spec.inputs:
         own: Limits = [limit for limit in limits if limit.field in topic.columns]
         fields = [topic.event_time, *(limit.field for limit in own)]
+        fields += [name for of in lookups for name in of.columns if name in topic.columns]
         decoders.append((prepare(topic, str(paths.root), settings, fields).decoder(), own))
     parts = ops_tables.stream(
         paths.root,
@@ -81,17 +83,32 @@ def waiting(
     )
     for rows, own, (columns, malformed) in _decoded(parts, decoders, reason.lower()):
         times, *limited = (column.to_pylist() for column in columns)
+        keys = _keys_of(lookups, spec, rows, limited[len(own) :])
         for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
             held = (
-                limit.reason(values[number]) for limit, values in zip(own, limited, strict=True)
+                limit.reason(values[number]) for limit, values in zip(own, limited, strict=False)
             )
             # Named by a person, it stays until one asks for it by its reason.
             aside = not reason and row["reason"].startswith(PUT_ASIDE)
             still = why or next(filter(None, held), "") or (row["reason"] if aside else "")
+            if not still and time is not None:
+                still = next(filter(None, (of.reason(keys[number], time) for of in lookups)), "")
             bad = f"malformed: {still}" if still else _bad(spec, row, time)
             if row["left_out"] is not None:
                 bad = f"{row['kind']}: {row['reason']}"
             yield bad or Replayable(row["partition"], row["offset"], time)
+
+
+def _keys_of(
+    lookups: Sequence[Unfound], spec: Pipeline, rows: Sequence[Row], columns: Sequence[list[Any]]
+) -> list[dict[str, Any]]:
+    """Of each record of one topic the values by which rows are found."""
+    number = input_of(rows[0]["partition"]) if rows else 0
+    own = spec.inputs[number].columns
+    names = [name for of in lookups for name in of.columns if name in own]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)] or [
+        {} for _ in rows
+    ]
 
 
 def _decoded(

@@ -46,6 +46,15 @@ def misspelt(spec: Pipeline) -> Iterator[str]:
         columns = step.columns_after(columns)
 
 
+def types_of(spec: Pipeline) -> dict[str, str] | None:
+    """Column of the table -> its Spark SQL type; None where only Spark knows all of them."""
+    columns: Columns = spec.inputs.columns
+    types = spec.inputs.types
+    for step in spec.steps:
+        columns, types = step.columns_after(columns), step.types_after(types)
+    return None if columns is None or {*columns} - types.keys() else types
+
+
 def origins_of(spec: Pipeline) -> Origins:
     """Those of the columns of the table."""
     origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}

@@ -170,6 +170,13 @@ class Step(Model):
         return {}
 
     @property
+    def rejects(self) -> bool:
+        """Whether it puts records into quarantine: its operator is a RejectingOperator then
+        (steps/operator.py), and it stands before all steps that are not such.
+        """
+        return False
+
+    @property
     def called_with(self) -> tuple[str, ...] | None:
         """The parameters, by position, of the function that it runs; None if it runs a class."""
         return ("rows",)

@@ -1,0 +1,69 @@
+"""Dimensions: where a scratch finds the tables beside its stream: in a case's rows, or where the
+pipeline has them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.errors import CaseInvalid
+from spark_jobs.side.place import place_of
+from spark_jobs.spec import Dimension
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Step
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Name of a dimension -> its rows, by the table's columns."""
+
+
+def in_place(spec: Pipeline, root: str) -> Pipeline:
+    """The same, whose dimensions are found from another root too."""
+    return _moved(spec, {each.name: place_of(each, root) for each in _dimensions(spec)})
+
+
+def of_case(spec: Pipeline, rows: Rows, folder: Path) -> Pipeline:
+    """The same, with files in the folder for its dimensions. One that has a file of its own, and no
+    rows here, keeps it. Raises CaseInvalid for other names and columns, and where rows are missing.
+    """
+    known = {each.name: each for each in _dimensions(spec)}
+    lacking = [name for name, of in known.items() if not of.is_file and name not in rows]
+    if wrong := [*(rows.keys() - known), *lacking]:
+        raise CaseInvalid.dimension_wrong(
+            pipeline=spec.name, name=wrong[0], known=", ".join(known) or "none"
+        )
+    tables = dict[str, str]()
+    for name, given in rows.items():
+        columns = known[name].columns
+        if odd := sorted({column for row in given for column in row} - columns.keys()):
+            raise CaseInvalid.column_wrong(
+                pipeline=spec.name, name=name, column=odd[0], columns=", ".join(columns)
+            )
+        file = folder / f"{name}.jsonl"
+        lines = (json.dumps({column: row.get(column) for column in columns}) for row in given)
+        file.write_text("".join(f"{line}\n" for line in lines))
+        tables[name] = str(file)
+    return _moved(spec, tables)
+
+
+def _dimensions(spec: Pipeline) -> list[Dimension]:
+    return [side for side in spec.sides if isinstance(side, Dimension)]
+
+
+def _moved(spec: Pipeline, tables: Mapping[str, str]) -> Pipeline:
+    steps = tuple(_with(step, tables) for step in spec.steps)
+    return spec.model_copy(update={"steps": steps}) if tables else spec
+
+
+def _with(step: Step, tables: Mapping[str, str]) -> Step:
+    changes = {
+        name: of.model_copy(update={"table": tables[of.name]})
+        for name, of in step
+        if isinstance(of, Dimension) and of.name in tables
+    }
+    return step.model_copy(update=changes) if changes else step

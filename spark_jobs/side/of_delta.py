@@ -1,0 +1,79 @@
+"""Of Delta: the versions of a Delta table, by delta-rs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltalake.exceptions import DeltaError
+
+from spark_jobs.errors import DimensionUnfit
+from spark_jobs.side.column_types import Declared, refuse_unfit, typed
+from spark_jobs.side.port import Pin
+from spark_jobs.storage.root.store import opened
+from spark_jobs.table.delta import door
+from spark_jobs.table.delta.answer import streamed
+from spark_jobs.values.own_columns import DELETED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from upath import UPath
+
+
+class OfDelta(NamedTuple):
+    """Of a Delta table."""
+
+    name: str
+    """The dimension's."""
+    path: UPath
+
+    def now(self) -> Pin:
+        """See Versions."""
+        if not door.is_table(self.path):
+            raise DimensionUnfit.absent(name=self.name, place=self.path)
+        table = door.open_table(self.path)
+        return Pin(table_id=str(table.metadata().id), version=table.version())
+
+    def has(self, pin: Pin) -> bool:
+        """See Versions: its entries, and all its files."""
+        if not door.is_table(self.path):
+            return False
+        table = door.open_table(self.path)
+        try:
+            table.load_as_version(pin.version)
+            if str(table.metadata().id) != pin.table_id:
+                return False
+        except DeltaError:
+            return False
+        # delta-rs escapes the folder's name, and not what is behind it.
+        folder = table.table_uri.removeprefix("file://").rstrip("/") + "/"
+        files = (uri.removeprefix("file://") for uri in table.file_uris())
+        return all(
+            (
+                self.path / name.removeprefix(folder) if name.startswith(folder) else opened(name)
+            ).exists()
+            for name in files
+        )
+
+    def read(self, pin: Pin, declared: Declared) -> pa.Table:
+        """See Versions. A row that a table by key remembers as deleted is none."""
+        import pyarrow as pa  # noqa: PLC0415 - what only plans reads no table
+
+        table = door.open_table(self.path)
+        try:
+            table.load_as_version(pin.version)
+            has = pa.schema(table.schema().to_arrow())
+            refuse_unfit(self.name, self.path, {each.name: each.type for each in has}, declared)
+            named = ", ".join(_quoted(each) for each in declared)
+            where = (
+                f" WHERE NOT coalesce({_quoted(DELETED)}, false)" if DELETED in has.names else ""
+            )
+            rows = streamed(f"SELECT {named} FROM t{where}", {"t": table}).read_all()
+            return typed(rows, declared)
+        except (DeltaError, pa.ArrowException) as error:
+            first = str(error).partition("\n")[0]
+            raise DimensionUnfit.unreadable(name=self.name, place=self.path, error=first) from None
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'

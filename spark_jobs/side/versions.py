@@ -1,0 +1,25 @@
+"""Versions: what a dimension's table is asked for, be it in Delta or a file. Without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from spark_jobs.side.port import Pin
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from spark_jobs.side.column_types import Declared
+
+
+class Versions(Protocol):
+    """Of a table. Each may raise DimensionUnfit."""
+
+    def now(self) -> Pin:
+        """The newest."""
+
+    def has(self, pin: Pin) -> bool:
+        """Whether its rows are there."""
+
+    def read(self, pin: Pin, declared: Declared) -> pa.Table:
+        """Its rows, with these columns, in these types."""

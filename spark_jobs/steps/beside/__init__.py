@@ -1,0 +1,1 @@
+"""Beside: steps that find rows in a table beside the stream."""

@@ -1,0 +1,1 @@
+"""Projects as a user would have them."""
