@@ -15,9 +15,9 @@ from spark_jobs.where.read import key_of, values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Known
     from spark_jobs.where.read import Seen
 

@@ -27,6 +27,7 @@ from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
 from spark_jobs.runs.failures.refused_records import RefusedRecord, by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.steps import chain
 from spark_jobs.steps.classify import good_records
 from spark_jobs.values.spans import Position
@@ -153,5 +154,6 @@ def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:
         F.min(offset).alias("first"), F.max(offset).alias("last")
     )
     rows = ends.collect()
-    start = {row["partition"]: row["first"] for row in rows}
-    return Batch(plan.batch, start, {row["partition"]: row["last"] + 1 for row in rows}, 0, 0)
+    start = Positions({row["partition"]: row["first"] for row in rows})
+    end = Positions({row["partition"]: row["last"] + 1 for row in rows})
+    return Batch(plan.batch, start, end, 0, 0)

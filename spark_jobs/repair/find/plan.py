@@ -24,7 +24,7 @@ from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.runs.preflight import Preflight
 from spark_jobs.side.port import Pin
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.live_place import FOLDER
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.tables import table_of
@@ -61,7 +61,7 @@ class RepairPlan(Stored):
     """Of the spec and its code: another one cannot be computed by this plan."""
     batch: int
     """The newest batch, which is accounted for."""
-    horizon: Offsets
+    horizon: Positions
     """Its end: later records are the next drain's."""
     parts: dict[int, tuple[tuple[int, int], ...]]
     """Partition -> ranges of offsets to read from Kafka, each without its end."""
@@ -186,7 +186,7 @@ class Closed(NamedTuple):
     until: datetime
     """No drain writes a row before this position any more."""
     batch: int
-    horizon: Offsets
+    horizon: Positions
 
 
 def closed_by(way: Ranged, paths: Paths, found: Preflight) -> Closed:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.source.micro_batch import Offset, Offsets, Parts
+from spark_jobs.source.positions import Offset, Parts, Positions
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
@@ -39,12 +39,11 @@ class Index(NamedTuple):
 
     @classmethod
     def read(
-        cls, paths: Paths, known_generations: Iterable[str], start: Offsets, end: Offsets
+        cls, paths: Paths, known_generations: Iterable[str], start: Positions, end: Positions
     ) -> Index:
         """Slices of these generations. A partition without a start begins at 0."""
         stored = _stored(paths, known_generations)
-        within = {p: (start.get(p, 0), stop) for p, stop in sorted(end.items())}
-        within = {p: part for p, part in within.items() if part[0] < part[1]}
+        within = {p: part for p, [part] in start.parts(end).items()}
         return cls({p: _Slices.of(stored, p, part) for p, part in within.items()}, within)
 
     @property
@@ -120,6 +119,12 @@ def without(ranges: Iterable[Offset], taken: Sequence[Offset]) -> list[Offset]:
             until += 1
         found += gaps(taken[behind:until], each)
     return found
+
+
+def less(parts: Parts, others: Parts) -> Parts:
+    """The offsets of the parts that are not among the others."""
+    found = {p: tuple(without(ranges, others.get(p, ()))) for p, ranges in parts.items()}
+    return {p: ranges for p, ranges in found.items() if ranges}
 
 
 def merged(

@@ -34,7 +34,6 @@ from spark_jobs.values.spans import EVER, Span
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request
     from spark_jobs.repair.exchange.preconditions import Claim
-    from spark_jobs.source.micro_batch import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.following import Following
     from spark_jobs.storage.root.paths import Paths
@@ -95,7 +94,7 @@ def _as_given(of: Sought) -> Found:
     known, spec = of.closed.found, of.way.spec
     generations = known.identity.generations
     begin = beginning(of.paths, generations)
-    every: Parts = {p: ((begin.get(p, 0), end),) for p, end in of.closed.horizon.items()}
+    every = begin.parts(of.closed.horizon)
     has, broken = archived_or_why(of.paths.root, spec.inputs, known.topic.id)
     where = located(every, has, known.topic.earliest)
     of.refuse_more(where)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.quarantine import Place
     from spark_jobs.repair.offsets.archived import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
     from spark_jobs.source.port import Source
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.values.spans import Span
