@@ -18,13 +18,12 @@ from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
-from spark_jobs.repair.find.rows_of_keys import Sought, by_times, can_ask, intervals
+from spark_jobs.repair.find.rows_of_keys import WHOLE, Sought, by_times, can_ask, extent, intervals
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
-    LAST,
     MICROSECOND,
     Span,
     floor,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 """Of the intervals in which rows are looked for (Ranges.every)."""
-WHOLE: Final = Span(FIRST, LAST)
 
 
 class Standing(NamedTuple):
@@ -105,14 +103,6 @@ class Outdated:
         """Versions that change no row any more, by repairs that stand since before this time."""
         older = [each for each in self._standing if each.at < before]
         return [of[0] for of in self._marks if not self._left(*of, older)]
-
-    @property
-    def extent(self) -> Span | None:
-        """From the first row to the last; None without any."""
-        spans = [each.span for of in self.open for each in of.touching]
-        if not spans:
-            return None
-        return Span(min(span.start for span in spans), max(span.end for span in spans))
 
     def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
         """The ranges of final rows that a repair would compute, within `bound`."""
@@ -210,7 +200,8 @@ class Outdated:
             if can and marks.keyed:
                 asked.append(marks)
             elif read := self._read(marks.batch):
-                whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
+                limit = extent(table, position) if read == WHOLE else WHOLE
+                whole = joined(step.touched(marks.times, read).within(limit) for step in steps)
                 found[marks.version] = [Touching(s, 0, changes=marks.changes) for s in whole]
         for some in _few(asked):
             wanted = {marks.version: [*self._changes(marks)] for marks in some}
