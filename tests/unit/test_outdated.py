@@ -366,3 +366,9 @@ def test_maintain_forgets_changes_that_repairs_settled_which_nobody_can_take_bac
     assert step.line.startswith("forget 1 changes of version 1 of shops")
     assert {row["version"] for row in root.told("outdated")} == {2}
     assert root.due == [5]
+
+
+def test_of_many_spans_only_their_own_times_are_taken_out():
+    """A repair has 64 at most; many repairs have more."""
+    taken = [days(2 * n) for n in range(100)]
+    assert days(0, 200).without(taken) == [days(2 * n + 1) for n in range(100)]

@@ -8,10 +8,12 @@ two repairs that compute a row again the later one counts.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.messages.kind import SWAP_KINDS
@@ -73,6 +75,13 @@ class Standing(NamedTuple):
         return final or self.batch >= marks.batch
 
 
+class Part(NamedTuple):
+    """Positions, and the repair that has computed their rows last."""
+
+    span: Span
+    by: Standing
+
+
 class Open(NamedTuple):
     """Marks of one version that are not settled everywhere."""
 
@@ -96,12 +105,13 @@ class Outdated:
     @cached_property
     def open(self) -> list[Open]:
         """Of each version that is not settled everywhere, oldest first."""
-        found = (Open(of[0], self._left(*of, self._standing)) for of in self._marks)
+        parts = in_parts(self._standing)
+        found = (Open(of[0], self._left(*of, parts)) for of in self._marks)
         return [each for each in found if each.touching]
 
     def settled(self, before: datetime) -> list[Marks]:
         """Versions that change no row any more, by repairs that stand since before this time."""
-        older = [each for each in self._standing if each.at < before]
+        older = in_parts([each for each in self._standing if each.at < before])
         return [of[0] for of in self._marks if not self._left(*of, older)]
 
     def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
@@ -152,17 +162,16 @@ class Outdated:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
 
     def _left(
-        self, marks: Marks, touching: Iterable[Touching], standing: Sequence[Standing]
+        self, marks: Marks, touching: Iterable[Touching], parts: Sequence[Part]
     ) -> tuple[Touching, ...]:
-        """What is not settled by these repairs, the latest first."""
-        found, final = list[Touching](), self._way.spec.entry is not None
+        """What is not settled by these parts, which are in order."""
+        final, ends = self._way.spec.entry is not None, [part.span.end for part in parts]
+        found = list[Touching]()
         for each in touching:
-            left, unsettled = [each.span], list[Span]()
-            for repair in standing:
-                if not repair.settles(marks, final=final):
-                    unsettled += [a.within(b) for a in left for b in repair.spans]
-                left = [part for span in left for part in span.without(repair.spans)]
-            found += [each._replace(span=span) for span in joined([*left, *unsettled])]
+            over = islice(parts, bisect_right(ends, each.span.start), None)
+            near = takewhile(lambda part: part.span.start < each.span.end, over)  # noqa: B023 - used at once
+            settled = [part.span for part in near if part.by.settles(marks, final=final)]
+            found += [each._replace(span=span) for span in each.span.without(settled)]
         return tuple(found)
 
     @cached_property
@@ -248,6 +257,16 @@ class Outdated:
         if not known:
             return None
         return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
+
+
+def in_parts(standing: Iterable[Standing]) -> list[Part]:
+    """Of these repairs, the latest first, what each has computed last; in the order of time."""
+    found, seen = list[Part](), list[Span]()
+    for repair in standing:
+        found += [Part(part, repair) for span in repair.spans for part in span.without(seen)]
+        seen += repair.spans
+        seen = [*joined(seen, len(seen))]
+    return sorted(found, key=lambda part: part.span)
 
 
 def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:
