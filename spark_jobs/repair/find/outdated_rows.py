@@ -206,7 +206,7 @@ class Outdated:
         can = all(step.leaving and can_ask(table, position, step.leaving) for step in steps)
         asked = list[Marks]()
         for marks in several:
-            if can and marks.keyed:
+            if can and marks.by_key:
                 asked.append(marks)
             elif read := self._read(marks.batch):
                 limit = extent(table, position) if read == WHOLE else WHOLE
