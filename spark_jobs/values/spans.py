@@ -52,8 +52,8 @@ class Span(NamedTuple):
         >>> [str(each) for each in Span(at[0], at[3]).without([Span(at[1], at[2])])]
         ['2026-01-01 00:00 to 2026-01-02 00:00', '2026-01-03 00:00 to 2026-01-09 00:00']
         """
-        left, start = list[Span](), self.start
-        for each in joined(taken):
+        left, start, taken = list[Span](), self.start, [*taken]
+        for each in joined(taken, len(taken)):
             left.append(Span(start, min(each.start, self.end)))
             start = max(start, each.end)
         return [each for each in (*left, Span(start, self.end)) if not each.empty]

@@ -160,7 +160,7 @@ def coverage(
     final = [each for each in good if until is not None and each.end <= until]
     # A good record may be far in the future: it waits, and stretches nothing.
     extent = late.extent()
-    known = [*filter(None, (extent, outdated.extent)), *final]
+    known = [extent, *final] if extent else final
     buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
     shown = Span(buckets[0].start, buckets[-1].end) if buckets else None
     touching = late.intervals(shown, length, until) if shown and extent else []

@@ -92,7 +92,8 @@ def telling(spec: Pipeline) -> tuple[str, ...]:
     if sessions(spec) and key:
         return key  # by which they are replaced
     first = min((n for n, step in enumerate(spec.steps) if step.sides), default=len(spec.steps))
-    own = _carried(spec.steps[:first], spec.inputs.columns)
+    made = next((step for step in reversed(spec.steps[:first]) if step.condition is None), None)
+    own = (made and made.row_key) or _carried(spec.steps[:first], spec.inputs.columns)
     kept = {*_carried(spec.steps[first:], own)}
     if at is None or key is None:
         return tuple(sorted(kept))
