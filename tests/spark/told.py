@@ -5,12 +5,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from spark_jobs.messages.job import Where
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
-from spark_jobs.where.ask import answered
+from spark_jobs.where.ask import Question, answered, put
 from spark_jobs.where.by_spark import tell
 from spark_jobs.where.fate import Fate
-from spark_jobs.where.rest import Ask
+from spark_jobs.where.reader import Ask
 from spark_jobs.where.tell import Telling
 from tests.harness.replay import Place
 
@@ -18,11 +19,12 @@ from tests.harness.replay import Place
 def asking(spec: Pipeline, settings: Settings, jobs: list[Any] | None = None) -> Ask:
     """What Spark says, as of an application. `jobs` gets what was asked."""
 
-    def ask(job: Any) -> Any:
+    def ask(question: Question) -> Any:
         if jobs is not None:
-            jobs.append(job)
+            jobs.append(question)
         with TemporaryDirectory(prefix="where-") as folder:
-            [*tell(job.model_copy(update={"folder": folder}), spec, settings)]
+            put(question, Path(folder))
+            [*tell(Where(pipeline=spec.name, folder=folder), spec, settings)]
             return answered(Path(folder))
 
     return ask
