@@ -251,7 +251,7 @@ class Comparison(NamedTuple):
         staged = Staged(parts, () if around == plan.spans else around, merged, computed.copies)
         put_staged(judging.paths, rows.way, plan, outcome, staged, problem, self.held)
         failpoint.at("staged.judged")
-        if problem and not change.thinned:
+        if problem and not change.thinned and not spec.inputs.personal:
             log_sample(folder)
         return problem
 
