@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from spark_jobs.source.micro_batch import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
+    from spark_jobs.where.again import Reader
     from spark_jobs.where.fate import Place
     from spark_jobs.where.in_table import InTable
     from spark_jobs.where.known import Accounted
     from spark_jobs.where.read import Seen
-    from spark_jobs.where.reader import Reader
 
 REACHES: Final = (2, 32, None)
 """How many delays before the watermark of a record's batch its copies are looked for, in turn; None

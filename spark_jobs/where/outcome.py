@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
+from spark_jobs.where.again import by_counts
 from spark_jobs.where.ask import Failed
 from spark_jobs.where.asked import parts_of, union, within
 from spark_jobs.where.fate import Became, Fate
@@ -15,15 +16,14 @@ from spark_jobs.where.gaps import without_record
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.read import DROPPED, sampled
-from spark_jobs.where.reader import by_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from spark_jobs.where.again import Reader
     from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted
     from spark_jobs.where.read import Seen
-    from spark_jobs.where.reader import Reader
 
 EXPIRED: Final = (
     "its outcome: rejected records of its batch are no longer kept (SLUICE_REJECTED_DAYS), and it "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.where.again import Reader, topic_of
 from spark_jobs.where.ask import Question
 from spark_jobs.where.asked import parts_of
 from spark_jobs.where.events import Events
@@ -15,7 +16,6 @@ from spark_jobs.where.gaps import unread
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.known import Known
 from spark_jobs.where.outcome import Outcomes
-from spark_jobs.where.reader import Reader, topic_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.micro_batch import Parts
     from spark_jobs.spec import Pipeline
+    from spark_jobs.where.again import Ask
     from spark_jobs.where.fate import Fate, Place
-    from spark_jobs.where.reader import Ask
 
 
 class Telling(NamedTuple):

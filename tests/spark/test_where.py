@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
@@ -353,8 +353,12 @@ def test_a_census_asks_the_broker_how_long_it_keeps_a_record(scene):
     sql = f"event_id = '{row['event_id']}'"
     words = ("--topic", made.topic, "--where", sql, "--format", "json")
     variables = made.settings.environment() | variables_of(made.spec) | {"SLUICE_PIPELINES": HERE}
+    assert retention(made.settings, made.topic) is None, "as the tests' broker has it"
+    week = ConfigEntry("retention.ms", "604800000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource("topic", made.topic, incremental_configs=[week])
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    client.incremental_alter_configs([resource])[resource].result()
     told = json.loads(answer(sluice_here(variables, "find", *words)).splitlines()[-1])
-    assert retention(made.settings, made.topic) == timedelta(days=7)
     assert "7 days" in told["not_ours"][0]
     assert {"tables/flight_events"} <= {each["place"] for each in told["found"]}
     assert row["event_id"] not in json.dumps(told)

@@ -8,10 +8,10 @@ from typing import Any
 from spark_jobs.messages.job import Where
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
+from spark_jobs.where.again import Ask
 from spark_jobs.where.ask import Question, answered, put
 from spark_jobs.where.by_spark import tell
 from spark_jobs.where.fate import Fate
-from spark_jobs.where.reader import Ask
 from spark_jobs.where.tell import Telling
 from tests.harness.replay import Place
 

@@ -212,6 +212,14 @@ def test_only_columns_that_carry_nothing_of_a_person_have_statistics(
     assert has.get("delta.dataSkippingNumIndexedCols") == (None if stated else "0")
 
 
+def test_a_column_that_tells_of_persons_parts_no_table():
+    with pytest.raises(SpecInvalid, match=r"layout\.partition_by"):
+        pipeline(
+            name="sales", topic=PERSONAL, steps=(Deduplicate(keys=("id",)),),
+            layout=Layout(partition_by=("id",)),
+        )  # fmt: skip
+
+
 def test_a_table_of_before_and_its_published_log_state_nothing_more_of_persons(path):
     """Rows by delta-rs, as a repair and maintenance write them."""
     spec = pipeline(

@@ -1,4 +1,4 @@
-"""Reader: reads the records of a checkpoint again, where they are now: by Kafka's client, or by
+"""Again: reads the records of a checkpoint once more, where they are now: by Kafka's client, or by
 Spark where only its SQL can say what the steps make of them.
 """
 
