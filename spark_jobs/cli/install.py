@@ -82,10 +82,8 @@ def settings(
 def enter_project(ctx: typer.Context, environment: str | None) -> str | None:
     """The callback of `--env`, also without one: the command works in the project that it is in."""
     if not ctx.resilient_parsing:
-        if environment:
-            os.environ[project.CHOSEN] = environment
         with one_line_errors():
-            if not project.enter() and environment:
+            if not project.enter(environment=environment or "") and environment:
                 absent = f"neither {Path.cwd()} nor a folder above has {project.FILE}"
                 raise typer.BadParameter(absent)
         ctx.call_on_close(project.leave)

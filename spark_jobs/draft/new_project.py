@@ -4,6 +4,7 @@ overwritten.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from importlib.metadata import distributions
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.settings.project_file import FILE
+from spark_jobs.settings.project_file import FILE, has_secret
 
 BROKERS: Final = "127.0.0.1:9092"
 SPARK_ENV: Final = "~/.sluice"
@@ -25,7 +26,7 @@ pipelines = "pipelines"
 
 # Without --env or SLUICE_ENV.
 [dev]
-kafka = "{kafka}"
+kafka = {kafka}
 root = "data/dev"
 
 # sluice --env prod plan NAME; in Airflow SLUICE_ENV=prod
@@ -77,9 +78,9 @@ def files(name: str, kafka: str) -> Mapping[str, str]:
     """Path within the project -> text. `kafka`: the brokers of dev."""
     own = next(iter(distributions(name="pyspark")), None)  # not pyspark-client, which runs nothing
     place = os.environ.get("SLUICE_SPARK_ENV") or SPARK_ENV
-    spark = f'{"# " if own else ""}spark_env = "{place}"  # `sluice install` makes it'
+    spark = f"{'# ' if own else ''}spark_env = {_quoted(place)}  # `sluice install` makes it"
     return {
-        FILE: _SETTINGS.format(spark_env=spark, kafka=kafka),
+        FILE: _SETTINGS.format(spark_env=spark, kafka=_quoted(kafka)),
         "pipelines/__init__.py": '"""The pipelines: one folder each."""\n',
         "dags/sluice.py": _DAGS,
         "conftest.py": _CONFTEST,
@@ -91,12 +92,26 @@ def files(name: str, kafka: str) -> Mapping[str, str]:
 
 def write(folder: Path, kafka: str) -> tuple[Path, ...]:
     """The new files, in a folder that is made if it is not there. Raises SettingInvalid where one
-    of them is there; then none is written.
+    of them is there, or cannot be written; then none is written.
     """
-    made = {folder / path: text for path, text in files(folder.name, kafka).items()}
-    if there := [path for path in made if path.exists()]:
+    texts = {folder / path: text for path, text in files(folder.name, kafka).items()}
+    if has_secret(kafka):
+        raise SettingInvalid.secret_in_project(file=folder / FILE, at="kafka")
+    if there := [path for path in texts if path.exists()]:
         raise SettingInvalid.project_there(path=there[0])
-    for path, text in made.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    made = list[Path]()
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:  # through no link
+                made.append(path)
+                file.write(text)
+    except OSError as error:
+        for path in made:
+            path.unlink()
+        raise SettingInvalid.project_unwritten(folder=folder, error=error) from None
     return tuple(made)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

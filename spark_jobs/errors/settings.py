@@ -132,7 +132,13 @@ class SettingInvalid(SluiceError):
         "{file} has no environment {environment!r}. It has {known}.",
         "Name one of these in SLUICE_ENV or by --env, or add the table [{environment}].",
     )
+    project_unwritten = reason(
+        "No project can be written into {folder}: {error}.", "Name a folder of your own."
+    )
     key_unknown = reason("{file}: {at} is no setting.", "{near}")
+    home_unknown = reason(
+        "{file}: {at} is {given!r}. Nobody knows that home folder.", "Write the whole path."
+    )
     value_no_text = reason(
         "{file}: {at} is {given}. A setting is text.", 'Write {key} = "{right}".'
     )

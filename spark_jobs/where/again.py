@@ -20,15 +20,15 @@ from spark_jobs.where.read import Seen, decoded, sampled
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets, Parts
+    from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
 
 MOST_HERE: Final = 20_000
 """Offsets that are read without Spark: a second, about."""
-Ask = Callable[[Question], dict[tuple[int, int], Seen]]
+Ask = Callable[[Question], dict[Place, Seen]]
 """What Spark says (ask.py)."""
 
 
@@ -52,11 +52,11 @@ class Reader(NamedTuple):
         return cls(spec, settings, known, ask, topic, why, has)
 
     @property
-    def earliest(self) -> Offsets:
-        """Partition -> from which offset on Kafka has the records; of no topic behind all."""
+    def earliest(self) -> Positions:
+        """At the first records that Kafka has; of no topic behind all."""
         if self.topic is not None:
             return self.topic.earliest
-        return dict.fromkeys(self.known.end(self.known.audited), 2**63 - 1)
+        return Positions(dict.fromkeys(self.known.end(self.known.audited).partitions, 2**63 - 1))
 
     def nowhere(self, parts: Parts) -> Parts:
         """What of them nobody has any more."""
@@ -107,11 +107,7 @@ class Reader(NamedTuple):
         return not all(step.condition for step in self.spec.before_state) or any(
             by_counts(batch, self.spec) is not True
             for batch in self.known.batches
-            if any(
-                first < batch.end.get(p, 0) and stop > batch.start.get(p, 0)
-                for p, ranges in parts.items()
-                for first, stop in ranges
-            )
+            if batch.end.cut(batch.start.rest(parts))
         )
 
 

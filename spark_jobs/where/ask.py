@@ -14,12 +14,13 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.launch.warm.client import asked
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
 from spark_jobs.where.read import Seen, values
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.where.fate import Place
 
 QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
 """Files of a job's folder."""
@@ -39,8 +40,8 @@ class Question(BaseModel):
     """
     beside: dict[int, tuple[tuple[int, int], ...]] = {}
     """Likewise those among which copies of them are looked for."""
-    earliest: dict[int, int] = {}
-    """Partition -> from which offset on Kafka has them. What is before comes from an archive."""
+    earliest: Positions = Positions()
+    """At the first records that Kafka has. What is before comes from an archive."""
     aside: list[tuple[int, int, str]] = []
     """Partition, offset and reason of records that no step sees."""
     key: str = ""
@@ -91,7 +92,7 @@ def answered(folder: Path) -> dict[Place, Seen]:
         entered = [row if is_there else {} for row, is_there in pairs]
         table = table.drop_columns(ROW)
     return {
-        (told[PARTITION], told[OFFSET]): Seen(
+        Place(told[PARTITION], told[OFFSET]): Seen(
             told.get(REACHED) or 0,
             row,
             told.get(WHY),

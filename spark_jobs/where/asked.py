@@ -6,14 +6,14 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.repair.offsets.slices import merged
+from spark_jobs.source.place import Place
 from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec.inputs import Topics
-    from spark_jobs.where.fate import Place
 
 MOST: Final = 10_000
 """Records of one question."""
@@ -36,14 +36,14 @@ def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
             raise ValueError(f"{text!r}: its last offset is before its first")
         if len(found) + last - first + 1 > MOST:
             raise ValueError(f"at most {MOST:,} records can be asked for at once")
-        found |= dict.fromkeys((partition, offset) for offset in range(first, last + 1))
+        found |= dict.fromkeys(Place(partition, offset) for offset in range(first, last + 1))
     return sorted(found)
 
 
 def parts_of(asked: Iterable[Place]) -> Parts:
     """The same, as ranges of offsets.
 
-    >>> parts_of([(0, 7), (0, 8), (0, 10), (1, 0)])
+    >>> parts_of([Place(0, 7), Place(0, 8), Place(0, 10), Place(1, 0)])
     {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
     """
     found: dict[int, list[tuple[int, int]]] = {}

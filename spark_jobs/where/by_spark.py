@@ -23,6 +23,7 @@ from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.session import session
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.failing import Reasons
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
 
 END_OF_TIME_MS: Final = 253_402_300_799_000
@@ -93,7 +94,7 @@ class _Answer:
         known = read_identity(self._paths)
         assert known is not None
         self._topic_id = known.topic_id
-        kept = {(p, offset): reason for p, offset, reason in question.aside}
+        kept = {Place(p, offset): reason for p, offset, reason in question.aside}
         self._aside = kept | read_failing(self._paths.failing).reasons
         self._has, _ = archived_or_why(self._paths.root, spec.inputs, known.topic_id)
 

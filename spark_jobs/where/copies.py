@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.repair.offsets.slices import Index, clipped
+from spark_jobs.source.place import Place
 from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
 from spark_jobs.where.read import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
 
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.again import Reader
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.in_table import InTable
     from spark_jobs.where.known import Accounted
     from spark_jobs.where.read import Seen
@@ -30,7 +30,7 @@ REACHES: Final = (2, 32, None)
 """How many delays before the watermark of a record's batch its copies are looked for, in turn; None
 for all. A kept copy that counts is one delay before it, unless that one is a copy itself.
 """
-UNREAD: Final = (-1, -1)
+UNREAD: Final = Place(-1, -1)
 """In place of a copy that could not be read."""
 _ALL: Final = 2**62
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
@@ -81,7 +81,7 @@ def kept_of(
         if gone and ways & {gone, None}:  # it may be of an earlier time, and dropped
             ways |= {None, gone if keeping.alive(gone, batch) else None}
         wrote = keeping.wrote.get(batch)
-        after, kept = set[Copy | None](), set[tuple[int, int]]()
+        after, kept = set[Copy | None](), set[Place]()
         for way in ways:
             if way is None and (wrote is None or wrote or not _sure(here)):
                 firsts = [each for each in here if wrote is None or each.place in wrote]
@@ -158,7 +158,7 @@ def judged(
     spec, known = reader.spec, reader.known
     batch_of, first = known.of(entered), next(iter(entered.values()), None)
     keys = tuple(step.state_key(tuple(first[0].row)) or ()) if first else ()
-    by_key = defaultdict[str, list[tuple[int, int]]](list)
+    by_key = defaultdict[str, list[Place]](list)
     for place, (seen, _) in entered.items():
         if place in batch_of:
             by_key[key_of(seen.row, keys)].append(place)
@@ -172,7 +172,7 @@ def judged(
     for places in by_key.values():
         if asked.isdisjoint(places):
             continue
-        here = defaultdict[int, dict[tuple[int, int], dict[str, object]]](dict)
+        here = defaultdict[int, dict[Place, dict[str, Any]]](dict)
         for place in places:
             here[batch_of[place].id][place] = entered[place][0].row
         versions = {batch_of[place].id: batch_of[place].table_version for place in places}

@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import timedelta
 
+    from spark_jobs.source.place import Place
     from spark_jobs.spec.inputs import Topics
-
-Place = tuple[int, int]
-"""Partition and offset of a record."""
 
 
 class Became(StrEnum):
@@ -81,10 +79,10 @@ class Fate(NamedTuple):
     def values(self, inputs: Topics) -> tuple[Any, ...]:
         """One for each of COLUMNS."""
         told = self._asdict() | {
-            "place": shown(inputs, self.place),
+            "place": self.place.text(inputs.shown),
             "became": self.became.value,
             "late_by": None if self.late_by is None else self.late_by.total_seconds(),
-            "copies": [shown(inputs, each) for each in self.copies],
+            "copies": [each.text(inputs.shown) for each in self.copies],
             "used_by": [*self.used_by],
             "rows": [*self.rows],
             "untold": [*self.untold],
@@ -105,8 +103,3 @@ class Fate(NamedTuple):
                 if each is not None:
                     text = iso(each, " ") if isinstance(each, datetime) else each
                     yield f"  {name.replace('_', ' ')}: {text}"
-
-
-def shown(inputs: Topics, place: Place) -> str:
-    """A place as a person types it."""
-    return f"{inputs.shown(place[0])}:{place[1]}"

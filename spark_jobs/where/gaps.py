@@ -10,8 +10,8 @@ from spark_jobs.where.fate import Became, Fate
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
 
 
@@ -42,21 +42,21 @@ def unread(
         why = "no run has read a record yet"
         return {place: Fate(place, Became.UNREAD, why) for place in places}
     end = known.end(known.audited)
-    sliced = known.sliced([place for place in places if place[1] < end.get(place[0], 0)])
+    sliced = known.sliced([place for place in places if end.passed(place)])
     return {place: _unread(known, topic, place, sliced.get(place)) for place in places}
 
 
 def _unread(known: Known, topic: SourceState | None, place: Place, sliced: int | None) -> Fate:
-    fate, offset = Fate(place, Became.UNREAD), place[1]
+    fate = Fate(place, Became.UNREAD)
     if (number := known.waiting(place)) is not None:
         why = f"its outcome: batch {number} has no account yet, and the next run gives it one"
         return Fate(place, Became.UNTOLD, batch=number).but(why)
-    if offset < known.begins.get(place[0], 0):
+    if known.begins.passed(place):
         return fate._replace(why="before the first offset that the checkpoint has read")
     if sliced == NO_BATCH:
         why = "its outcome: no batch read it, and a rebuild had it from the archive"
         return Fate(place, Became.UNTOLD).but(why)
-    if sliced is not None or offset < known.end(known.audited).get(place[0], 0):
+    if sliced is not None or known.end(known.audited).passed(place):
         gone = "the account of its batch has expired (SLUICE_HISTORY_DAYS)"
         return Fate(place, Became.UNTOLD, batch=sliced).but(gone)
     return fate._replace(why=_ahead(topic, place))
@@ -64,12 +64,11 @@ def _unread(known: Known, topic: SourceState | None, place: Place, sliced: int |
 
 def _ahead(topic: SourceState | None, place: Place) -> str:
     """Of an offset behind the last batch."""
-    partition, offset = place
     if topic is None:
         return "behind the last batch; Kafka was not asked"
-    if offset < (latest := topic.latest.get(partition, 0)):
+    if topic.latest.passed(place):
         return "it waits for the next run"
-    held = topic.held.get(partition)
-    if held is not None and offset < latest + held.offsets:
+    held = topic.held.get(place.partition)
+    if held is not None and topic.latest.back(-held.offsets).passed(place):
         return "behind a transaction that is open yet: no consumer gets it"
     return "Kafka has no such offset yet"

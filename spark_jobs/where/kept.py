@@ -4,13 +4,14 @@ replays have used them.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.merged import TAKEN_OUT
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.values.spans import Span
 from spark_jobs.values.times import time_of
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spark_jobs.ops.schema import Row
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
 
 _COLUMNS = {
@@ -122,11 +122,11 @@ class Kept(NamedTuple):
         """Of a record that a batch has accepted: the repairs that computed rows which it is in."""
         if at is None or unranged(spec):
             return
-        touched = ranged(spec).touched(at)
+        touched = ranged(spec).touched(at, partition=place.partition)
         for row in self.repairs:
-            horizon = json.loads(row["horizon"] or "{}")
+            horizon = Positions.of_json(row["horizon"])
             spans = (Span(each["start"], each["end"]) for each in row["ranges"] or ())
-            if place[1] < horizon.get(str(place[0]), 0) and any(map(touched.overlaps, spans)):
+            if horizon.passed(place) and any(map(touched.overlaps, spans)):
                 yield f"{row['kind']} {row['repair_id']} {_DID[row['state']]}"
 
     def whole(self, batches: Iterable[Accounted]) -> set[int]:
@@ -150,14 +150,14 @@ class Kept(NamedTuple):
 
 
 def _rows(known: Known, table: str, parts: Parts) -> dict[Place, list[Row]]:
-    found = defaultdict[tuple[int, int], list[dict[str, object]]](list)
+    found = defaultdict[Place, list[Row]](list)
     if not parts:
         return found
     near = in_parts(parts, '"partition"', '"offset"', '"offset"')
     own = ops_tables.of_checkpoint(known.paths.pipeline, known.generations)
     sql = f'SELECT "partition", "offset", {_COLUMNS[table]} FROM {table} WHERE {own} AND ({near})'
     for row in ops_tables.query(known.paths.root, table, sql).to_pylist():
-        if within(place := (row["partition"], row["offset"]), parts):
+        if within(place := Place(row["partition"], row["offset"]), parts):
             found[place].append(row)
     return found
 

@@ -11,6 +11,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.repair.offsets.archived import NO_BATCH, beginning
+from spark_jobs.source.positions import Positions
 from spark_jobs.where.asked import in_parts, parts_of
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
-    from spark_jobs.source.micro_batch import Batch, Offsets
+    from spark_jobs.source.micro_batch import Batch
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.where.fate import Place
 
 COUNTS = ("read", "malformed", "premature", "filtered", "late", "accepted", "gaps", "unknown")
 _COLUMNS = (
@@ -36,8 +37,8 @@ class Accounted(NamedTuple):
 
     id: int
     run_id: str
-    start: Offsets
-    end: Offsets
+    start: Positions
+    end: Positions
     late_before: datetime | None
     """Its records at or before it were late; None of none."""
     watermark: datetime | None
@@ -46,10 +47,7 @@ class Accounted(NamedTuple):
 
     @classmethod
     def of(cls, row: Row) -> Accounted:
-        start, end = (
-            {int(p): at for p, at in json.loads(row[name] or "{}").items()}
-            for name in ("offsets_start", "offsets_end")
-        )
+        start, end = (Positions.of_json(row[name]) for name in ("offsets_start", "offsets_end"))
         counts = {name: row[name] for name in COUNTS}
         late_before, watermark, version = (
             row[name] for name in ("late_before", "watermark", "table_version")
@@ -58,8 +56,7 @@ class Accounted(NamedTuple):
         return cls(*named, start, end, late_before, watermark, version, counts)
 
     def has(self, place: Place) -> bool:
-        partition, offset = place
-        return self.start.get(partition, 0) <= offset < self.end.get(partition, 0)
+        return self.end.passed(place) and not self.start.passed(place)
 
     def none(self, *names: str) -> bool:
         """Whether it counts none of these, and knows it."""
@@ -73,8 +70,8 @@ class Known(NamedTuple):
     identity: Identity
     batches: tuple[Accounted, ...]
     """Ascending."""
-    begins: Offsets
-    """Partition -> the first offset that any batch has read."""
+    begins: Positions
+    """At the first records that any batch has read."""
     unaccounted: tuple[Batch, ...]
     """The batches that have no account yet."""
     audited: int
@@ -110,24 +107,21 @@ class Known(NamedTuple):
     def of(self, places: Iterable[Place]) -> dict[Place, Accounted]:
         """Of the places that a batch has whose account is there."""
         found: dict[Place, Accounted] = {}
-        starts: dict[int, list[int]] = {}
+        starts: dict[int, list[Place]] = {}
         having: dict[int, list[Accounted]] = {}
         for batch in self.batches:
-            for partition, end in batch.end.items():
-                if (start := batch.start.get(partition, 0)) < end:
-                    starts.setdefault(partition, []).append(start)
-                    having.setdefault(partition, []).append(batch)
+            for first in batch.start.first(batch.end):
+                starts.setdefault(first.partition, []).append(first)
+                having.setdefault(first.partition, []).append(batch)
         for place in places:
-            number = bisect_right(starts.get(place[0], ()), place[1]) - 1
-            if number >= 0 and (batch := having[place[0]][number]).has(place):
+            number = bisect_right(starts.get(place.partition, ()), place) - 1
+            if number >= 0 and (batch := having[place.partition][number]).has(place):
                 found[place] = batch
         return found
 
     def waiting(self, place: Place) -> int | None:
         """The batch without an account that has it."""
-        p, offset = place
-        having = (b for b in self.unaccounted if b.start.get(p, 0) <= offset < b.end.get(p, 0))
-        return next((each.id for each in having), None)
+        return next((each.id for each in self.unaccounted if each.has(place)), None)
 
     def sliced(self, places: Collection[Place]) -> dict[Place, int]:
         """The batches that have them by ops.slices, which stay when accounts go; NO_BATCH of a
@@ -145,12 +139,12 @@ class Known(NamedTuple):
             place: batch
             for place in places
             for partition, first, last, batch in of
-            if partition == place[0] and first <= place[1] <= last
+            if partition == place.partition and first <= place.offset <= last
         }
 
-    def end(self, batch: int) -> Offsets:
-        """Partition -> the offset behind the last one of the batches up to this one."""
-        found: Offsets = {}
+    def end(self, batch: int) -> Positions:
+        """Behind the last records of the batches up to this one."""
+        found = Positions()
         for each in self.batches:
             if each.id <= batch:
                 found |= each.end

@@ -20,8 +20,8 @@ from spark_jobs.where.read import DROPPED, sampled
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from spark_jobs.source.place import Place
     from spark_jobs.where.again import Reader
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted
     from spark_jobs.where.read import Seen
 
@@ -97,7 +97,7 @@ class Outcomes(NamedTuple):
     def _gaps(self, gaps: Mapping[Place, Accounted]) -> Iterator[tuple[Place, Fate]]:
         """Of offsets that batches have read, and no committed record is at."""
         reader, earliest = self.reader, self.reader.earliest
-        here = {place for place in gaps if place[1] >= earliest.get(place[0], 0)}
+        here = {place for place in gaps if not earliest.passed(place)}
         there = sampled(reader.settings, reader.spec, parts_of(here), uncommitted=True)
         for place, batch in gaps.items():
             topic = reader.topic if place in here else None

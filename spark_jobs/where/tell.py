@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.again import Ask
-    from spark_jobs.where.fate import Fate, Place
+    from spark_jobs.where.fate import Fate
 
 
 class Telling(NamedTuple):
@@ -45,10 +45,7 @@ class Telling(NamedTuple):
         if (known := Known.read(self.paths, self.spec)) is None:
             return []
         reader = Reader.of(self.spec, self.settings, known, self.ask)
-        begins, ends = known.begins, known.end(known.audited)
-        every: Parts = {
-            p: ((begins.get(p, 0), end),) for p, end in ends.items() if begins.get(p, 0) < end
-        }
+        every = known.begins.parts(known.end(known.audited))
         asked = Question(
             asked={known.audited: {}}, beside=every, earliest=reader.earliest, key=condition,
             most=most + 1,

@@ -169,7 +169,7 @@ class Drain(NamedTuple):
             end = {0: _first(checkpoint, batch) + 1}
             plan_batch(folder, batch, end, topic="sales", partitions=stores)
         planned = checkpoint.batch(batch)
-        read, owner = planned.start[0], known.owner(SPEC.name)
+        read, owner = planned.start.by_partition[0], known.owner(SPEC.name)
         if Delta(self.paths.table).newest_batch(owner) < batch:
             if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
@@ -180,7 +180,7 @@ class Drain(NamedTuple):
             else:
                 version = pins["shops"].version if pins else None
                 self._append(of, version, said, deltalake.Transaction(owner, batch), held)
-        spark.keep(folder, batch, State(planned.end[0], stores))
+        spark.keep(folder, batch, State(planned.end.by_partition[0], stores))
         commit_batch(folder, batch)
 
     def _append(
@@ -206,16 +206,16 @@ class Drain(NamedTuple):
         read = done.covered
         counts = Account(covered=read, read=read, accepted=read, rows_out=read).row()
         now, batch = Delta(self.paths.table).version(), done.id
-        at = DAY + timedelta(hours=EVENING + done.start.get(0, 0), minutes=30)
+        at = DAY + timedelta(hours=EVENING + done.start.by_partition.get(0, 0), minutes=30)
         told = counts | {
             "pipeline": SPEC.name,
             "generation": known.generation,
             "batch_id": batch,
             "run_id": self.run_id,
-            "offsets_start": json.dumps(done.start),
-            "offsets_end": json.dumps(done.end),
+            "offsets_start": done.start.json,
+            "offsets_end": done.end.json,
             "audited_at": datetime.now(UTC),
-            "watermark": DAY + timedelta(hours=EVENING + done.end[0] - 1),
+            "watermark": DAY + timedelta(hours=EVENING + done.end.by_partition[0] - 1),
             **({"first_event_time": at, "last_event_time": at} if read else {}),
             "table_version": now,
         }
@@ -271,6 +271,6 @@ class Drain(NamedTuple):
 def _first(checkpoint: Checkpoint, batch: int) -> int:
     """The offset that a new batch reads."""
     if batch:
-        return checkpoint.batch(batch - 1).end[0]
+        return checkpoint.batch(batch - 1).end.by_partition[0]
     noted = (checkpoint.folder / "sources" / "0" / "0").read_text().splitlines()[-1]
     return int(json.loads(noted)["sales"]["0"])

@@ -40,6 +40,7 @@ from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources as union
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import live_version
 from spark_jobs.storage.root.paths import Paths, checkpoints
@@ -157,7 +158,7 @@ class World:
 
     def read_to(self) -> int:
         """The offset that the next batch reads."""
-        return read_to(self.paths).get(0, 0)
+        return Positions().count(read_to(self.paths))
 
     def cursor(self) -> Cursor:
         return read_cursor(self.paths.cursor)

@@ -180,7 +180,8 @@ class Sales:
         if plan.idle:
             return None
         plan.store(made.paths)
-        stage(made.spec, made.settings, f"stage-{plan.repair_id}", plan.repair_id)
+        report = stage(made.spec, made.settings, f"stage-{plan.repair_id}", plan.repair_id)
+        assert report.problem is None, report.problem
         approve(made.paths, plan.repair_id, "test")  # of rows of other fees
         swap(made.spec, made.settings.root, plan.repair_id, "test")
         return plan.repair_id

@@ -7,13 +7,13 @@ from typing import Any
 
 from spark_jobs.messages.job import Where
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Pipeline
 from spark_jobs.where.again import Ask
 from spark_jobs.where.ask import Question, answered, put
 from spark_jobs.where.by_spark import tell
 from spark_jobs.where.fate import Fate
 from spark_jobs.where.tell import Telling
-from tests.harness.replay import Place
 
 
 def asking(spec: Pipeline, settings: Settings, jobs: list[Any] | None = None) -> Ask:
@@ -34,5 +34,7 @@ def fates(
     spec: Pipeline, settings: Settings, places: Iterable[Place], jobs: list[Any] | None = None
 ) -> dict[Place, Fate]:
     """Of each."""
-    found = Telling(spec, settings, asking(spec, settings, jobs)).fates([*places])
+    found = Telling(spec, settings, asking(spec, settings, jobs)).fates(
+        [Place(*each) for each in places]
+    )
     return {each.place: each for each in found}

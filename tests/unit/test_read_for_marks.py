@@ -10,6 +10,7 @@ from spark_jobs.messages.request import Request
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.table.delta.log_entries import GENERATION
 from tests.simulation.topic import Topic
 from tests.unit.checkpoints import commit_batch, plan_batch
@@ -26,7 +27,7 @@ class Long(Topic):
     """With a year of records."""
 
     def state(self) -> SourceState:
-        return SourceState("topic-1", {0: 0}, {0: YEAR * A_DAY})
+        return SourceState("topic-1", Positions({0: 0}), Positions({0: YEAR * A_DAY}))
 
 
 @pytest.fixture
