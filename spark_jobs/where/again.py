@@ -13,6 +13,8 @@ from spark_jobs.errors import KafkaRefused, KafkaUnreachable, SideGone, TopicMis
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.repair.offsets.slices import without
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.where.ask import Question
 from spark_jobs.where.asked import parts_of, union, within
@@ -20,9 +22,8 @@ from spark_jobs.where.read import Seen, decoded, sampled
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
-    from spark_jobs.source.positions import Parts, Positions
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.known import Accounted, Known
 
