@@ -150,7 +150,7 @@ class Kept(NamedTuple):
 
 
 def _rows(known: Known, table: str, parts: Parts) -> dict[Place, list[Row]]:
-    found = defaultdict[Place, list[Row]](list)
+    found = defaultdict[Place, list[dict[str, object]]](list)
     if not parts:
         return found
     near = in_parts(parts, '"partition"', '"offset"', '"offset"')
