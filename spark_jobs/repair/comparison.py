@@ -256,7 +256,7 @@ class Comparison(NamedTuple):
         staged = Staged(parts, around, merged, computed.copies, rules)
         put_staged(judging.paths, rows.way, plan, outcome, staged, problem, self.held)
         failpoint.at("staged.judged")
-        if problem and not change.thinned:
+        if problem and not change.thinned and not spec.inputs.personal:
             log_sample(folder)
         return problem
 

@@ -20,6 +20,7 @@ from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.withheld import of_report
 from spark_jobs.runs.lag import archive_lag
 from spark_jobs.runs.watch.stall import PULSE
 from spark_jobs.source.micro_batch import Batch
@@ -68,6 +69,8 @@ class RunOutcome:
     kind: Kind
     pipeline: str
     run_id: str
+    personal: bool = False
+    """Whether the report may have no value of a record."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
     held: Mapping[int, HeldBack] = field(default_factory=dict)
@@ -100,10 +103,12 @@ class RunOutcome:
         never hidden.
         """
         try:
-            return self._report(problem)
+            report = self._report(problem)
+            return of_report(report) if self.personal else report
         except Exception as error:  # noqa: BLE001 - a run leaves a report, whatever is wrong with its outcome
             why = problem or unexpected(error)
-            return Report.of_failure(self.kind, self.pipeline, self.run_id, why, self.started_at)
+            report = Report.of_failure(self.kind, self.pipeline, self.run_id, why, self.started_at)
+            return of_report(report) if self.personal else report
 
     def _report(self, problem: SluiceError | None) -> Report:
         drained = self.drained

@@ -142,6 +142,18 @@ def is_compacted(settings: Settings, topic: str) -> bool:
         return "compact" in setting(configuration(client, topic), "cleanup.policy")
 
 
+def retention(settings: Settings, topic: str) -> timedelta | None:
+    """How long Kafka keeps a record at least, if no size limits the topic; None for ever, which is
+    so where it compacts alone. Raises the same errors as topic_state, and what librdkafka does.
+    """
+    with admin_client(settings, topic) as client:
+        configured = _configuration(client, topic)
+        if "delete" not in _setting(configured, "cleanup.policy"):
+            return None
+        ms = int(_setting(configured, "retention.ms"))
+        return None if ms < 0 else timedelta(milliseconds=ms)
+
+
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
     """The largest Kafka timestamp of the topic's records; None if it has no records. One that is no
     time (source/kafka_time.py) counts as the last one that there is: still to come.

@@ -23,6 +23,7 @@ from spark_jobs.table.delta.log_entries import GENERATION, told, write_first_che
 from spark_jobs.table.delta.table_layout import (
     add_columns,
     parts,
+    properties,
     refuse_other_parts,
     refuse_unfit,
     set_properties,
@@ -127,7 +128,7 @@ class Delta(Table):
                 name=spec.name,
                 description=spec.about,
                 configuration={
-                    **spec.layout.properties,
+                    **properties(spec, columns.jsonValue()["fields"]),
                     "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
                     "delta.checkpointInterval": CHECKPOINT_INTERVAL,
                     GENERATION: generation,
