@@ -112,7 +112,7 @@ class InTable:
             if isinstance(at, str) or not FIRST <= at < LAST:
                 return "", "which rows it is in: its event time is in no range"
             way = ranged(spec)
-            keys.append(way.position.sql([way.touched(at)]))
+            keys.append(way.position.sql([way.touched(at, partition=place.partition)]))
         return " AND ".join(keys) or "true", ""
 
 

@@ -69,7 +69,7 @@ def by_range(
     """Of a record that a batch has accepted: the repairs that computed rows which it is in."""
     if at is None or unranged(spec):
         return
-    touched = ranged(spec).touched(at)
+    touched = ranged(spec).touched(at, partition=place.partition)
     for row in rows:
         horizon = Positions.of_json(row["horizon"])
         spans = (Span(each["start"], each["end"]) for each in row["ranges"] or ())
