@@ -283,10 +283,10 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     spark.sql(f"INSERT INTO delta.`{path}` SELECT {hour}, id FROM range(0, 24, 1, 1)")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE n % 10 = 3")
     opened = deltalake.DeltaTable(str(path))
-    refuse_features(opened)
+    refuse_features(Delta(UPath(path)))
     of_this = {"spans": (DAWN,), "differing": (DAWN,), "position": AT}
     manifest = roots.manifest("p", generation="g", table_version=opened.version(), **of_this)
-    base = Base(UPath(path), 1, AT, (DAWN,))
+    base = Base(Delta(UPath(path)), 1, AT, (DAWN,))
     assert base.touched()
     with pytest.raises(StagingStale):
         base.compared()
