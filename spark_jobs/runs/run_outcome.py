@@ -15,6 +15,7 @@ from spark_jobs.checkpoint.run import Run
 from spark_jobs.checkpoint.standing import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch.limits import RunLimits
+from spark_jobs.launch.processes import processor_seconds
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.part import HeldBack, NewKey
@@ -79,6 +80,7 @@ class RunOutcome:
     change: Change | None = None
     seconds: dict[Phase, float] = field(default_factory=dict)
     _lap_began: float = field(default_factory=time.monotonic)
+    _taken_before: float = field(default_factory=processor_seconds)
 
     def lap(self, phase: Phase) -> None:
         """Record the seconds since the last lap as this phase's."""
@@ -114,6 +116,7 @@ class RunOutcome:
             started_at=self.started_at,
             ended_at=datetime.now(UTC),
             query_seconds=self.seconds.get("query", 0),
+            processor_seconds=round(max(processor_seconds() - self._taken_before, 0.0), 3),
             seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},
             up_to=self.end.up_to if self.end and self.end.is_end_of(drained.end) else None,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
@@ -18,7 +16,7 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.delta_log import Action, Log, only_rearranges
+from spark_jobs.table.delta.delta_log import Action, Log, may_hold, only_rearranges
 from spark_jobs.table.port import Table
 from spark_jobs.table.tables import table_of
 
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 Rows = Callable[["pa.Schema"], "pa.Table"]
 """Gives rows of the table with these columns."""
-TRUNCATED = timedelta(milliseconds=1)
-"""Spark writes the largest time of a file without its microseconds."""
 
 
 class Base(NamedTuple):
@@ -91,7 +87,7 @@ class Base(NamedTuple):
         if any(kind in action for action in actions for kind in ("remove", "metaData")):
             return True  # which rows were in the file, the entry does not say
         return any(
-            may_hold(action["add"], self.position, self.spans)
+            may_hold(action["add"], self.position.column, self.spans)
             for action in actions
             if "add" in action
         )
@@ -102,18 +98,6 @@ class Base(NamedTuple):
             version=self.version,
             how=how,
         )
-
-
-def may_hold(file: Action, position: Position, spans: Iterable[Span]) -> bool:
-    """Whether a row of an added file may be in one of the spans, by the log's statistics."""
-    stats = json.loads(file.get("stats") or "{}")
-    try:
-        first, last = (
-            datetime.fromisoformat(stats[of][position.column]) for of in ("minValues", "maxValues")
-        )
-        return any(first <= span.end and last >= span.start - TRUNCATED for span in spans)
-    except (KeyError, TypeError, ValueError):
-        return bool(stats.get("numRecords") != 0)
 
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]

@@ -90,6 +90,12 @@ class Interval(Part):
     refuted_at: datetime | None = Described(
         default=None, description="when a verify found other rows, if nothing changed them since"
     )
+    provable_until: datetime | None = Described(
+        default=None,
+        description="until when retention certainly leaves the records that a verify needs, if "
+        "that is within 30 days; null: for longer, or nobody can tell",
+    )
+    untold: bool = Described(default=False, description="whether nobody can tell until when")
 
 
 class Coverage(Part):
@@ -109,6 +115,9 @@ class Coverage(Part):
         "where Kafka did not answer",
     )
     balance: Balance = Described(description="what became of the late records")
+    untold: str = Described(
+        default="", description="why nobody can tell until when Kafka keeps records"
+    )
     quarantine: QuarantineBalance = Described(
         default_factory=QuarantineBalance, description="what became of the quarantined ones"
     )

@@ -170,10 +170,17 @@ class Reach(NamedTuple):
 
     def lacking(self, spans: Sequence[Span], *, without_lost: bool = False) -> tuple[Span, ...]:
         """Spans whose records nobody has all. `without_lost`: those in holes do not count."""
-        # One question for all of them, since nearly always everything is there.
+        # One question for all of them, since nearly always everything is there; then by halves,
+        # since those that are not are neighbours.
         if not spans or self._whole(spans, without_lost):
             return ()
-        return tuple(span for span in spans if not self._whole([span], without_lost))
+        if len(spans) == 1:
+            return (spans[0],)
+        middle = len(spans) // 2
+        halves = spans[:middle], spans[middle:]
+        return tuple(
+            span for half in halves for span in self.lacking(half, without_lost=without_lost)
+        )
 
     def touched(self, spans: Sequence[Span]) -> tuple[Span, ...]:
         """Spans that a hole can touch which nobody has whole, whatever waits for a repair."""
