@@ -151,7 +151,7 @@ def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set
         elif not any(each.restores for each in touching):
             asked.setdefault(proof.version, []).append(day)
     for version, days in asked.items():
-        holds.update(_same(Base(paths.table, version, position, ()), sorted(days)))
+        holds.update(_same(Base(table_of(paths), version, position, ()), sorted(days)))
     return holds
 
 

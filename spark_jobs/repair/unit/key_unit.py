@@ -29,6 +29,7 @@ from spark_jobs.repair.offsets.archived import (
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged
 from spark_jobs.spec.sql import names_in
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import EVER, Span
 
 if TYPE_CHECKING:
@@ -75,13 +76,13 @@ class KeyUnit:
 
     def put_in(self, paths: Paths, claim: Claim) -> Prepared:
         going, coming = (partial(changed_rows, paths, claim.manifest, side=side) for side in SIDES)
-        return merged(paths.table, claim, going, coming, self._step)
+        return merged(table_of(paths), claim, going, coming, self._step)
 
     def take_out(self, paths: Paths, claim: Claim) -> Prepared:
         coming, going = (
             partial(changed_rows, paths, claim.manifest, side=side, older=True) for side in SIDES
         )
-        return merged(paths.table, claim, going, coming, self._step)
+        return merged(table_of(paths), claim, going, coming, self._step)
 
 
 def _by_quarantined(of: Sought) -> Found:

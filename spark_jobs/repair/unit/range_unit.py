@@ -20,7 +20,7 @@ from spark_jobs.repair.exchange.commit import (
     overwriting,
     refuse_features,
 )
-from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
+from spark_jobs.repair.exchange.staging import new_rows, old_rows
 from spark_jobs.repair.find.late import LateSpans, Touching, count, in_ranges
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.find.outdated_rows import Outdated
@@ -32,7 +32,7 @@ from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
@@ -217,13 +217,13 @@ def _lines(
 def _replaced(paths: Paths, claim: Claim, coming: Rows, going: Rows | None = None) -> Prepared:
     manifest = claim.manifest
     spans = manifest.differing if going else manifest.compared
-    base = Base(paths.table, claim.compared_at, manifest.position, spans, going).compared()
+    own = table_of(paths)
+    base = Base(own, claim.compared_at, manifest.position, spans, going).compared()
     if not manifest.differing:
         return Prepared(base, None)
-    table = door.open_table(paths.table)
-    refuse_features(table)
-    rows = coming(arrow_schema(table))
-    return Prepared(base, overwriting(rows, condition(table, manifest, rows)))
+    refuse_features(own)
+    rows = coming(own.arrow())
+    return Prepared(base, overwriting(rows, condition(own, manifest, rows)))
 
 
 def _old(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:
