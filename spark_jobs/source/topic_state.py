@@ -147,10 +147,10 @@ def retention(settings: Settings, topic: str) -> timedelta | None:
     so where it compacts alone. Raises the same errors as topic_state, and what librdkafka does.
     """
     with admin_client(settings, topic) as client:
-        configured = _configuration(client, topic)
-        if "delete" not in _setting(configured, "cleanup.policy"):
+        configured = configuration(client, topic)
+        if "delete" not in setting(configured, "cleanup.policy"):
             return None
-        ms = int(_setting(configured, "retention.ms"))
+        ms = int(setting(configured, "retention.ms"))
         return None if ms < 0 else timedelta(milliseconds=ms)
 
 

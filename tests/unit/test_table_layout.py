@@ -213,7 +213,7 @@ def test_only_columns_that_carry_nothing_of_a_person_have_statistics(
 
 
 def test_a_column_that_tells_of_persons_parts_no_table():
-    with pytest.raises(SpecInvalid, match=r"layout\.partition_by"):
+    with fails(SpecInvalid, "fields_refused", fields=has("layout.partition_by")):
         pipeline(
             name="sales", topic=PERSONAL, steps=(Deduplicate(keys=("id",)),),
             layout=Layout(partition_by=("id",)),
