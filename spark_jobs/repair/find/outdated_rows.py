@@ -18,7 +18,7 @@ from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
-from spark_jobs.repair.find.rows_of_keys import Sought, by_times, can_ask, intervals
+from spark_jobs.repair.find.rows_of_keys import Sought, by_times, can_ask, fit, intervals
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
@@ -202,11 +202,16 @@ class Outdated:
         for marks in several:
             if can and marks.keyed:
                 asked.append(marks)
-            elif read := self._read(marks.batch):
-                whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
-                found[marks.version] = [Touching(s, 0, changes=marks.changes) for s in whole]
+            else:
+                found[marks.version] = self._whole(steps, marks)
         for some in _few(asked):
-            wanted = {marks.version: [*self._changes(marks)] for marks in some}
+            wanted = dict[int, list[Changed]]()
+            for marks in some:
+                changes = [*self._changes(marks)]
+                if all(fit(table, changes, step.leaving) for step in steps):
+                    wanted[marks.version] = changes
+                else:
+                    found[marks.version] = self._whole(steps, marks)
             reads = {marks.version: self._read(marks.batch) for marks in some}
             for step in steps:
                 sought = [
@@ -219,6 +224,12 @@ class Outdated:
                 for version, touching in of_step:
                     found[version].append(touching)
         return found
+
+    def _whole(self, steps: Sequence[LookedUp], marks: Marks) -> list[Touching]:
+        """All rows of the changes' times, whatever their keys are."""
+        read = self._read(marks.batch)
+        spans = [step.touched(marks.times, read).within(WHOLE) for step in steps if read]
+        return [Touching(span, 0, changes=marks.changes) for span in joined(spans)]
 
     def _read(self, batch: int) -> Span | None:
         if batch not in self._reads:

@@ -26,8 +26,8 @@ from spark_jobs.values.spans import (
 if TYPE_CHECKING:
     from spark_jobs.table.port import Table
 
-TYPES: Final = ("string", "byte", "short", "integer", "long")
-"""Of columns that are held against a key's values as SQL has them."""
+TYPES: Final = {"string": str, "byte": int, "short": int, "integer": int, "long": int}
+"""Of columns that are held against a key's values as SQL has them -> the type of such a value."""
 MOST_TIMES: Final = 64
 """Different times of the changes of one version: of more, the times between them count too."""
 Key = tuple[Any, ...]
@@ -53,6 +53,16 @@ def can_ask(table: Table, position: Position, columns: Mapping[str, str]) -> boo
         return False
     types = table.columns()
     return position.column in types and all(types.get(n) in TYPES for n in columns.values())
+
+
+def fit(table: Table, changes: Iterable[Changed], columns: Mapping[str, str]) -> bool:
+    """Whether each change has a value for each column of its key, of the table's type or null. A
+    join by Spark may find rows of another one too: of "07" by 7.
+    """
+    types = table.columns()
+    kinds = {key: (TYPES[types[name]], type(None)) for key, name in columns.items()}
+    keys = (json.loads(each.key or "{}") for each in changes)
+    return all(type(key.get(name, ...)) in kinds[name] for key in keys for name in kinds)
 
 
 def by_times(changes: Iterable[Changed], columns: Mapping[str, str]) -> dict[Span, set[Key]]:
