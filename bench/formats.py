@@ -32,6 +32,7 @@ from spark_jobs.launch.submit import DAEMON, configuration, environment
 from spark_jobs.runs.schema_look import look
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.topics.flights import FLIGHTS
@@ -152,7 +153,7 @@ def _ours(spark: SparkSession, name: str, by: Encoding, at: Settings) -> Read:
     state = source.state()
     look(spec, at, spark, state, {})
     prepared = prepare(topic, at.root, at)
-    parts = {p: ((0, end),) for p, end in state.latest.items()}
+    parts = Positions().parts(state.latest)
     policy = CapturePolicy.of(0, PARTITIONS, 4_102_444_800_000)
 
     def read(session: SparkSession) -> DataFrame:

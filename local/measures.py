@@ -27,6 +27,9 @@ DELTA: Final = re.compile(r'deltalake|DeltaTable|table\.delta|delta_log|format\(
 TABLE: Final = f"{PRODUCT}/table/"
 """Where Delta may be named."""
 TOPIC: Final = re.compile(r"spec\.topic")
+POSITIONS: Final = re.compile(r"\.by_partition\b")
+SOURCE: Final = f"{PRODUCT}/source/"
+"""Where positions may be looked into."""
 SMALL: Final = 6
 """Lines of a function's body, without its docstring."""
 
@@ -115,6 +118,10 @@ def figures(root: Path) -> dict[str, Figure]:
             DELTA, (file for file in (*product, *plugins) if not str(file.path).startswith(TABLE))
         ),
         "files that read spec.topic": _files_with(TOPIC, [*product, *plugins]),
+        "files that look into positions": _files_with(
+            POSITIONS,
+            (file for file in (*product, *plugins) if not str(file.path).startswith(SOURCE)),
+        ),
         "most rooms that a room imports": widest_room(product),
         "most imports of a file": most_imports(product),
         "basenames of several files": Figure(

@@ -20,6 +20,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import Inputs, rows_of
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
@@ -109,7 +110,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     inputs: Inputs,
     capture: CapturePolicy | None = None,
     clock_ms: int | None = None,
-    failing: Mapping[tuple[int, int], str] | None = None,
+    failing: Mapping[Place, str] | None = None,
     notes: SliceNotes | None = None,
     *,
     observed: bool = True,

@@ -153,8 +153,8 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
 
 
 def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[Step]:
-    """A step for each version of a table beside the stream whose changes were found before this
-    time, and that repairs which stand have settled.
+    """A step for each version of a table beside the stream whose changes are settled by repairs
+    that stand since before this time, so that nobody can take them back.
     """
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or audited < 0 or not spec.sides or unranged(spec):

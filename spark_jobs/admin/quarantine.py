@@ -25,6 +25,7 @@ from spark_jobs.checkpoint.notes.failing import (
 )
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.runner import leased
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
@@ -79,11 +80,9 @@ def _with(before: FailingRecords, found: tuple[FailingRecord, ...], paths: Paths
     audited = read_cursor(paths.cursor).audited
     if found == before.proposed:
         return before.with_more(found, audited)
-    done = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
+    done = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else Positions()
     named = (
-        each.model_copy(
-            update={"batch": audited if each.offset < done.get(each.partition, 0) else UNREAD}
-        )
+        each.model_copy(update={"batch": audited if done.passed(each.place) else UNREAD})
         for each in found
     )
     return before.model_copy(update={"named": (*before.named, *named)})
@@ -134,8 +133,7 @@ def _refuse_unaccounted(paths: Paths, spec: Pipeline, found: tuple[FailingRecord
     for number in range(read_cursor(paths.cursor).audited + 1, made + 1):
         batch = checkpoint.batch(number)
         for each in found:
-            start = batch.start.get(each.partition, 0)
-            if start <= each.offset < batch.end.get(each.partition, 0):
+            if batch.has(each.place):
                 raise DecisionRefused.batch_unaccounted(
                     partition=spec.inputs.shown(each.partition),
                     offset=each.offset,

@@ -4,7 +4,6 @@ person's RESTORE back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from spark_jobs.repair.exchange.exchange import take_out_bad
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.swap import put_fates
 from spark_jobs.sink.restored import did, restored
+from spark_jobs.source.positions import Positions
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import EVER, Span, joined
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.cursor import Cursor
     from spark_jobs.ops.schema import Row
     from spark_jobs.sink.restored import Restored
-    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -179,7 +178,7 @@ def taken_back(
     paths: Paths,
     generations: Sequence[str],
     version: int,
-    end: Offsets,
+    end: Positions,
     reach: Callable[[Span], Span],
 ) -> TakenBack:
     """What came after that version of the table, and what has no version and was computed from
@@ -255,15 +254,11 @@ def _restore_fates(paths: Paths, generations: Sequence[str], repair_id: str, hel
         take_out_bad(paths, manifest, generations, held)
 
 
-def _without_commit(paths: Paths, generations: Sequence[str], end: Offsets) -> list[Row]:
+def _without_commit(paths: Paths, generations: Sequence[str], end: Positions) -> list[Row]:
     """The repairs that found the table as they had computed it, from records after `end` too. Their
     version is none, and what ops.merged says of those records would be of records that the next
     drain reads anew.
     """
     of_these = ops_tables.among("generation", generations)
     found = repairs.stored(paths.root, paths.pipeline, f"{of_these} AND {repairs.WITHOUT_COMMIT}")
-    return [
-        row
-        for row in found
-        if any(at > end.get(int(p), 0) for p, at in json.loads(row["horizon"] or "{}").items())
-    ]
+    return [row for row in found if end.before(Positions.of_json(row["horizon"]))]

@@ -34,7 +34,7 @@ from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.runs.verdict_on import Judged, verdict_on
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import needed
 from spark_jobs.storage.root.paths import Paths
@@ -56,7 +56,7 @@ class Rewind(Restoring):
     """The name of the folder with Spark's checkpoint from before."""
     spark: str
     """Of that with a copy up to the batch, which is live then."""
-    end: Offsets
+    end: Positions
     """The offsets at which that batch ends."""
     audited: int
     """The newest batch that has its account then."""

@@ -278,7 +278,7 @@ class Audit:
         run = self.run
         if not (run.spec.is_archive and records and records.gone):
             return
-        first = run.source.earliest(batch.end)
+        first = run.source.earliest(batch.end.partitions)
         lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first, run.lease)
         if lacks:
             LOG.warning(

@@ -74,8 +74,8 @@ def by_topic(
     if not inputs.several:
         return {}
     covered: Counter[int] = Counter()
-    for partition, end in batch.end.items():
-        covered[input_of(partition)] += end - batch.start.get(partition, 0)
+    for partition, offsets in batch.start.counts(batch.end).items():
+        covered[input_of(partition)] += offsets
     found = {}
     for number, each in enumerate(inputs):
         seen = progress.topics[number] if progress and number < len(progress.topics) else None
@@ -166,8 +166,8 @@ class AuditedBatch(NamedTuple):
         return self.account.row() | {
             "source": "progress" if self.progress else "reread",
             "seconds": self.seconds,
-            "offsets_start": json.dumps(batch.start),
-            "offsets_end": json.dumps(batch.end),
+            "offsets_start": batch.start.json,
+            "offsets_end": batch.end.json,
             "first_event_time": first,
             "last_event_time": last,
             "watermark": batch.watermark,

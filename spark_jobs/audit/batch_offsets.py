@@ -19,13 +19,13 @@ from spark_jobs.source.port import Source
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
 
 
-def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets, held: Held) -> int:
+def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Positions, held: Held) -> int:
     """Add them to removed.json; how many it did not have yet. Kafka has records from the offsets
     `first` on. `held` is the archive's lease; the batch is not accounted for yet.
     """
@@ -34,14 +34,10 @@ def note_overtaken(paths: Paths, topic_id: str, batch: Batch, first: Offsets, he
 
 
 def overtaken(
-    table: Table, topic_id: str, batch: Batch, first: Offsets
+    table: Table, topic_id: str, batch: Batch, first: Positions
 ) -> dict[int, tuple[Offset, ...]]:
     """Partition -> ranges of the batch's offsets that neither Kafka nor the table has."""
-    gone = {
-        partition: (batch.start.get(partition, 0), min(end, first.get(partition, 0)))
-        for partition, end in batch.end.items()
-    }
-    gone = {partition: part for partition, part in gone.items() if part[0] < part[1]}
+    gone = {p: part for p, [part] in first.cut(batch.start.parts(batch.end)).items()}
     there = _stored(table, topic_id, gone) if gone and table.exists() else {}
     lacks = {partition: _lacks(part, there.get(partition, [])) for partition, part in gone.items()}
     return {partition: ranges for partition, ranges in lacks.items() if ranges}
@@ -91,7 +87,7 @@ class Visible(NamedTuple):
 
 def visible(source: Source, spark: SparkSession, batch: Batch) -> Visible:
     """Count in both ways, in one Spark job."""
-    there = batch.since(source.earliest(batch.end))
+    there = batch.since(source.earliest(batch.end.partitions))
     seen = [
         source.read(spark, there.parts, uncommitted=every).select(F.lit(every).alias("every"))
         for every in (False, True)

@@ -67,7 +67,8 @@ def stretched(slices: Iterable[Slice], part: Batch, read: int) -> list[Slice]:
     missing.
 
     >>> first = Slice(0, 12, 18, 2, NO_TIMES, NO_TIMES, 0, NO_TIMES)
-    >>> part = Batch(7, {0: 10, 1: 3}, {0: 30, 1: 5}, 0, 0)
+    >>> from spark_jobs.source.positions import Positions
+    >>> part = Batch(7, Positions({0: 10, 1: 3}), Positions({0: 30, 1: 5}), 0, 0)
     >>> found = stretched([first, first._replace(first_offset=25, last_offset=26)], part, 4)
     >>> [(each.partition, each.first_offset, each.last_offset, each.records) for each in found]
     [(0, 10, 24, 2), (0, 25, 29, 2), (1, 3, 4, 0)]
@@ -78,10 +79,8 @@ def stretched(slices: Iterable[Slice], part: Batch, read: int) -> list[Slice]:
     of = {place: [*group] for place, group in groupby(noted, lambda each: each.partition)}
     return [
         each
-        for partition in sorted(part.end)
-        for each in _of_partition(
-            partition, of.get(partition, []), part.start.get(partition, 0), part.end[partition]
-        )
+        for partition, [(first, stop)] in sorted(part.parts.items())
+        for each in _of_partition(partition, of.get(partition, []), first, stop)
     ]
 
 
@@ -124,7 +123,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
 
     Their `gone` is the number of offsets that retention has removed since the batch was committed.
     """
-    there = batch.since(run.source.earliest(batch.end))
+    there = batch.since(run.source.earliest(batch.end.partitions))
     gone = batch.covered - there.covered
     if not there.covered:
         return RecordCounts(gone=gone)

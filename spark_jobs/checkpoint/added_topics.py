@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.log import NO_OFFSETS, checkpoint_broken, topic_of
 from spark_jobs.checkpoint.notes.live import with_known_topics
 from spark_jobs.errors import LeaseLost
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.seen import look, put_over
-from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.checkpoint.log import Checkpoint
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
 
@@ -32,7 +31,7 @@ HEAD = 2
 
 
 def fit(
-    checkpoint: Checkpoint, topics: Sequence[str], begins: Offsets, held: Held, pipeline: str
+    checkpoint: Checkpoint, topics: Sequence[str], begins: Positions, held: Held, pipeline: str
 ) -> None:
     """May be cut off anywhere, and is repeated. A line that no batch needs goes again: its topic
     was taken back before anything of it was read. Where another topic has its number now, that one
@@ -66,9 +65,9 @@ def _wrong(lines: Sequence[str], topics: Sequence[str]) -> str:
     )
 
 
-def _begins(topic: str | None, number: int, begins: Offsets) -> str:
-    own = {str(p): at for p, at in by_input(begins).get(number, {}).items()}
-    offsets = {} if topic is None else {topic: own}
+def _begins(topic: str | None, number: int, begins: Positions) -> str:
+    own = begins.of_inputs().get(number, Positions())
+    offsets = {} if topic is None else {topic: own.named}
     return f"\0v1\n{json.dumps(offsets, separators=(',', ':'))}"
 
 

@@ -22,6 +22,7 @@ from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import LeaseHeld, LeaseLost
 from spark_jobs.messages.kind import Kind
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.lease_view import Held
 
 if TYPE_CHECKING:
@@ -175,12 +176,10 @@ class Begun(Stored):
     started_at: datetime
     pid: int
     host: str
-    begins: dict[int, int] | None = None
-    """Partition -> the offset from which it is read where no batch has read any; None until the run
-    knows.
-    """
-    ends: dict[int, int] | None = None
-    """Partition -> the offset up to which this run reads; None likewise."""
+    begins: Positions | None = None
+    """From where it is read where no batch has read any; None until the run knows."""
+    ends: Positions | None = None
+    """Up to where this run reads; None likewise."""
 
     def is_of(self, other: Begun) -> bool:
         """Whether both are of one run, whatever it knew."""

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.source.micro_batch import Batch, Offsets
-from spark_jobs.values.numbering import input_of, numbered_in
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class Checkpoint:
         """Ids of the batches that have an entry in the commit log, ascending."""
         return ids(self.folder / "commits")
 
+    def done(self) -> Positions:
+        """Where the newest committed batch ends; nothing without one."""
+        committed = self.committed()
+        return self.batch(committed[-1]).end if committed else Positions()
+
     def committed_after(self, batch_id: int) -> list[int]:
         """Ids of the batches after this one, up to the newest that is committed, ascending.
 
@@ -85,11 +90,11 @@ class Checkpoint:
         """
         metadata, end = self._read(batch_id)
         before, start = (
-            self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, dict[int, int]())
+            self._read(batch_id - 1) if batch_id else ({"batchWatermarkMs": 0}, Positions())
         )
         # A partition that was added since the batch before starts at 0: Kafka has no earlier record
         # of it. Of a topic whose first batch this is, it may have none from 0 on.
-        for number in _topics(end) - _topics(start):
+        for number in end.inputs - start.inputs:
             start |= self.initial_offsets(number)
         return Batch(
             batch_id,
@@ -182,16 +187,12 @@ class Checkpoint:
         number = self.partitions(batch)
         return number is not None and number <= min(lacking)
 
-    def _read(self, batch_id: int) -> tuple[dict[str, Any], Offsets]:
+    def _read(self, batch_id: int) -> tuple[dict[str, Any], Positions]:
         path = self.folder / "offsets" / str(batch_id)
         try:
             _, metadata, *topics = path.read_text().splitlines()
-            return json.loads(metadata), {
-                partition: offset
-                for number, line in enumerate(topics)
-                if line != NO_OFFSETS
-                for partition, offset in _offsets(line, number).items()
-            }
+            found = {n: _offsets(line) for n, line in enumerate(topics) if line != NO_OFFSETS}
+            return json.loads(metadata), Positions.of_all(found.values(), found)
         except ValueError:
             raise checkpoint_broken(
                 f"{path} does not parse", self.folder.parent.parent.name
@@ -209,12 +210,12 @@ class Checkpoint:
         """The name of the topic that the note is of; None if it is of none."""
         return topic_of(self._initial_line(number))
 
-    def initial_offsets(self, number: int) -> Offsets:
+    def initial_offsets(self, number: int) -> Positions:
         """Where the first batch of this topic started.
 
         Not at 0 in a partition whose first records retention had removed by then.
         """
-        return _offsets(self._initial_line(number), number)
+        return Positions.of_all([_offsets(self._initial_line(number))], [number])
 
     def _initial_line(self, number: int) -> str:
         path = self.initial_path(number)
@@ -230,17 +231,11 @@ def topic_of(line: str) -> str | None:
     return next(iter(json.loads(line)), None)
 
 
-def _offsets(line: str, number: int) -> Offsets:
-    """By the numbers that partitions have among several topics."""
-    return {
-        numbered_in(number, int(p)): int(o)
-        for offsets in json.loads(line).values()
-        for p, o in offsets.items()
-    }
-
-
-def _topics(offsets: Offsets) -> set[int]:
-    return {input_of(partition) for partition in offsets}
+def _offsets(line: str) -> Positions:
+    """By the source's own numbers."""
+    return Positions.of_named(
+        {p: int(at) for offsets in json.loads(line).values() for p, at in offsets.items()}
+    )
 
 
 def versions(store: UPath) -> set[int]:

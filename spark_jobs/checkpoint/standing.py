@@ -27,6 +27,7 @@ from spark_jobs.registry.fingerprint.fields import (
 )
 from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import BETWEEN, Topics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import input_of
@@ -50,18 +51,13 @@ def data_loss(paths: Paths, declared: Topics, topic: SourceState) -> DataLoss:
     )
     # A topic that no batch has yet will be read from where its source once found it to begin, as
     # behind a rewind, or from where it begins then. A partition of another one, from 0.
-    asked, has = ({input_of(p) for p in of} for of in (topic.earliest, next_to_read))
     names = [each.name for each in declared]
-    for number in asked - has:
+    for number in topic.earliest.inputs - next_to_read.inputs:
         if checkpoint.initial_topic(number) == names[number]:
             next_to_read |= checkpoint.initial_offsets(number)
-    known = {0} | {input_of(p) for p in next_to_read}
-    unread = {
-        p: (next_to_read.get(p, 0), first - 1)
-        for p, first in topic.earliest.items()
-        if input_of(p) in known
-    }
-    return {p: (at, last) for p, (at, last) in unread.items() if last >= at}
+    known = {0} | next_to_read.inputs
+    gone = next_to_read.parts(topic.earliest)
+    return {p: (at, stop - 1) for p, [(at, stop)] in gone.items() if input_of(p) in known}
 
 
 def format_data_loss(loss: DataLoss, shown: Callable[[int], str] = str) -> str:
@@ -200,15 +196,13 @@ class Standing(NamedTuple):
         # resumes would skip them.
         checkpoint = Checkpoint(self.paths.checkpoint)
         planned = checkpoint.planned()
-        known = checkpoint.batch(planned[-1]).end if planned else {}
-        short = {
-            p: (latest, known[p]) for p, latest in topic.latest.items() if latest < known.get(p, 0)
-        }
+        known = checkpoint.batch(planned[-1]).end if planned else Positions()
+        short = topic.latest.parts(known.among(topic.latest))
         if short:
             where = ", ".join(
                 f"partition {self.declared.inputs.shown(p)} ends at {latest}, but the checkpoint "
                 f"has offsets up to {end}"
-                for p, (latest, end) in short.items()
+                for p, [(latest, end)] in short.items()
             )
             raise OffsetsWentBack.topic_went_back(
                 topic=self.now.fingerprint["topic.name"],

@@ -40,7 +40,7 @@ from spark_jobs.storage.root.paths import Paths
 if TYPE_CHECKING:
     from spark_jobs.repair.find.coverage import Coverage, Interval
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -94,7 +94,7 @@ def coverage(
         typer.echo(line.rstrip())
 
 
-def _earliest(spec: Pipeline, settings: Settings) -> Offsets | None:
+def _earliest(spec: Pipeline, settings: Settings) -> Positions | None:
     try:
         return source_of(spec, settings).state().earliest
     except (KafkaUnreachable, KafkaRefused):

@@ -149,7 +149,12 @@ def _repair(pipeline: str) -> None:
     from spark_jobs.cli.carry_out import Asked, carry_out, run_id  # noqa: PLC0415 - as above
     from spark_jobs.repair.find.ranges_due import RUN_PREFIX  # noqa: PLC0415 - as above
 
-    asked = Asked((None, None), "late records, found behind a drain", MOST, without_lost=False)
+    asked = Asked(
+        (None, None),
+        "late records or outdated rows, found behind a drain",
+        MOST,
+        without_lost=False,
+    )
     behind = f"{RUN_PREFIX}{run_id('repair')}"
     try:
         carry_out("repair", pipeline, asked, yes=False, execute=True, behind=behind)

@@ -32,6 +32,7 @@ from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SliceCounter
 from spark_jobs.messages.carried import carried
+from spark_jobs.source.place import Place
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.gap import Unheld
@@ -131,7 +132,7 @@ def decode(
     records: DataFrame,
     prepared: Sequence[Prepared],
     capture: CapturePolicy | None = None,
-    failing: Mapping[tuple[int, int], str] | None = None,
+    failing: Mapping[Place, str] | None = None,
     notes: SliceNotes | None = None,
     unheld: Sequence[Unheld] = (),
     *,
@@ -214,7 +215,7 @@ class _Work(NamedTuple):
     """As in raised.py."""
 
     def decoded(
-        self, batch: pa.RecordBatch, failing: Mapping[tuple[int, int], str], *, named: bool
+        self, batch: pa.RecordBatch, failing: Mapping[Place, str], *, named: bool
     ) -> Iterator[pa.RecordBatch]:
         """The records of the topic, in parts of bounded bytes; `named`: with its name."""
         import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
@@ -232,7 +233,7 @@ class _Work(NamedTuple):
         self,
         kafka: pa.StructArray,
         part: Decoded,
-        failing: Mapping[tuple[int, int], str],
+        failing: Mapping[Place, str],
         *,
         named: bool,
     ) -> pa.RecordBatch:
@@ -242,7 +243,7 @@ class _Work(NamedTuple):
         if self.keys:
             self.keys.look(records, reasons)
         if failing:
-            places = zip(records.partition.to_pylist(), records.offset.to_pylist(), strict=True)
+            places = map(Place, records.partition.to_pylist(), records.offset.to_pylist())
             reasons = [
                 reason or failing.get(place) for reason, place in zip(reasons, places, strict=True)
             ]

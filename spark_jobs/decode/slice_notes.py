@@ -10,6 +10,7 @@ from pyspark.accumulators import AccumulatorParam
 from spark_jobs.decode.json.unnamed import Seen, Task, of_all
 from spark_jobs.decode.slices import Slice, SlicePolicy
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.place import Place
 from spark_jobs.spec.inputs import Topics
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class SliceNotes:
         self.in_jvm: list[InJvm] = []
         """What tasks note that decode in the JVM, for each topic."""
         self.accumulator: Accumulator[list[Slice]] = spark.sparkContext.accumulator([], _Gathered())
-        self._noted: dict[tuple[int, int], Slice] = {}
+        self._noted: dict[Place, Slice] = {}
         self._unnamed: list[Task] = []
 
     def unnamed(self) -> list[Seen]:
@@ -98,12 +99,8 @@ class SliceNotes:
         del gathered[: len(news)]  # a task of the next batch may add to its end meanwhile
         news += [each for noted in self.in_jvm for each in noted.slices()]
         self._take_samples()  # they are records: those of many batches would fill the driver
-        self._noted |= {(each.partition, each.first_offset): each for each in news}
-        found = sorted(
-            place
-            for place in self._noted
-            if batch.start.get(place[0], 0) <= place[1] < batch.end.get(place[0], 0)
-        )
+        self._noted |= {Place(each.partition, each.first_offset): each for each in news}
+        found = sorted(place for place in self._noted if batch.has(place))
         taken = [self._noted.pop(place) for place in found]
         if not batch.clock_ms:
             return taken

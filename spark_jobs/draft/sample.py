@@ -65,15 +65,11 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
     state = topic_state(settings, topic)
     partitions = max(1, len(state.latest))
     each, size = max(1, most // partitions), MOST_BYTES // partitions
-    ranges = {
-        partition: (max(state.earliest[partition], end - each), end)
-        for partition, end in state.latest.items()
-    }
+    parts = state.earliest.maximum(state.latest.back(each)).parts(state.latest)
     with reading(settings, topic) as reader:
         found = [
             record
-            for partition, (first, end) in sorted(ranges.items())
-            if first < end
+            for partition, [(first, end)] in parts.items()
             for record in _newest(reader, TopicPartition(topic, partition, first), end, size)
         ]
     if not found:

@@ -125,7 +125,7 @@ def _topic(name: str, spec: Pipeline) -> str:
     from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client, last of all
 
     state = topic_state(Settings.of(spec), name)
-    records = sum(end - state.earliest[partition] for partition, end in state.latest.items())
+    records = state.earliest.count(state.latest)
     return f"{len(state.latest)} partitions, {records:,} offsets, by {state.timestamps or '?'}"
 
 

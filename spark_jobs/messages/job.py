@@ -135,7 +135,7 @@ class Where(_OfPipeline):
     """Partition -> ranges of offsets."""
     beside: dict[int, tuple[tuple[int, int], ...]] = {}
     """Likewise those among which copies of them are looked for."""
-    earliest: dict[int, int] = {}
+    earliest: dict[str, int] = {}
     """Partition -> from which offset on Kafka has them. What is before comes from an archive."""
     batch: int = -1
     """The batch whose versions of the tables beside the stream they read."""

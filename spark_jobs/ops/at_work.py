@@ -4,7 +4,6 @@ anyway; without Spark.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -22,6 +21,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.times import at_milliseconds
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.json_of_tables import BatchLine
-    from spark_jobs.source.micro_batch import Offsets
 
 Standing = Literal["works", "silent", "died", "ended"]
 Phase = Literal["prepares", "starts", "reads", "closes"]
@@ -131,7 +130,7 @@ def _pace(basis: Literal["batches", "runs"], each: Sequence[tuple[int, int, floa
 class _Read(NamedTuple):
     """What the checkpoint has."""
 
-    done: Offsets | None
+    done: Positions | None
     """Partition -> next offset behind the last commit; None if a file went between two looks."""
     batch: int | None = None
     """That is planned and not committed."""
@@ -216,7 +215,7 @@ def _read(paths: Paths) -> _Read:
     checkpoint = Checkpoint(paths.checkpoint)
     try:
         committed, planned = checkpoint.committed(), checkpoint.planned()
-        done = checkpoint.batch(committed[-1]).end if committed else {}
+        done = checkpoint.done()
         if not planned:
             return _Read(done)
         batch = planned[-1] if planned[-1:] != committed[-1:] else None
@@ -226,19 +225,17 @@ def _read(paths: Paths) -> _Read:
         return _Read(None)
 
 
-def _left(note: Begun, done: Offsets | None) -> int | None:
+def _left(note: Begun, done: Positions | None) -> int | None:
     if note.ends is None or done is None:
         return None
-    begins = (note.begins or {}) | done
-    return sum(max(0, end - begins.get(p, 0)) for p, end in note.ends.items())
+    return ((note.begins or Positions()) | done).count(note.ends)
 
 
-def _done(note: Begun, batches: Sequence[BatchLine], done: Offsets | None) -> int:
+def _done(note: Begun, batches: Sequence[BatchLine], done: Positions | None) -> int:
     if not batches or not done:
         return 0
-    of_note = {str(p): first for p, first in (note.begins or {}).items()}
-    start = of_note | json.loads(batches[0].offsets_start or "{}")
-    return sum(max(0, end - start.get(str(p), 0)) for p, end in done.items())
+    start = Positions.of_json(batches[0].offsets_start)
+    return ((note.begins or Positions()) | start).count(done)
 
 
 def _phase(note: Begun, read: _Read, left: int | None) -> Phase:

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
 from spark_jobs.source.port import Lasting, SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Topic
 from spark_jobs.values.own_columns import HEADERS
 from spark_jobs.values.times import at_milliseconds
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.proof.cases import Record
-    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import Source
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
 
 ROW: Final = (
@@ -120,7 +121,7 @@ class CaseSource(Lasting):
 
     def state(self) -> SourceState:
         ends = ends_of(self.topic.folder)
-        return SourceState("case", dict.fromkeys(ends, 0), ends)
+        return SourceState("case", self.earliest(ends), Positions(ends))
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
         ends = ends_of(self.topic.folder)
@@ -185,7 +186,7 @@ class LinesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, folder: str, topic: str) -> None:
         self._folder, self._topic = folder, topic
-        self._until: Offsets | None = None
+        self._until: dict[int, int] | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._until = ends_of(self._folder)
@@ -206,7 +207,7 @@ class LinesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _lines(self._folder, *partition.value)
 
 
-def ends_of(folder: str) -> Offsets:
+def ends_of(folder: str) -> dict[int, int]:
     """Partition -> how many records it has."""
     files = sorted(Path(folder).glob("*.jsonl"))
     return {int(file.stem): file.read_bytes().count(b"\n") for file in files}

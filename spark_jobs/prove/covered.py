@@ -12,7 +12,7 @@ from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def covered(
     spec: Pipeline,
     paths: Paths,
-    earliest: Offsets | None = None,
+    earliest: Positions | None = None,
     bound: Span | None = None,
     most_read: int = MOST_READ,
 ) -> Coverage:

@@ -88,7 +88,7 @@ def put_staged(
         "kind": plan.kind,
         "state": state,
         "ranges": [span._asdict() for span in plan.spans],
-        "horizon": json.dumps(plan.horizon),
+        "horizon": plan.horizon.json,
         "batch": plan.batch,
         "request": json.dumps(
             {"who": plan.who, "note": plan.note, "run": outcome.run_id}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
@@ -26,8 +26,8 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import ends_of
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import unheld
@@ -95,10 +95,8 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         preflight(now, source_of(spec, settings), paths, settings), ends_of(spec, paths), settings
     )
     ours = in_force(spec, found.identity.fingerprint)
-    committed = found.checkpoint.committed()
-    done = found.checkpoint.batch(committed[-1]).end if committed else {}
-    done = {**found.topic.begins, **done}
-    new = {p: latest - done.get(p, 0) for p, latest in found.topic.latest.items()}
+    done = found.topic.begins | found.checkpoint.done()
+    new = done.counts(found.topic.latest)
     clock = _clock(ours, found, settings, done)
     reasons = (
         _unfinished(found, paths, sum(new.values()))
@@ -160,10 +158,10 @@ def _of_nobodys_verdict(found: Preflight, paths: Paths) -> tuple[str, ...]:
 
 
 def _clock(
-    spec: Pipeline, found: Preflight, settings: Settings, done: Offsets
+    spec: Pipeline, found: Preflight, settings: Settings, done: Positions
 ) -> no_data_batch.Clock:
     source, now, latest = source_of(spec, settings), datetime.now(UTC), found.topic.latest
-    newest = source.newest(latest) if spec.close_after else None
+    newest = source.newest(latest.partitions) if spec.close_after else None
     silent = silent_topics(spec, source, found.topic, done, now)
     cursor = found.cursor
     return no_data_batch.Clock(
@@ -181,8 +179,8 @@ def _lines(
     found: Preflight,
     settings: Settings,
     paths: Paths,
-    done: Offsets,
-    new: Offsets,
+    done: Positions,
+    new: Mapping[int, int],
 ) -> tuple[str, ...]:
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
@@ -199,8 +197,8 @@ def _lines(
         *(() if spec.is_archive else declarations(spec.inputs, paths)),
         *(lag_lines(found.topic, done) if spec.is_archive else ()),
         *(
-            f"partition {spec.inputs.shown(p)}: next {done.get(p, 0)}, "
-            f"end {found.topic.latest[p]}, {new[p]} new"
+            f"partition {spec.inputs.shown(p)}: next {done.told(p)}, "
+            f"end {found.topic.latest.told(p)}, {new[p]} new"
             for p in sorted(new)
         ),
     )
@@ -213,7 +211,7 @@ def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
         yield f"{topic.name} is decoded by " + (f"Python: {why}" if why else "the JVM")
 
 
-def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Offsets) -> Iterator[str]:
+def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Mapping[int, int]) -> Iterator[str]:
     if len(spec.inputs) == 1:
         return
     first = max(clock.topics.values(), default=clock.now)

@@ -25,6 +25,7 @@ from spark_jobs.registry.fingerprint.topic import with_classification
 from spark_jobs.settings.installation import Settings
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import End, Ends, Source, SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.storage.root.paths import Paths
@@ -164,7 +165,7 @@ def cut(found: Preflight, ends: Ends | None, settings: Settings) -> tuple[Prefli
     if ends is None:
         return found, None
     planned = found.checkpoint.planned()
-    done = found.checkpoint.batch(planned[-1]).end if planned else {}
+    done = found.checkpoint.batch(planned[-1]).end if planned else Positions()
     made = ends.cut(found.topic, done, settings)
     held = {found.shown(p): waits for p, waits in sorted(made.held.items())}
     topic = found.topic._replace(latest=made.latest, held={**found.topic.held, **made.held})

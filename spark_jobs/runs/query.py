@@ -30,8 +30,8 @@ from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import PULSE, StallWatch
 from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
-from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.steps.timers import Timers
 
 LOG = logging.getLogger(__name__)
@@ -99,19 +99,16 @@ class Query:
         if self._limits.asked and self._waiting():
             self._limits.record_early_stop()
 
-    def _waiting(self, ends: Offsets | None = None) -> bool:
+    def _waiting(self, ends: Positions | None = None) -> bool:
         committed, planned = self._run.checkpoint.committed(), self._run.checkpoint.planned()
         if not committed or planned[-1] != committed[-1]:
             return True
-        done = self._run.checkpoint.batch(committed[-1]).end
-        return any(
-            end > done.get(partition, 0) for partition, end in (ends or self._latest).items()
-        )
+        return self._run.checkpoint.done().before(ends or self._latest)
 
     def _due(self) -> no_data_batch.NoDataBatch | None:
         run = self._run
         closes = run.spec.close_after is not None
-        newest = run.source.newest(self._latest) if closes else None
+        newest = run.source.newest(self._latest.partitions) if closes else None
         rows, ran = self._audit.cursor.state.rows, self._limits.no_data_batch_ran
         clock = no_data_batch.Clock(datetime.now(UTC), newest, rows, ran, self._closed)
         clock = clock._replace(
@@ -130,7 +127,7 @@ class Query:
             return frozenset()
         return silent_topics(run.spec, run.source, run.source.state(), self._flow.done(), now)
 
-    def _consume(self, until: Offsets | None = None) -> None:
+    def _consume(self, until: Positions | None = None) -> None:
         """A query that fails on single records runs again without them."""
         if until is None and (self._looked or self._run.spec.publish_at):
             until = self._latest
@@ -144,7 +141,7 @@ class Query:
                 batch = set_failing_aside(self._run, failed, audited)
             self._timers.close_batch(batch)  # what fired in the failed try does not count
 
-    def _failure_of_query(self, until: Offsets | None) -> StreamingQueryException | None:
+    def _failure_of_query(self, until: Positions | None) -> StreamingQueryException | None:
         rows, self._notes = self._flow.rows(until, in_jvm=self._in_jvm)
         state_rows = self._state_rows()
         claim_table(self._run, self._audit, rows)

@@ -16,8 +16,8 @@ from spark_jobs.decode.slice_notes import KeyNotes, SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.registry.fingerprint.topic import new_fields
 from spark_jobs.runs.run_outcome import waits
-from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.reader_options import tasks
@@ -33,13 +33,11 @@ class Flow:
         self._topic = topic
         self._timers = timers
 
-    def done(self) -> Offsets:
-        """Partition -> the next offset to read; nothing before the first batch."""
-        checkpoint = self._run.checkpoint
-        committed = checkpoint.committed()
-        return checkpoint.batch(committed[-1]).end if committed else {}
+    def done(self) -> Positions:
+        """From where the next batch reads; nothing before the first batch."""
+        return self._run.checkpoint.done()
 
-    def rows(self, until: Offsets | None, *, in_jvm: bool) -> tuple[DataFrame, SliceNotes]:
+    def rows(self, until: Positions | None, *, in_jvm: bool) -> tuple[DataFrame, SliceNotes]:
         """The rows of a query that ends at these offsets, or where Kafka's records end now; and
         what its tasks note. `in_jvm` says whether the JVM may decode.
         """
@@ -51,7 +49,7 @@ class Flow:
         records = source_of(run.spec, run.settings, each, until).stream(run.spark)
         # Those that are still to come: any would leave all records to Python.
         done, noted = self.done(), read_failing(run.target.failing).reasons
-        failing = {place: noted[place] for place in noted if place[1] >= done.get(place[0], 0)}
+        failing = {place: noted[place] for place in noted if not done.passed(place)}
         flow = dataflow(
             records,
             run.spec,

@@ -21,8 +21,9 @@ from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.runs.lag import archive_lag
 from spark_jobs.runs.watch.stall import PULSE
-from spark_jobs.source.micro_batch import Batch, Offsets
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import End, SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 
 Phase = Literal["settle", "start", "recover", "query", "audit", "compare", "checks", "purge"]
@@ -45,8 +46,8 @@ class Drained:
     recovered: tuple[int, ...] = ()
     account: Account = field(default_factory=Account)
     state: StateUse = field(default_factory=StateUse)
-    start: Offsets = field(default_factory=dict)
-    end: Offsets = field(default_factory=dict)
+    start: Positions = field(default_factory=Positions)
+    end: Positions = field(default_factory=Positions)
     watermark: datetime | None = None
     open_until: datetime | None = None
     bounded_by: str = ""
@@ -123,8 +124,8 @@ class RunOutcome:
             recovered=drained.recovered,
             account=drained.account,
             state=drained.state,
-            offsets_start=_by_name(drained.start),
-            offsets_end=_by_name(drained.end),
+            offsets_start=drained.start.named,
+            offsets_end=drained.end.named,
             watermark=drained.watermark,
             open_until=drained.open_until,
             bounded_by=drained.bounded_by,
@@ -137,12 +138,7 @@ class RunOutcome:
         )
 
 
-def _by_name(offsets: Offsets) -> dict[str, int]:
-    """JSON requires text as keys."""
-    return {str(partition): offset for partition, offset in offsets.items()}
-
-
-NO_BATCH = Batch(-1, {}, {}, 0, 0)
+NO_BATCH = Batch(-1, Positions(), Positions(), 0, 0)
 """The state of a checkpoint before its first batch."""
 
 
@@ -183,15 +179,15 @@ def _open_until(spec: Pipeline, audit: Audit) -> datetime | None:
     return windows[-1].last_end(newest) if windows and newest and audit.cursor.state.open else None
 
 
-def waits(topic: SourceState, end: Offsets) -> Offsets:
+def waits(topic: SourceState, end: Positions) -> dict[int, int]:
     """Partition -> how many offsets are left to read.
 
     A run may have read past the end that a partition had when it began: that takes nothing from
     what is left in another. Of a partition that no batch has read, all that retention has left
     waits.
 
-    >>> waits(SourceState("id", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45}), {0: 13, 1: 16})
+    >>> first, latest = Positions({0: 0, 1: 0, 2: 40}), Positions({0: 10, 1: 20, 2: 45})
+    >>> waits(SourceState("id", first, latest), Positions({0: 13, 1: 16}))
     {0: 0, 1: 4, 2: 5}
     """
-    begins = {**topic.begins, **end}
-    return {p: max(latest - begins.get(p, 0), 0) for p, latest in topic.latest.items()}
+    return (topic.begins | end).counts(topic.latest)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
 
@@ -57,13 +57,13 @@ class Found(NamedTuple):
 
 
 def look(
-    spec: Pipeline, settings: Settings, spark: SparkSession, topic: SourceState, done: Offsets
+    spec: Pipeline, settings: Settings, spark: SparkSession, topic: SourceState, done: Positions
 ) -> None:
     """Keep the schemas of all records from these offsets to the topic's end.
 
     Raises RegistryUnreachable, RegistryRefused.
     """
-    parts = _parts(topic, done)
+    parts = topic.begins.maximum(done).parts(topic.latest)
     if not parts:
         return
     for own, part, format_ in _registries(spec, parts):
@@ -146,11 +146,6 @@ def _unasked(root: UPath, pipeline: str, known: Container[str]) -> list[str]:
     found = (_UNASKED.search(row["reason"]) for part in counted for row in part.to_pylist())
     ids = dict.fromkeys(each[1] for each in found if each and each[1] not in known)
     return [*islice(ids, MOST_IDS)]
-
-
-def _parts(topic: SourceState, done: Offsets) -> Parts:
-    starts = {p: max(done.get(p, 0), topic.begins.get(p, 0)) for p in topic.latest}
-    return {p: ((starts[p], end),) for p, end in topic.latest.items() if starts[p] < end}
 
 
 def _ids(records: DataFrame, part: str, *, in_header: bool) -> list[Found]:

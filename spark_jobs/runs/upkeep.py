@@ -22,7 +22,7 @@ from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.keyed.standing import size
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.commit import within
@@ -140,7 +140,7 @@ def take_out_read_again(run: Run) -> None:
         if now:
             for table in KEPT:
                 _take_out(run, table, note, _within(first, end), exact=_gaps(now))
-        if not now or any(end.get(p, 0) < at for p, at in _reach(before)[1].items()):
+        if not now or end.before(_reach(before)[1]):
             return  # a limit or a stop ended the run: the rest is read by the next
     note.model_copy(update={"generations": ()}).put(run.paths.superseded, run.lease)
 
@@ -156,14 +156,12 @@ def _rows(run: Run, generations: Iterable[str]) -> list[Row]:
     return rows
 
 
-def _reach(rows: list[Row]) -> tuple[Offsets, Offsets]:
+def _reach(rows: list[Row]) -> tuple[Positions, Positions]:
     """The first offset of each partition that a batch has, and the one after the last."""
-    first, end = dict[int, int](), dict[int, int]()
+    first, end = Positions(), Positions()
     for row in rows:
-        for p, at in json.loads(row["offsets_start"]).items():
-            first[int(p)] = min(at, first.get(int(p), at))
-        for p, at in json.loads(row["offsets_end"]).items():
-            end[int(p)] = max(at, end.get(int(p), at))
+        first = first.minimum(Positions.of_json(row["offsets_start"]))
+        end = end.maximum(Positions.of_json(row["offsets_end"]))
     return first, end
 
 
@@ -172,12 +170,12 @@ def _gaps(rows: list[Row]) -> bool:
     return any(row["removed"] for row in rows)
 
 
-def _within(first: Offsets, end: Offsets) -> str:
+def _within(first: Positions, end: Positions) -> str:
     each = (
-        f'(partition = {p} AND "offset" >= {at} AND "offset" < {end.get(p, at)})'
-        for p, at in sorted(first.items())
+        f'(partition = {p} AND "offset" >= {at} AND "offset" < {stop})'
+        for p, [(at, stop)] in first.parts(end).items()
     )
-    return f"({' OR '.join(each)})"
+    return f"({' OR '.join(each) or 'false'})"
 
 
 def _take_out(run: Run, table: str, note: Superseded, within: str, *, exact: bool) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from upath import UPath
 
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
 
 
 class ArchiveRecords(NamedTuple):

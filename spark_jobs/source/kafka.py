@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Topic
 
 
@@ -31,7 +31,7 @@ class KafkaSource(NamedTuple):
 
     spec: Pipeline
     settings: Settings
-    until: Offsets | None = None
+    until: Positions | None = None
     """Where its stream ends; None for where the topic does."""
 
     @property
@@ -42,7 +42,7 @@ class KafkaSource(NamedTuple):
     def state(self) -> SourceState:
         return topic_state(self.settings, self.topic.name, self.topic.starting)
 
-    def earliest(self, partitions: Iterable[int]) -> Offsets:
+    def earliest(self, partitions: Iterable[int]) -> Positions:
         return first_offsets(self.settings, self.topic.name, partitions)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from spark_jobs.errors import JarsMissing
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.values.own_columns import HEADERS
 from spark_jobs.values.spans import EPOCH
@@ -86,7 +86,7 @@ def _options(settings: Settings, spec: Pipeline, *, uncommitted: bool = False) -
 
 
 def read_stream(
-    spark: SparkSession, spec: Pipeline, settings: Settings, until: Offsets | None = None
+    spark: SparkSession, spec: Pipeline, settings: Settings, until: Positions | None = None
 ) -> DataFrame:
     """The topic as a stream, from where it begins or from the checkpoint's last offset, up to these
     offsets or the topic's end.
@@ -98,7 +98,7 @@ def read_stream(
     if until is not None:
         if not ends_early(spark):
             raise JarsMissing.no_end_between(topic=topic.name)
-        query = query.option("until", json.dumps({topic.name: until}))
+        query = query.option("until", json.dumps({topic.name: until.named}))
     query = query.option("subscribe", topic.name).option("startingOffsets", "earliest")
     if topic.starting:
         begins = (topic.starting - EPOCH) // timedelta(milliseconds=1)

@@ -15,13 +15,12 @@ from confluent_kafka import (
 )
 
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS, admin_client
-from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline
 
 NOT_YET: Final = {
@@ -33,7 +32,7 @@ NOT_YET: Final = {
 PAUSE_SECONDS: Final = 0.2
 
 
-def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> None:
+def commit(settings: Settings, spec: Pipeline, ends: Positions, group: str) -> None:
     """Commit the offsets, also lower ones than before.
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
@@ -41,8 +40,8 @@ def commit(settings: Settings, spec: Pipeline, ends: Offsets, group: str) -> Non
     topics = spec.inputs
     places = [
         TopicPartition(topics[number].name, partition, end)
-        for number, own in by_input(ends).items()
-        for partition, end in own.items()
+        for number, own in ends.of_inputs().items()
+        for partition, end in own.by_partition.items()
     ]
     asked = ConsumerGroupTopicPartitions(group, places)
     until = time.monotonic() + TIMEOUT_SECONDS

@@ -5,22 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Parts, Positions
 from spark_jobs.values.times import at_milliseconds
-
-Offsets = dict[int, int]
-"""Partition of the source -> the next offset to read."""
-Offset = tuple[int, int]
-"""Offsets of one partition, from the first one up to the second one, which is not among them."""
-Parts = dict[int, tuple[Offset, ...]]
-"""Partition -> ranges of offsets, ascending. A partition without any is not among them."""
 
 
 class Batch(NamedTuple):
     """One planned micro-batch."""
 
     id: int
-    start: Offsets
-    end: Offsets
+    start: Positions
+    end: Positions
     watermark_ms: int
     """Milliseconds since the epoch: the watermark by which this batch evicts state, and the next
     batch drops late rows.
@@ -38,24 +33,28 @@ class Batch(NamedTuple):
     @property
     def parts(self) -> Parts:
         """Its offsets. Of a partition without any, an empty range."""
-        return {p: ((self.start.get(p, 0), end),) for p, end in self.end.items()}
+        start = self.start.by_partition
+        return {p: ((start.get(p, 0), end),) for p, end in self.end.by_partition.items()}
 
     @property
     def covered(self) -> int:
         """How many offsets the batch spans."""
-        return sum(end - self.start.get(partition, 0) for partition, end in self.end.items())
+        return sum(stop - first for [(first, stop)] in self.parts.values())
 
-    def since(self, first: Offsets) -> Batch:
+    def has(self, place: Place) -> bool:
+        """Whether it is at an offset of the batch."""
+        return self.end.passed(place) and not self.start.passed(place)
+
+    def since(self, first: Positions) -> Batch:
         """The part of the batch that begins at these offsets.
 
-        >>> Batch(7, {0: 10, 1: 5}, {0: 20, 1: 9}, 0, 0).since({0: 14, 1: 30}).start
+        >>> batch = Batch(7, Positions({0: 10, 1: 5}), Positions({0: 20, 1: 9}), 0, 0)
+        >>> batch.since(Positions({0: 14, 1: 30})).start
         {0: 14, 1: 9}
         """
-        start = {
-            partition: min(max(self.start.get(partition, 0), first.get(partition, 0)), end)
-            for partition, end in self.end.items()
-        }
-        return self._replace(start=start)
+        start = self.start.maximum(first).among(self.end)
+        zero = Positions(dict.fromkeys(self.end.partitions, 0))
+        return self._replace(start=(zero | start).minimum(self.end))
 
     @property
     def watermark(self) -> datetime | None:

@@ -19,30 +19,32 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
 
 PATIENCE_SECONDS = 5.0
 """It is told only: a plan does not fail for it, nor wait for long."""
 
 
 def held_back(
-    settings: Settings, topic: str, stable: Offsets, waits: Mapping[int, int]
+    settings: Settings, topic: str, stable: Positions, waits: Mapping[int, int]
 ) -> dict[int, HeldBack]:
     """Of each partition with so many offsets behind its last stable one."""
     since = _times(settings, topic, stable) if waits else {}
     return {
         partition: HeldBack(
-            offsets=offsets, since=since.get(partition), first=stable.get(partition)
+            offsets=offsets,
+            since=since.get(partition),
+            first=stable.by_partition.get(partition),
         )
         for partition, offsets in waits.items()
     }
 
 
-def _times(settings: Settings, topic: str, at: Offsets) -> dict[int, datetime]:
+def _times(settings: Settings, topic: str, at: Positions) -> dict[int, datetime]:
     """Partition -> the Kafka timestamp of the first record from this offset on; as many as the
     brokers tell in time.
     """
-    found, asked = dict[int, datetime](), {*at}
+    found, asked = dict[int, datetime](), {*at.partitions}
     config = settings.kafka_config
     options: dict[str, Any] = {  # Any: librdkafka's properties are strings, numbers and callbacks
         "bootstrap.servers": settings.kafka,
@@ -51,7 +53,7 @@ def _times(settings: Settings, topic: str, at: Offsets) -> dict[int, datetime]:
         "isolation.level": "read_uncommitted",
         "log_level": 0,
     }
-    places = [TopicPartition(topic, partition, offset) for partition, offset in at.items()]
+    places = [TopicPartition(topic, *each) for each in at.by_partition.items()]
     with suppress(KafkaException):
         consumer = Consumer(config.librdkafka() | token_endpoint.authorities(config) | options)
         try:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from spark_jobs.messages.part import HeldBack
-from spark_jobs.source.micro_batch import Offsets, Parts
+from spark_jobs.source.positions import Parts, Positions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,10 +32,10 @@ class SourceState(NamedTuple):
 
     id: str
     """Its identity. Offsets of another one are other records, whatever the name says."""
-    earliest: Offsets
-    """Partition -> the first offset that retention has left."""
-    latest: Offsets
-    """Partition -> the offset behind the last record that may be read. A run reads up to it."""
+    earliest: Positions
+    """At the first records that retention has left."""
+    latest: Positions
+    """Behind the last records that may be read. A run reads up to there."""
     timestamps: str = ""
     """Whose clock sets Kafka timestamps: CreateTime, a producer's; LogAppendTime, the broker's.
     Empty if nobody says.
@@ -48,15 +48,13 @@ class SourceState(NamedTuple):
     """Whether records may go from between others."""
     held: Mapping[int, HeldBack] = MappingProxyType({})
     """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
-    starting: Mapping[int, int] = MappingProxyType({})
-    """Partition -> the offset at which its topic's declaration says that it begins; nothing where
-    it says nothing.
-    """
+    starting: Positions = Positions()
+    """Where the topic's declaration says that it begins; nothing where it says nothing."""
 
     @property
-    def begins(self) -> Offsets:
-        """Partition -> the first offset that is read, if no batch has read any."""
-        return {p: max(first, self.starting.get(p, 0)) for p, first in self.earliest.items()}
+    def begins(self) -> Positions:
+        """The first records that are read, if no batch has read any."""
+        return self.earliest.maximum(self.starting.among(self.earliest))
 
 
 class Records(Protocol):
@@ -83,8 +81,8 @@ class Source(Records, Protocol):
     def state(self) -> SourceState:
         """What it holds now."""
 
-    def earliest(self, partitions: Iterable[int]) -> Offsets:
-        """Partition -> the first offset that retention has left now."""
+    def earliest(self, partitions: Iterable[int]) -> Positions:
+        """At the first records of these partitions that retention has left now."""
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
         """The largest timestamp of its records; None without any."""
@@ -103,9 +101,9 @@ class Source(Records, Protocol):
 class Lasting:
     """The answers of a source that keeps all of its records for ever: a base for one."""
 
-    def earliest(self, partitions: Iterable[int]) -> Offsets:
+    def earliest(self, partitions: Iterable[int]) -> Positions:
         """See Source."""
-        return dict.fromkeys(partitions, 0)
+        return Positions(dict.fromkeys(partitions, 0))
 
     def compacted(self) -> bool:
         """See Source."""
@@ -123,17 +121,15 @@ class End(Protocol):
     def up_to(self) -> UpTo | None:
         """Its name for consumers; None before the first that has one."""
 
-    def is_end_of(self, ends: Offsets) -> bool:
-        """Whether a batch with these ends (partition -> next offset) has all up to it, and nothing
-        else.
-        """
+    def is_end_of(self, ends: Positions) -> bool:
+        """Whether a batch that ends there has all up to it, and nothing else."""
 
 
 class Cut(NamedTuple):
     """What a run reads at most."""
 
-    latest: Offsets
-    """Partition -> the offset where it ends."""
+    latest: Positions
+    """Where it ends."""
     held: Mapping[int, HeldBack]
     """Partition -> what waits behind that."""
     lines: tuple[str, ...]
@@ -145,16 +141,16 @@ class Cut(NamedTuple):
 class Ends(Protocol):
     """The ends of a pipeline's runs. A kill or a limit may end a run before."""
 
-    def cut(self, state: SourceState, done: Offsets, settings: Settings) -> Cut:
-        """Where the next run ends. `done`: partition -> next offset of the newest planned batch,
-        empty without one. Writes nothing. Raises what the source does.
+    def cut(self, state: SourceState, done: Positions, settings: Settings) -> Cut:
+        """Where the next run ends. `done`: the end of the newest planned batch, empty without one.
+        Writes nothing. Raises what the source does.
         """
 
     def note(self, end: End, held: Held) -> None:
         """Note it, under the lease."""
 
-    def at(self, offsets: Offsets) -> End | None:
-        """The noted end at which a batch ends that has these; None at none."""
+    def at(self, offsets: Positions) -> End | None:
+        """The noted end at which a batch ends that ends there; None at none."""
 
 
 def ends_of(spec: Pipeline, paths: Paths) -> Ends | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from itertools import zip_longest
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from spark_jobs.source.port import Records, Source, SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets, Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
 
+Waits = Mapping[int, int]
+"""Partition -> how many offsets a stream of the source finds."""
 BETWEEN = " "
 """What is between the ids of topics in the id of all."""
 
@@ -55,18 +58,18 @@ class UnionSource(NamedTuple):
         clocks = {each.timestamps for each in found}
         return SourceState(
             id=BETWEEN.join(each.id for each in found),
-            earliest=numbered(each.earliest for each in found),
-            latest=numbered(each.latest for each in found),
+            earliest=Positions.of_all(each.earliest for each in found),
+            latest=Positions.of_all(each.latest for each in found),
             timestamps=clocks.pop() if len(clocks) == 1 else "",
             appended=max((each.appended for each in found if each.appended), default=None),
             compacted=any(each.compacted for each in found),
             held=numbered(each.held for each in found),
-            starting=numbered(each.starting for each in found),
+            starting=Positions.of_all(each.starting for each in found),
         )
 
-    def earliest(self, partitions: Iterable[int]) -> Offsets:
+    def earliest(self, partitions: Iterable[int]) -> Positions:
         own = by_input(dict.fromkeys(partitions))
-        return numbered((self.of[n].earliest(of) for n, of in own.items()), own)
+        return Positions.of_all((self.of[n].earliest(of) for n, of in own.items()), own)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:
         own = by_input(dict.fromkeys(partitions))
@@ -114,24 +117,24 @@ def _renumbered(records: DataFrame, number: int) -> DataFrame:
     return records.select(F.col("kafka").withField("partition", partition).alias("kafka"))
 
 
-def kafka(spec: Pipeline, settings: Settings, _: Offsets, until: Offsets | None) -> Source:
+def kafka(spec: Pipeline, settings: Settings, _: Waits, until: Positions | None) -> Source:
     """Topic.source names it."""
     from spark_jobs.source.kafka import KafkaSource  # noqa: PLC0415 - Kafka's client
 
     return KafkaSource(spec, settings, until)
 
 
-def union(spec: Pipeline, settings: Settings, waiting: Offsets, until: Offsets | None) -> Source:
+def union(spec: Pipeline, settings: Settings, waiting: Waits, until: Positions | None) -> Source:
     """Several.source names it."""
 
     topics, most = spec.inputs, spec.max_offsets_per_batch
     waits = {number: sum(own.values()) for number, own in by_input(waiting).items()}
     shares = shared(most, [waits.get(number, 0) for number in range(len(topics))]) if most else ()
-    ends = None if until is None else by_input(until)
+    ends = None if until is None else until.of_inputs()
     found = []
     for number, (topic, share) in enumerate(zip_longest(topics, shares)):
         own = {"topic": topic, "max_offsets_per_batch": share}
-        end = None if ends is None else ends.get(number, {})
+        end = None if ends is None else ends.get(number, Positions())
         found.append(source_of(spec.model_copy(update=own), settings, waiting, end))
     return UnionSource(tuple(found))
 
@@ -152,12 +155,11 @@ def shared(most: int, waits: Sequence[int]) -> list[int]:
 def source_of(
     spec: Pipeline,
     settings: Settings,
-    waiting: Offsets | None = None,
-    until: Offsets | None = None,
+    waiting: Waits | None = None,
+    until: Positions | None = None,
 ) -> Source:
-    """The source that the spec declares. `waiting`: partition -> offsets that a stream of it finds;
-    several topics have their parts of a batch by these. `until`: partition -> where a stream of it
-    ends; None for the topic's end.
+    """The source that the spec declares. By `waiting` several topics have their parts of a batch.
+    `until`: where a stream of it ends; None for the topic's end.
     """
     made = resolve_name(spec.topic.source)(spec, settings, waiting or {}, until)
     return cast("Source", made)

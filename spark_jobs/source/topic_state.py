@@ -31,9 +31,9 @@ from confluent_kafka.admin import (
 from spark_jobs.errors import KafkaUnreachable, TopicMissing
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import kafka_time, token_endpoint
-from spark_jobs.source.micro_batch import Offsets
 from spark_jobs.source.open_transaction import held_back
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 from spark_jobs.values.spans import EPOCH
 
@@ -89,24 +89,30 @@ def topic_state(settings: Settings, topic: str, starting: datetime | None = None
             appended = _newest(client, topic, partitions) if timestamps == LOG_APPEND_TIME else None
         return SourceState(
             id=str(described.topic_id),
-            earliest={partition: result.offset for partition, result in earliest.items()},
-            latest={partition: result.offset for partition, result in latest.items()},
+            earliest=_positions(earliest),
+            latest=_positions(latest),
             timestamps=timestamps,
             appended=appended,
             compacted=compacted,
-            starting=_starting(client, topic, latest, starting) if starting else {},
-            held=held_back(settings, topic, {p: latest[p].offset for p in waits}, waits),
+            starting=_starting(client, topic, latest, starting) if starting else Positions(),
+            held=held_back(settings, topic, _positions({p: latest[p] for p in waits}), waits),
         )
 
 
 def _starting(
     client: AdminClient, topic: str, latest: Mapping[int, ListOffsetsResultInfo], at: datetime
-) -> Offsets:
+) -> Positions:
     """Behind the last record where none is of that time or later."""
     since = OffsetSpec.for_timestamp((at - EPOCH) // timedelta(milliseconds=1))
     found = _list_offsets(client, topic, latest, since)
     ends = {partition: result.offset for partition, result in latest.items()}
-    return {p: end if found[p].offset < 0 else found[p].offset for p, end in ends.items()}
+    return Positions(
+        {p: end if found[p].offset < 0 else found[p].offset for p, end in ends.items()}
+    )
+
+
+def _positions(found: Mapping[int, ListOffsetsResultInfo]) -> Positions:
+    return Positions({partition: result.offset for partition, result in found.items()})
 
 
 def topic_names(settings: Settings, topic: str) -> list[str]:
@@ -118,14 +124,13 @@ def topic_names(settings: Settings, topic: str) -> list[str]:
         return [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
 
 
-def first_offsets(settings: Settings, topic: str, partitions: Iterable[int]) -> Offsets:
-    """Partition -> the first offset that retention has left now.
+def first_offsets(settings: Settings, topic: str, partitions: Iterable[int]) -> Positions:
+    """At the first records of these partitions that retention has left now.
 
     Raises the same errors as topic_state.
     """
     with admin_client(settings, topic) as client:
-        results = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-        return {partition: result.offset for partition, result in results.items()}
+        return _positions(_list_offsets(client, topic, partitions, OffsetSpec.earliest()))  # type: ignore[no-untyped-call]
 
 
 def is_compacted(settings: Settings, topic: str) -> bool:

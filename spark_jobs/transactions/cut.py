@@ -17,7 +17,6 @@ from spark_jobs.values.numbering import input_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set as AbstractSet
 
-    from spark_jobs.source.micro_batch import Offsets
 
 PATIENCE_MS: Final = 3_600_000
 """What is not there so long before the newest BEGIN or END comes no more, by Kafka's timestamps."""
@@ -65,7 +64,7 @@ class Found(NamedTuple):
 
     ends: int
     """So many of the ENDs are of transactions that it has."""
-    cuts: Offsets
+    cuts: Mapping[int, int]
     lacking: tuple[str, ...]
     """Transactions of these that lack changes which come no more."""
 
@@ -93,7 +92,7 @@ def cut(
         passed = first
 
 
-def _cuts(tails: Mapping[int, Tail], passed: AbstractSet[str]) -> Offsets:
+def _cuts(tails: Mapping[int, Tail], passed: AbstractSet[str]) -> dict[int, int]:
     return {
         p: next((each.offset for each in tail.changes if each.id not in passed), tail.end)
         for p, tail in tails.items()
@@ -165,7 +164,7 @@ class _Seen:
             if input_of(p) in lacking
         )
 
-    def split(self, id_: str, cuts: Offsets) -> bool:
+    def split(self, id_: str, cuts: Mapping[int, int]) -> bool:
         """Whether a change that is not there before is behind a cut."""
         reach = {} if id_ in self._old else self._reach.get(id_, {})
         return any(at >= cuts[p] for p, at in reach.items())

@@ -13,7 +13,6 @@ from spark_jobs.values.numbering import input_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 
-    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.spec import Topic
     from spark_jobs.transactions.view import Told, View
 
@@ -114,9 +113,9 @@ LOOKED_BACK: Final = 20_000
 class Begin(NamedTuple):
     """From where is looked."""
 
-    offsets: Offsets
+    offsets: Mapping[int, int]
     """Of every partition, the first that is not read."""
-    back: Offsets
+    back: Mapping[int, int]
     """The first that is looked at: lower where nobody knows whether these are at an END. What was
     read of the transactions amid which they are is seen so.
     """
@@ -143,7 +142,12 @@ class Looked(NamedTuple):
 
 
 def look(
-    view: View, told: Told, topics: Sequence[Topic], told_in: str, begin: Begin, latest: Offsets
+    view: View,
+    told: Told,
+    topics: Sequence[Topic],
+    told_in: str,
+    begin: Begin,
+    latest: Mapping[int, int],
 ) -> Looked:
     """Where a run that begins there ends at the latest. `told_in`: the transaction topic's name.
     Raises what View does.

@@ -10,6 +10,7 @@ from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.part import HeldBack, UpTo
 from spark_jobs.source.kafka_time import clamped, is_time
 from spark_jobs.source.port import Cut
+from spark_jobs.source.positions import Positions
 from spark_jobs.transactions.declaration import Transactions
 from spark_jobs.transactions.look import Begin, Looked, look
 from spark_jobs.transactions.view import KafkaView
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import End, SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
@@ -36,8 +36,7 @@ class Whole(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    offsets: dict[int, int]
-    """Partition -> the next offset."""
+    offsets: Positions
     unread: tuple[int, ...]
     """Partitions where nothing is read up to there: a batch may not have them."""
     topic_id: str
@@ -47,12 +46,10 @@ class Whole(BaseModel):
     up_to: UpTo | None
     """That END; None before the first."""
 
-    def is_end_of(self, ends: Offsets) -> bool:
+    def is_end_of(self, ends: Positions) -> bool:
         """Whether a batch with these ends has all up to it, and nothing else."""
-        lacking = self.offsets.keys() - ends.keys()
-        return lacking <= {*self.unread} and all(
-            self.offsets.get(p, 0) == at for p, at in ends.items()
-        )
+        lacking = {*self.offsets.partitions} - {*ends.partitions} - {*self.unread}
+        return not (lacking or self.offsets.before(ends) or ends.before(self.offsets.among(ends)))
 
 
 class WholeEnds(Stored):
@@ -64,7 +61,7 @@ class WholeEnds(Stored):
     def last(self) -> Whole | None:
         return self.ends[-1] if self.ends else None
 
-    def end_of(self, offsets: Offsets) -> Whole | None:
+    def end_of(self, offsets: Positions) -> Whole | None:
         """The newest one at which such a batch ends."""
         return next((each for each in reversed(self.ends) if each.is_end_of(offsets)), None)
 
@@ -107,7 +104,7 @@ class TransactionEnds(NamedTuple):
         """The transaction topic's name."""
         return cast("Transactions", self.spec.publish_at).topic
 
-    def cut(self, state: SourceState, done: Offsets, settings: Settings) -> Cut:
+    def cut(self, state: SourceState, done: Positions, settings: Settings) -> Cut:
         """Looks only where something is new. Raises TransactionsUnusable too."""
         return self.cut_by(state, done, KafkaView(settings, self.spec.inputs, self.told_in))
 
@@ -115,17 +112,17 @@ class TransactionEnds(NamedTuple):
         """See Ends."""
         read_whole(self.paths).note(cast("Whole", end), self.paths, held)
 
-    def at(self, offsets: Offsets) -> Whole | None:
+    def at(self, offsets: Positions) -> Whole | None:
         """See Ends."""
         return read_whole(self.paths).end_of(offsets)
 
-    def cut_by(self, state: SourceState, done: Offsets, view: View) -> Cut:
+    def cut_by(self, state: SourceState, done: Positions, view: View) -> Cut:
         """As cut does; `view` is what is looked at."""
         latest, begins = state.latest, state.begins
-        starts = {p: max(done.get(p, begins[p]), state.earliest[p]) for p in latest}
+        starts = (begins | done).maximum(state.earliest).among(latest)
         last = read_whole(self.paths).last
-        if last and _leads_to(last, starts, latest) and done.keys() <= last.offsets.keys():
-            until = {p: max(last.offsets.get(p, at), at) for p, at in starts.items()}
+        if last and _leads_to(last, starts, latest) and done == done.among(last.offsets):
+            until = starts.maximum(last.offsets.among(starts))
             goes_on = f"an earlier run has begun to read up to {_name(last)}: first to there"
             return Cut(until, {}, (goes_on,), last)
         if last and last.is_end_of(done) and starts == latest:
@@ -134,37 +131,38 @@ class TransactionEnds(NamedTuple):
         same = last and last.topic_id in {"", told.id} and last.behind <= told.latest
         if last and not (same and last.is_end_of(done)):
             last = None  # a run without it came between, or the transaction topic is another
-        seen = {} if last else state.earliest
-        back = {p: seen.get(p, at) if p in done else at for p, at in starts.items()}
-        begin = Begin(starts, back, last.behind if last else None)
-        looked = look(view, told, self.spec.inputs, self.told_in, begin, latest)
+        back = starts if last else starts | state.earliest.among(done).among(starts)
+        behind = last.behind if last else None
+        begin = Begin(starts.by_partition, back.by_partition, behind)
+        looked = look(view, told, self.spec.inputs, self.told_in, begin, latest.by_partition)
         return Cut(
-            looked.found.cuts,
+            Positions(looked.found.cuts),
             _held(state, looked),
             (*_lines(looked, told.id, self.told_in),),
             _noted(looked, last, starts, done, told.id, self.told_in) if looked.whole else None,
         )
 
 
-def _leads_to(end: Whole, starts: Offsets, latest: Offsets) -> bool:
+def _leads_to(end: Whole, starts: Positions, latest: Positions) -> bool:
     ends = end.offsets
-    within = all(starts.get(p, 0) <= at <= latest.get(p, 0) for p, at in ends.items())
-    return within and any(starts[p] < at for p, at in ends.items())
+    outside = ends.before(starts.among(ends)) or latest.before(ends)
+    return not outside and starts.before(ends)
 
 
 def _noted(
     looked: Looked,
     last: Whole | None,
-    starts: Offsets,
-    done: Offsets,
+    starts: Positions,
+    done: Positions,
     topic_id: str,
     told_in: str,
 ) -> Whole:
-    cuts = looked.found.cuts
+    cuts = Positions(looked.found.cuts)
+    reads = starts.counts(cuts)
     up_to = UpTo(topic=told_in, offset=looked.behind - 1, id=looked.id) if looked.id else None
     return Whole(
         offsets=cuts,
-        unread=tuple(p for p, at in cuts.items() if p not in done and at <= starts[p]),
+        unread=tuple(p for p in reads if p not in done.partitions and not reads[p]),
         topic_id=topic_id,
         behind=looked.behind,
         up_to=up_to or (last.up_to if last else None),
@@ -175,7 +173,8 @@ def _held(state: SourceState, looked: Looked) -> dict[int, HeldBack]:
     kept = state.held
     held = dict[int, HeldBack]()
     for p, first in looked.waiting.items():
-        behind = state.latest[p] - first.offset + (kept[p].offsets if p in kept else 0)
+        behind = state.latest.by_partition[p] - first.offset
+        behind += kept[p].offsets if p in kept else 0
         since = clamped(first.millis) if is_time(first.millis) else None
         told = looked.blocking or first.id
         held[p] = HeldBack(offsets=behind, since=since, first=first.offset, transaction=told)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offset
+    from spark_jobs.source.positions import Offset
     from spark_jobs.spec import Topic
 
 POSTGRES = re.compile(r"(\d+):\d+")
@@ -167,7 +167,7 @@ class KafkaView(NamedTuple):
             return Told("", 0, 0)
         if len(state.latest) != 1:
             raise TransactionsUnusable.no_order(topic=self.name, partitions=len(state.latest))
-        return Told(state.id, state.earliest[0], state.latest[0])
+        return Told(state.id, state.earliest.by_partition[0], state.latest.by_partition[0])
 
     def marks(self, first: int, end: int) -> Iterator[Mark]:
         records = between(self.settings, self.name, {0: (first, end)})

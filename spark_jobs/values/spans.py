@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.times import iso
 
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -219,6 +220,16 @@ class SpanSql(NamedTuple):
     def at(cls, time: str) -> SpanSql:
         """The one microsecond."""
         return cls(time, f"({time} + 1)")
+
+    @classmethod
+    def of_inputs(cls, spans: Sequence[SpanSql], partition: str) -> SpanSql:
+        """Of each input its own, by the number of a record's partition (values/numbering.py)."""
+        first, *others = spans
+        for number, each in enumerate(others, 1):
+            condition = f"{partition} >= {numbered_in(number, 0)}"
+            pairs = zip(each, first, strict=True)
+            first = cls(*(f"CASE WHEN {condition} THEN {new} ELSE {old} END" for new, old in pairs))
+        return first
 
     def widened(self, before: timedelta, after: timedelta) -> SpanSql:
         """With this much more at both ends, as far as there are dates."""

@@ -15,13 +15,13 @@ from spark_jobs.launch import foreground
 from spark_jobs.launch.submit import command, environment
 from spark_jobs.launch.warm.client import begun
 from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.source.place import Place
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
 from spark_jobs.where.read import Seen, values
 
 if TYPE_CHECKING:
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.where.fate import Place
 
 REACHED: Final = "reached.arrow"
 ENTERED: Final = "entered.arrow"
@@ -82,7 +82,7 @@ def answered(folder: Path) -> dict[Place, Seen]:
 
 
 def _place(row: dict[str, Any]) -> Place:
-    return row[PARTITION], row[OFFSET]
+    return Place(row[PARTITION], row[OFFSET])
 
 
 def _columns(row: dict[str, Any]) -> dict[str, Any]:

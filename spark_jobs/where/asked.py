@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.source.place import Place
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec.inputs import Topics
-    from spark_jobs.where.fate import Place
 
 MOST: Final = 10_000
 """Records of one question."""
@@ -32,21 +33,21 @@ def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
             raise ValueError(f"{text!r}: its last offset is before its first")
         if len(found) + last - first + 1 > MOST:
             raise ValueError(f"at most {MOST:,} records can be asked for at once")
-        found |= dict.fromkeys((partition, offset) for offset in range(first, last + 1))
+        found |= dict.fromkeys(Place(partition, offset) for offset in range(first, last + 1))
     return sorted(found)
 
 
 def parts_of(asked: Iterable[Place]) -> Parts:
     """The same, as ranges of offsets.
 
-    >>> parts_of([(0, 7), (0, 8), (0, 10), (1, 0)])
+    >>> parts_of([Place(0, 7), Place(0, 8), Place(0, 10), Place(1, 0)])
     {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
     """
     found: dict[int, list[tuple[int, int]]] = {}
-    for partition, offset in sorted(asked):
-        ranges = found.setdefault(partition, [])
-        if ranges and ranges[-1][1] == offset:
-            ranges[-1] = (ranges[-1][0], offset + 1)
+    for place in sorted(asked):
+        ranges = found.setdefault(place.partition, [])
+        if ranges and ranges[-1][1] == place.offset:
+            ranges[-1] = (ranges[-1][0], place.offset + 1)
         else:
-            ranges.append((offset, offset + 1))
+            ranges.append((place.offset, place.offset + 1))
     return {partition: tuple(ranges) for partition, ranges in found.items()}

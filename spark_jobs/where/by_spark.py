@@ -20,6 +20,7 @@ from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.session import session
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
 from spark_jobs.repair.offsets.slices import merged
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.failing import Reasons
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
 
 END_OF_TIME_MS: Final = 253_402_300_799_000
@@ -81,7 +82,7 @@ class _Read:
         assert known is not None
         self._id = known.topic_id
         self._source = source_of(spec, settings)
-        self._earliest = job.earliest
+        self._earliest = Positions.of_named(job.earliest)
         self._has, _ = archived_or_why(paths.root, spec.inputs, self._id)
 
     def flow(self, parts: Parts, aside: Reasons | None = None) -> Dataflow:

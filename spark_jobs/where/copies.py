@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.source.place import Place
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from spark_jobs.where.fate import Place
 
 FOR_EVER: Final = 2**63
 
@@ -83,7 +84,7 @@ def told(copies: Iterable[Copy], keeping: Keeping, unread_until: int | None) -> 
         by_batch.setdefault(each.batch, []).append(each)
     unread = None
     if unread_until is not None:
-        unread = _Way(Copy((-1, -1), -1, unread_until), unread=True)
+        unread = _Way(Copy(Place(-1, -1), -1, unread_until), unread=True)
     ways = {_NOTHING}
     found: dict[Place, Told] = {}
     for batch in sorted(by_batch):
@@ -102,7 +103,7 @@ def _after(
 ) -> tuple[set[_Way], dict[Place, Told]]:
     """The ways behind a batch, and what they say of its copies."""
     kept: dict[Place, set[Place | None]] = {each.place: set() for each in here}
-    beyond: set[tuple[int, int]] = set()
+    beyond: set[Place] = set()
     after: set[_Way] = set()
     sure = [each for each in here if each.certain]
     for way in ways:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spark_jobs.source.place import Place
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from spark_jobs.spec.inputs import Topics
-
-Place = tuple[int, int]
-"""Partition and offset of a record."""
 
 
 class Became(StrEnum):
@@ -82,7 +80,7 @@ class Fate(NamedTuple):
     def values(self, inputs: Topics) -> tuple[Any, ...]:
         """One for each of COLUMNS."""
         return (
-            shown(inputs, self.place),
+            self.place.text(inputs.shown),
             self.became.value,
             self.why or None,
             self.batch,
@@ -90,7 +88,7 @@ class Fate(NamedTuple):
             self.event_time,
             self.watermark_missed,
             None if self.late_by is None else self.late_by.total_seconds(),
-            [shown(inputs, each) for each in self.copies] or None,
+            [each.text(inputs.shown) for each in self.copies] or None,
             self.table_version,
             self.event,
             [*self.used_by] or None,
@@ -103,7 +101,7 @@ class Fate(NamedTuple):
         by = "" if self.batch is None else f", batch {self.batch}"
         run = f" of run {self.run_id}" if self.run_id else ""
         why = f": {self.why}" if self.why else ""
-        yield f"{shown(inputs, self.place)}  {self.became}{by}{run}{why}"
+        yield f"{self.place.text(inputs.shown)}  {self.became}{by}{run}{why}"
         if self.event_time is not None:
             at = self.event_time
             yield f"  event time {at if isinstance(at, str) else iso(at, ' ')}"
@@ -111,7 +109,7 @@ class Fate(NamedTuple):
             yield f"  missed the watermark {iso(self.watermark_missed, ' ')} by {self.late_by}"
         if self.copies:
             one = "" if len(self.copies) == 1 else "one of "
-            of = ", ".join(shown(inputs, each) for each in self.copies)
+            of = ", ".join(each.text(inputs.shown) for each in self.copies)
             also = "copy of" if self.became is Became.DUPLICATE else "has the same key as"
             yield f"  {also} {one}{of}"
         if self.table_version is not None:
@@ -122,8 +120,3 @@ class Fate(NamedTuple):
         for row in self.rows:
             yield f"  row: {', '.join(f'{name}={value}' for name, value in row.items())}"
         yield from (f"  cannot be told: {each}" for each in self.untold)
-
-
-def shown(inputs: Topics, place: Place) -> str:
-    """A place as a person types it."""
-    return f"{inputs.shown(place[0])}:{place[1]}"

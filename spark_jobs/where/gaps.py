@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
 
 
@@ -50,7 +50,7 @@ def unread(
 
 
 def _unread(known: Known | None, topic: SourceState | None, place: Place) -> Fate:
-    fate, offset = Fate(place, Became.UNREAD), place[1]
+    fate = Fate(place, Became.UNREAD)
     if known is None:
         return fate._replace(why="no run has read a record yet")
     if waits := known.waiting(place):
@@ -58,7 +58,7 @@ def _unread(known: Known | None, topic: SourceState | None, place: Place) -> Fat
         what = "is committed" if committed else "is planned"
         why = f"batch {number} {what} and has no account: the next run gives it one"
         return Fate(place, Became.UNTOLD, batch=number).but(why)
-    if offset < known.begins.get(place[0], 0):
+    if known.begins.passed(place):
         return fate._replace(why="before the first offset that the checkpoint has read")
     if (batch := known.sliced(place)) is None:
         return fate._replace(why=_ahead(topic, place))
@@ -70,12 +70,11 @@ def _unread(known: Known | None, topic: SourceState | None, place: Place) -> Fat
 
 def _ahead(topic: SourceState | None, place: Place) -> str:
     """Of an offset behind the last batch."""
-    partition, offset = place
     if topic is None:
         return "behind the last batch; Kafka was not asked"
-    if offset < (latest := topic.latest.get(partition, 0)):
+    if topic.latest.passed(place):
         return "it waits for the next run"
-    held = topic.held.get(partition)
-    if held is not None and offset < latest + held.offsets:
+    held = topic.held.get(place.partition)
+    if held is not None and topic.latest.back(-held.offsets).passed(place):
         return "behind a transaction that is open yet: no consumer gets it"
     return "Kafka has no such offset yet"

@@ -15,9 +15,9 @@ from spark_jobs.where.read import key_of, values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Known
     from spark_jobs.where.read import Seen
 
@@ -112,7 +112,7 @@ class InTable:
             if isinstance(at, str) or not FIRST <= at < LAST:
                 return "", "which rows it is in: its event time is in no range"
             way = ranged(spec)
-            keys.append(way.position.sql([way.touched(at)]))
+            keys.append(way.position.sql([way.touched(at, partition=place.partition)]))
         return " AND ".join(keys) or "true", ""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.offsets.slices import merged
+from spark_jobs.source.place import Place
 from spark_jobs.values.spans import any_of
 from spark_jobs.where.asked import parts_of
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from spark_jobs.ops.schema import Row
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
 
 _COLUMNS = {
@@ -56,7 +56,7 @@ class Kept(NamedTuple):
 
 
 def _rows(known: Known, table: str, places: Collection[Place]) -> dict[Place, list[Row]]:
-    found = defaultdict[tuple[int, int], list[dict[str, object]]](list)
+    found = defaultdict[Place, list[Row]](list)
     if not places:
         return found
     where = any_of(
@@ -68,7 +68,7 @@ def _rows(known: Known, table: str, places: Collection[Place]) -> dict[Place, li
     sql = f'SELECT "partition", "offset", {_COLUMNS[table]} FROM {table} WHERE {own} AND ({where})'
     wanted = {*places}
     for row in ops_tables.query(known.paths.root, table, sql).to_pylist():
-        if (place := (row["partition"], row["offset"])) in wanted:
+        if (place := Place(row["partition"], row["offset"])) in wanted:
             found[place].append(row)
     return found
 

@@ -11,6 +11,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.repair.offsets.archived import NO_BATCH, beginning
+from spark_jobs.source.positions import Positions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
-    from spark_jobs.source.micro_batch import Batch, Offsets
+    from spark_jobs.source.micro_batch import Batch
+    from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.where.fate import Place
 
 COUNTS = ("read", "malformed", "premature", "filtered", "late", "accepted", "gaps", "unknown")
 _COLUMNS = (
@@ -36,8 +37,8 @@ class Accounted(NamedTuple):
 
     id: int
     run_id: str
-    start: Offsets
-    end: Offsets
+    start: Positions
+    end: Positions
     late_before: datetime | None
     """Its records at or before it were late; None of none."""
     watermark: datetime | None
@@ -46,10 +47,7 @@ class Accounted(NamedTuple):
 
     @classmethod
     def of(cls, row: Row) -> Accounted:
-        start, end = (
-            {int(p): at for p, at in json.loads(row[name] or "{}").items()}
-            for name in ("offsets_start", "offsets_end")
-        )
+        start, end = (Positions.of_json(row[name]) for name in ("offsets_start", "offsets_end"))
         counts = {name: row[name] for name in COUNTS}
         late_before, watermark, version = (
             row[name] for name in ("late_before", "watermark", "table_version")
@@ -58,8 +56,7 @@ class Accounted(NamedTuple):
         return cls(*named, start, end, late_before, watermark, version, counts)
 
     def has(self, place: Place) -> bool:
-        partition, offset = place
-        return self.start.get(partition, 0) <= offset < self.end.get(partition, 0)
+        return self.end.passed(place) and not self.start.passed(place)
 
     def none(self, *names: str) -> bool:
         """Whether it counts none of these, and knows it."""
@@ -73,8 +70,8 @@ class Known(NamedTuple):
     identity: Identity
     batches: tuple[Accounted, ...]
     """Ascending."""
-    begins: Offsets
-    """Partition -> the first offset that any batch has read."""
+    begins: Positions
+    """At the first records that any batch has read."""
     unaccounted: tuple[tuple[Batch, bool], ...]
     """The batches that have no account yet, and whether each is committed."""
     audited: int
@@ -112,24 +109,22 @@ class Known(NamedTuple):
     def of(self, places: Iterable[Place]) -> dict[Place, Accounted]:
         """Of the places that a batch has whose account is there."""
         found: dict[Place, Accounted] = {}
-        starts: dict[int, list[int]] = {}
+        starts: dict[int, list[Place]] = {}
         having: dict[int, list[Accounted]] = {}
         for batch in self.batches:
-            for partition, end in batch.end.items():
-                if (start := batch.start.get(partition, 0)) < end:
-                    starts.setdefault(partition, []).append(start)
-                    having.setdefault(partition, []).append(batch)
+            for first in batch.start.first(batch.end):
+                starts.setdefault(first.partition, []).append(first)
+                having.setdefault(first.partition, []).append(batch)
         for place in places:
-            number = bisect_right(starts.get(place[0], ()), place[1]) - 1
-            if number >= 0 and (batch := having[place[0]][number]).has(place):
+            number = bisect_right(starts.get(place.partition, ()), place) - 1
+            if number >= 0 and (batch := having[place.partition][number]).has(place):
                 found[place] = batch
         return found
 
     def waiting(self, place: Place) -> tuple[int, bool] | None:
         """The batch without an account that has it, and whether that is committed."""
         for batch, committed in self.unaccounted:
-            first, end = batch.start.get(place[0], 0), batch.end.get(place[0], 0)
-            if first <= place[1] < end:
+            if batch.has(place):
                 return batch.id, committed
         return None
 
@@ -137,25 +132,24 @@ class Known(NamedTuple):
         """The batch that has it by ops.slices, which stay when accounts go; NO_BATCH of a record
         that a rebuild had from an archive. None if no slice has it.
         """
-        partition, offset = place
         own = ops_tables.of_checkpoint(self.paths.pipeline, self.generations)
         rows = ops_tables.query(
             self.paths.root,
             "slices",
-            f'SELECT batch_id FROM slices WHERE {own} AND "partition" = {partition} '
-            f"AND first_offset <= {offset} AND last_offset >= {offset} LIMIT 1",
+            f'SELECT batch_id FROM slices WHERE {own} AND "partition" = {place.partition} '
+            f"AND first_offset <= {place.offset} AND last_offset >= {place.offset} LIMIT 1",
         ).to_pylist()
         return rows[0]["batch_id"] if rows else None
 
-    def earliest(self, topic: SourceState | None) -> Offsets:
-        """Partition -> from which offset on Kafka has the records; of no topic behind all."""
+    def earliest(self, topic: SourceState | None) -> Positions:
+        """At the first records that Kafka has; of no topic behind all."""
         if topic is not None:
             return topic.earliest
-        return dict.fromkeys(self.end(self.audited), 2**63 - 1)
+        return Positions(dict.fromkeys(self.end(self.audited).partitions, 2**63 - 1))
 
-    def end(self, batch: int) -> Offsets:
-        """Partition -> the offset behind the last one of the batches up to this one."""
-        found: Offsets = {}
+    def end(self, batch: int) -> Positions:
+        """Behind the last records of the batches up to this one."""
+        found = Positions()
         for each in self.batches:
             if each.id <= batch:
                 found |= each.end

@@ -8,8 +8,8 @@ from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
     from spark_jobs.where.read import Seen
 

@@ -14,6 +14,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import Sampled, records
 from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.consumer import polled, reading
+from spark_jobs.source.place import Place
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.numbering import by_input, numbered_in
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
 
 
 class Seen(NamedTuple):
@@ -62,7 +62,7 @@ def sampled(
                 for first, stop in merged(ranges):
                     reader.assign([TopicPartition(topic, partition, first)])
                     for each in _until(reader, partition, stop):
-                        found[numbered_in(number, partition), each.offset] = each
+                        found[Place(numbered_in(number, partition), each.offset)] = each
     return found
 
 
@@ -86,10 +86,10 @@ def decoded(
     """What they are, where no step before state leaves out any."""
     found: dict[Place, Seen] = {}
     for topic in spec.inputs:
-        places = [place for place in sample if spec.inputs.of_partition(place[0]) is topic]
+        places = [each for each in sample if spec.inputs.of_partition(each.partition) is topic]
         if not places:
             continue
-        given = records([sample[place]._replace(partition=place[0]) for place in places])
+        given = records([sample[each]._replace(partition=each.partition) for each in places])
         columns, reasons = prepare(topic, root, settings).decoder().decode(given)
         rows = values(pa.table(columns, names=[*topic.columns]))
         form = dict.fromkeys(spec.inputs.columns) if spec.inputs.named else {}

@@ -14,6 +14,7 @@ from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.repair.offsets.slices import Index, merged
+from spark_jobs.source.place import Place
 from spark_jobs.values.spans import MICROSECOND
 from spark_jobs.values.times import EPOCH, time_of
 from spark_jobs.where import same_key
@@ -29,16 +30,15 @@ from spark_jobs.where.used import by_range
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.copies import Told
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted, Known
 
 MOST_HERE: Final = 20_000
 """Offsets that are read without Spark: a second, about."""
-Ask = Callable[[Where], dict[tuple[int, int], Seen]]
+Ask = Callable[[Where], dict[Place, Seen]]
 """What Spark says (ask.py)."""
 NOT_ASKED: Final = "Kafka was not asked: {why}"
 
@@ -72,7 +72,7 @@ class Rest(NamedTuple):
         there = {place: batch for place, batch in self.asked.items() if place not in found}
         seen, told = self._seen(there, has)
         gaps = {place: batch for place, batch in there.items() if place not in seen}
-        in_kafka = {p: b for p, b in gaps.items() if p[1] >= self._earliest.get(p[0], 0)}
+        in_kafka = {p: b for p, b in gaps.items() if not self._earliest.passed(p)}
         if self.topic is not None:
             found |= without_record(self.settings, self.spec, self.topic, in_kafka)
         for place in gaps.keys() - found.keys():
@@ -93,7 +93,7 @@ class Rest(NamedTuple):
         return found
 
     @property
-    def _earliest(self) -> Offsets:
+    def _earliest(self) -> Positions:
         return self.known.earliest(self.topic)
 
     def _pins(self, batch: Accounted) -> str | None:
@@ -233,7 +233,7 @@ class Rest(NamedTuple):
         for group in groups.values():
             job = Where(
                 pipeline=self.spec.name, folder="", asked=parts_of(group), beside=beside,
-                batch=max(each.id for each in group.values()), earliest=self._earliest,
+                batch=max(each.id for each in group.values()), earliest=self._earliest.named,
             )  # fmt: skip
             answer = self.ask(job)
             found |= {p: seen for p, seen in answer.items() if p in group or p not in asked}
@@ -248,16 +248,12 @@ class Rest(NamedTuple):
         return any(
             by_counts(batch, self.spec) is not True
             for batch in self.known.batches
-            if any(
-                first < batch.end.get(p, 0) and stop > batch.start.get(p, 0)
-                for p, ranges in parts.items()
-                for first, stop in ranges
-            )
+            if batch.end.cut(batch.start.rest(parts))
         )
 
 
 def _within(place: Place, parts: Parts) -> bool:
-    return any(first <= place[1] < stop for first, stop in parts.get(place[0], ()))
+    return any(first <= place.offset < stop for first, stop in parts.get(place.partition, ()))
 
 
 def _of_key(fate: Fate, told: Told) -> Fate:

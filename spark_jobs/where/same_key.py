@@ -17,10 +17,10 @@ from spark_jobs.where.read import key_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.place import Place
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.in_table import InTable
     from spark_jobs.where.known import Accounted, Known
     from spark_jobs.where.read import Seen
@@ -94,7 +94,7 @@ def judged(
     spec, batch_of = table.spec, known.of(entered)
     first = next(iter(entered.values()), None)
     keys = tuple(step.state_key(tuple(first.row)) or ()) if first else ()
-    by_key: dict[str, dict[tuple[int, int], Seen]] = defaultdict(dict)
+    by_key: dict[str, dict[Place, Seen]] = defaultdict(dict)
     for place, seen in entered.items():
         if place in batch_of:
             by_key[key_of(seen.row, keys)][place] = seen
@@ -127,7 +127,7 @@ def _wrote(
     copies: Mapping[Place, Seen],
     batch_of: Mapping[Place, Accounted],
 ) -> dict[int, frozenset[Place] | None]:
-    by_batch: dict[int, dict[tuple[int, int], Seen]] = defaultdict(dict)
+    by_batch: dict[int, dict[Place, Seen]] = defaultdict(dict)
     versions: dict[int, int | None] = {}
     for place, seen in copies.items():
         batch = batch_of[place]

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Accounted
 
 
@@ -47,13 +46,10 @@ class Telling(NamedTuple):
         if (known := Known.read(self.paths, self.spec)) is None:
             return []
         topic, _ = self._topic(known)
-        begins, ends = known.begins, known.end(known.audited)
-        every: Parts = {
-            p: ((begins.get(p, 0), end),) for p, end in ends.items() if begins.get(p, 0) < end
-        }
+        every = known.begins.parts(known.end(known.audited))
         job = Where(
             pipeline=self.spec.name, folder="", beside=every, batch=known.audited,
-            earliest=known.earliest(topic), key=condition, most=most + 1,
+            earliest=known.earliest(topic).named, key=condition, most=most + 1,
         )  # fmt: skip
         found = sorted(self.ask(job)) if every else []
         if len(found) > most:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.merged import TAKEN_OUT
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.values.spans import Span
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from spark_jobs.ops.schema import Row
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.fate import Place
     from spark_jobs.where.known import Known
 
 DID = {
@@ -69,10 +69,9 @@ def by_range(
     """Of a record that a batch has accepted: the repairs that computed rows which it is in."""
     if at is None or unranged(spec):
         return
-    touched = ranged(spec).touched(at)
-    partition, offset = place
+    touched = ranged(spec).touched(at, partition=place.partition)
     for row in rows:
-        horizon = json.loads(row["horizon"] or "{}")
+        horizon = Positions.of_json(row["horizon"])
         spans = (Span(each["start"], each["end"]) for each in row["ranges"] or ())
-        if offset < horizon.get(str(partition), 0) and any(map(touched.overlaps, spans)):
+        if horizon.passed(place) and any(map(touched.overlaps, spans)):
             yield f"{row['kind']} {row['repair_id']} {DID[row['state']]}"

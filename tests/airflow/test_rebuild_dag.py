@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.notes.live import read_begun, read_live
 from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
 from tests.airflow.drains_beside import END, NEXT
 from tests.airflow.installed import Installed, executed
@@ -57,7 +58,7 @@ class Installation(Installed):
 
     def topic_has(self, end: int, earliest: int = 0):
         """What the brokers say."""
-        state = SourceState("topic-1", {0: earliest}, {0: end})
+        state = SourceState("topic-1", Positions({0: earliest}), Positions({0: end}))
         says(self.patch, state)
         self.patch.setenv(END, str(end))
 

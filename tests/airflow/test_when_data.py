@@ -21,6 +21,7 @@ from sluice_airflow.triggers.waiting import RecordsWait, Telling
 from sluice_airflow.triggers.watched import watched
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.registry import find as registry
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Schedule, WhenData
 from tests.airflow.metadata import REPO, add_dag, forget_events
 from tests.harness.broker import forget_topic, kafka
@@ -40,7 +41,7 @@ PATIENCE_SECONDS = patient(240)
 
 
 def found(done, new, *, busy=False):
-    return Waiting({0: done}, new, busy)
+    return Waiting(Positions({0: done}), new, busy)
 
 
 def test_it_tells_once_until_a_run_has_read_something():
@@ -188,7 +189,9 @@ def test_a_switch_and_topics_that_come_need_no_spec_of_the_triggerer(drains, kaf
     assert waiting(NAME, ours, settings).new == 1
     live = {"version": 2, "folder": "v2", "table": NAME, "since": "2026-03-01T12:00:00Z"}
     (drains.paths.above / "live.json").write_text(json.dumps(live))
-    assert waiting(NAME, ours, settings) == Waiting({}, 3, busy=False), "v2 has read nothing yet"
+    assert waiting(NAME, ours, settings) == Waiting(Positions(), 3, busy=False), (
+        "v2 has read nothing yet"
+    )
 
 
 @contextmanager

@@ -244,7 +244,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     checkpoint = Checkpoint(drained.scene.paths.checkpoint)
     before = drained.files()
     report = drained.report
-    end = checkpoint.batch(0).end
+    end = checkpoint.batch(0).end.by_partition
     assert len(report.batches) > 2
 
     shown = undone(drained.here("rewind", PIPELINE, "--to-batch", "0"))

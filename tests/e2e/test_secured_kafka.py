@@ -16,6 +16,7 @@ from spark_jobs.errors import KafkaRefused, by_code
 from spark_jobs.launch.submit import configuration, environment
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.topic_state import newest_record, topic_state
 from tests.harness.long_form import long_form
 from tests.harness.patience import patient
@@ -126,8 +127,8 @@ def settings(properties: dict[str, str], root: str = "/nowhere") -> Settings:
 def test_a_look_up_is_let_in(broker, way):
     found = topic_state(settings(welcome(broker)[way]), TOPIC)
     assert set(found.earliest) == set(found.latest) == {0, 1, 2, 3}
-    newest = newest_record(settings(welcome(broker)[way]), TOPIC, found.latest)
-    assert (newest is None) == (sum(found.latest.values()) == 0)
+    newest = newest_record(settings(welcome(broker)[way]), TOPIC, found.latest.partitions)
+    assert (newest is None) == (Positions().count(found.latest) == 0)
 
 
 def turned_away(broker: Broker) -> dict[str, tuple[dict[str, str], tuple[str, ...]]]:
@@ -269,7 +270,7 @@ def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
     Scene(
         broker.admin, tmp_path, "flight_events", events=200, deliveries=1, topic=TOPIC
     ).deliver_all()
-    expected = sum(topic_state(settings(tls(broker)), TOPIC).latest.values())
+    expected = Positions().count(topic_state(settings(tls(broker)), TOPIC).latest)
     folder = tmp_path / "declared"
     folder.mkdir()
     for name, properties in welcome(broker).items():

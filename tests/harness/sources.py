@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.source.micro_batch import Offsets, Parts
+    from spark_jobs.source.positions import Parts, Positions
 
 
 class Said(NamedTuple):
@@ -28,8 +28,8 @@ class Said(NamedTuple):
     def state(self) -> SourceState:
         return self.asked()
 
-    def earliest(self, partitions: Iterable[int]) -> Offsets:
-        return {each: self.asked().earliest[each] for each in partitions}
+    def earliest(self, partitions: Iterable[int]) -> Positions:
+        return self.asked().earliest.among(Positions(dict.fromkeys(partitions, 0)))
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
         return self.newest_at

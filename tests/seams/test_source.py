@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.source.port import Lasting, SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Tumbling
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
@@ -42,7 +43,7 @@ class RowsSource(Lasting):
         self.topic = spec.topic
 
     def state(self) -> SourceState:
-        return SourceState("rows", {0: 0}, {0: end_of(self.topic.folder)})
+        return SourceState("rows", Positions({0: 0}), Positions({0: end_of(self.topic.folder)}))
 
     def newest(self, partitions):
         return NOON

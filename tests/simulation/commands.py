@@ -153,6 +153,10 @@ class Commands:
     def _topic_anew(self, _: random.Random) -> Given:
         return Given("a topic made anew", self.world.topic.made_anew)
 
+    def _correct(self, chance: random.Random) -> Given:
+        shops = tuple(chance.sample(SHOPS, chance.choice((1, 1, 2))))
+        return Given(f"correction of {shops}", lambda: self.world.correct(shops))
+
     def _publish(self, _: random.Random) -> Given:
         return Given("publish", self.world.publish)
 

@@ -5,7 +5,8 @@ test_stand_in.py holds it against one.
 import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import deltalake
 from deltalake.exceptions import CommitFailedError
@@ -17,14 +18,17 @@ from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
+from spark_jobs.checkpoint.pins import note, pin
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.preflight import preflight
+from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import Pin
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
@@ -94,13 +98,14 @@ class Drain(NamedTuple):
             committed = checkpoint.committed()
             for batch in (each for each in committed if each > cursor.audited):
                 cursor = self._account(checkpoint.batch(batch), known, cursor, held)
+            pins = self._pinned(checkpoint, known, held)
             left = [each for each in checkpoint.planned() if each not in committed]
             batch = left[0] if left else max(committed, default=-1) + 1
-            self._batch(batch, checkpoint, known, held)
+            self._batch(batch, checkpoint, known, pins, held)
             cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             if self.closes:
                 batch = no_data_batch.write(checkpoint, CLOSING, datetime.now(UTC))
-                self._batch(batch, checkpoint, known, held)
+                self._batch(batch, checkpoint, known, pins, held)
                 cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             return self._judged(batch, known, cursor, held, report)
 
@@ -123,9 +128,25 @@ class Drain(NamedTuple):
             begin(folder, {0: self.topic.now.offset}, "sales")
         return known
 
-    def _batch(self, batch: int, checkpoint: Checkpoint, known: Identity, held: Held) -> None:
+    def _pinned(self, checkpoint: Checkpoint, known: Identity, held: Held) -> dict[str, Pin]:
+        """The versions of the table beside the stream, as opening.py does it."""
+        in_table = partial(Delta(self.paths.table).newest_batch, known.owner(SPEC.name))
+        found = pin(checkpoint, in_table, self.spec, self.settings)
+        own: Any = (None, self.spec, self.settings, self.paths, known.generations)
+        mark(*own, found, held)
+        note(found, checkpoint, held)
+        return found.inputs
+
+    def _batch(
+        self,
+        batch: int,
+        checkpoint: Checkpoint,
+        known: Identity,
+        pins: dict[str, Pin],
+        held: Held,
+    ) -> None:
         try:
-            self._write(batch, checkpoint, known, held)
+            self._write(batch, checkpoint, known, pins, held)
         except FileExistsError:
             folder = checkpoint.folder
             raise LeaseLost.planned_elsewhere(batch=batch, folder=folder) from None
@@ -134,33 +155,50 @@ class Drain(NamedTuple):
                 path=self.paths.table, conflict="a commit", error=error
             ) from None
 
-    def _write(self, batch: int, checkpoint: Checkpoint, known: Identity, held: Held) -> None:
+    def _write(
+        self,
+        batch: int,
+        checkpoint: Checkpoint,
+        known: Identity,
+        pins: dict[str, Pin],
+        held: Held,
+    ) -> None:
         folder = checkpoint.folder
         stores = spark.resumes(checkpoint, batch)
         if batch not in checkpoint.planned():
             end = {0: _first(checkpoint, batch) + 1}
             plan_batch(folder, batch, end, topic="sales", partitions=stores)
         planned = checkpoint.batch(batch)
-        read, owner = planned.start[0], known.owner(SPEC.name)
+        read, owner = planned.start.by_partition[0], known.owner(SPEC.name)
         if Delta(self.paths.table).newest_batch(owner) < batch:
             if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
             of = self.topic.now._replace(offset=read) if planned.covered else None
-            note: Note = {"sluice": owner, "batch": batch, "run": self.run_id}
+            said: Note = {"sluice": owner, "batch": batch, "run": self.run_id}
             if self.spec.keyed:
-                keyed.merge(of, self.model, (batch, note), self.paths, held)
+                keyed.merge(of, self.model, (batch, said), self.paths, held)
             else:
-                self._append(of, note, deltalake.Transaction(owner, batch), held)
-        spark.keep(folder, batch, State(planned.end[0], stores))
+                version = pins["shops"].version if pins else None
+                self._append(of, version, said, deltalake.Transaction(owner, batch), held)
+        spark.keep(folder, batch, State(planned.end.by_partition[0], stores))
         commit_batch(folder, batch)
 
     def _append(
-        self, of: Begins | None, note: Note, mark: deltalake.Transaction, held: Held
+        self,
+        of: Begins | None,
+        version: int | None,
+        said: Note,
+        mark: deltalake.Transaction,
+        held: Held,
     ) -> None:
-        rows = [row_of(Key(of.offset, shop), self.model.sales(of, shop)) for shop in SHOPS if of]
+        rows = [
+            row_of(Key(of.offset, shop), self.model.sales(of, shop), version)
+            for shop in SHOPS
+            if of
+        ]
         held.confirm()
-        said = {"userMetadata": json.dumps(note)}
-        Root(self.settings.root, paths=self.paths).append(rows, said, [mark])
+        told = {"userMetadata": json.dumps(said)}
+        Root(self.settings.root, paths=self.paths).append(rows, told, [mark])
 
     def _account(self, done: Batch, known: Identity, cursor: Cursor, held: Held) -> Cursor:
         if self.spec.keyed:
@@ -168,15 +206,17 @@ class Drain(NamedTuple):
         read = done.covered
         counts = Account(covered=read, read=read, accepted=read, rows_out=read).row()
         now, batch = Delta(self.paths.table).version(), done.id
+        at = DAY + timedelta(hours=EVENING + done.start.by_partition.get(0, 0), minutes=30)
         told = counts | {
             "pipeline": SPEC.name,
             "generation": known.generation,
             "batch_id": batch,
             "run_id": self.run_id,
-            "offsets_start": json.dumps(done.start),
-            "offsets_end": json.dumps(done.end),
+            "offsets_start": done.start.json,
+            "offsets_end": done.end.json,
             "audited_at": datetime.now(UTC),
-            "watermark": DAY + timedelta(hours=EVENING + done.end[0] - 1),
+            "watermark": DAY + timedelta(hours=EVENING + done.end.by_partition[0] - 1),
+            **({"first_event_time": at, "last_event_time": at} if read else {}),
             "table_version": now,
         }
         where = ops_tables.equals(
@@ -231,6 +271,6 @@ class Drain(NamedTuple):
 def _first(checkpoint: Checkpoint, batch: int) -> int:
     """The offset that a new batch reads."""
     if batch:
-        return checkpoint.batch(batch - 1).end[0]
+        return checkpoint.batch(batch - 1).end.by_partition[0]
     noted = (checkpoint.folder / "sources" / "0" / "0").read_text().splitlines()[-1]
     return int(json.loads(noted)["sales"]["0"])

@@ -1,9 +1,14 @@
 """Invariants: what must be true of a root when every command has ended."""
 
 from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import CheckpointBroken, CheckpointForeign, SluiceError
 from spark_jobs.messages.event import Event
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.repair.find.outdated_rows import Outdated
+from spark_jobs.spec.analysis.ranged import ranged
+from tests.simulation import beside
 from tests.simulation.model import BAD_SALES, Deeds, found, standing
 from tests.simulation.rows import of_day
 from tests.simulation.world import World
@@ -27,6 +32,7 @@ def hold(world: World) -> None:
     if not fits:
         raise Violation("rows", _differences(world))
     fates(world, fits)
+    outdated_is_told(world)
     published_is_good(world)
     if world.published() != rows:
         raise Violation("published", "not what the table has, though all of it has passed")
@@ -85,6 +91,28 @@ def fates(world: World, fits: frozenset[Deeds]) -> None:
     raise Violation(
         "fates", f"told, and whether its record is merged: {wrong}, and the rows say otherwise"
     )
+
+
+def outdated_is_told(world: World) -> None:
+    """Marks are open wherever a row was made with an older version than the newest run has noted,
+    that has other rows of its shop since.
+    """
+    known = read_identity(world.paths)
+    if world.keyed or known is None:
+        return
+    checkpoint = Checkpoint(world.paths.checkpoint)
+    noted = noted_now(checkpoint, world.spec)
+    own = (ranged(world.spec), world.paths, known.generations, world.cursor().audited)
+    told = [each.span for of in Outdated(*own, noted).open for each in of.touching]
+    changed = beside.changes(world.folder, noted["shops"].version)
+    wrong = [
+        (row["windowEnd"], row["shop"], made)
+        for row, made in beside.made_with(world.folder / "tables" / world.paths.table.name)
+        if any(made < version for version in changed.get(row["shop"], ()))
+        and not any(span.start < row["windowEnd"] <= span.end for span in told)
+    ]
+    if wrong:
+        raise Violation("outdated", f"no mark is open for {wrong}, told are {told}")
 
 
 def published_is_good(world: World) -> None:

@@ -23,9 +23,10 @@ def rows_in(folder: Path, at: int | None = None) -> Rows:
     return rows
 
 
-def row_of(key: Key, sales: int) -> dict[str, Any]:
-    """The table's row."""
-    return row(EVENING + key.offset, key.shop, sales)
+def row_of(key: Key, sales: int, version: int | None = None) -> dict[str, Any]:
+    """The table's row; with the version of the table beside the stream that it was made with."""
+    made = row(EVENING + key.offset, key.shop, sales)
+    return made if version is None else made | {"ids": [key.shop, str(version)]}
 
 
 def of_day(rows: Rows, day: date) -> Rows:

@@ -35,6 +35,7 @@ KINDS = (
     *("maintain", "delete", "optimize", "vacuum", "newer", "restore", "stage", "doctor"),
     *("rebuild", "rebuild", "back", "lose live", "discard", "maintain later"),
     *("retention", "topic anew", "repartition", "repartition", "closing drain"),
+    *("correct",) * 4,
 )
 OF_A_KEY = (
     *("drain",) * 6,

@@ -46,7 +46,7 @@ class Spark:
         folder = _folder(url)
         checkpoint = Checkpoint(folder)
         newest = checkpoint.committed()[-1]
-        end = checkpoint.batch(newest).end
+        end = checkpoint.batch(newest).end.by_partition
         plan_batch(folder, newest + 1, end, topic="sales", partitions=stores)
         keep(folder, newest + 1, State(end[0], stores))
         commit_batch(folder, newest + 1)
@@ -91,7 +91,7 @@ def resumes(checkpoint: Checkpoint, batch: int) -> int:
     if batch == 0:
         return STORES
     found, entry = _kept(checkpoint.folder, batch - 1), checkpoint.batch(batch - 1)
-    assert found == State(entry.end[0], checkpoint.partitions(batch - 1) or 0), found
+    assert found == State(entry.end.by_partition[0], checkpoint.partitions(batch - 1) or 0), found
     return found.stores
 
 

@@ -3,23 +3,29 @@ another number, and leaves what a real one leaves, in its order.
 """
 
 import json
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.pins import newest_noted
 from spark_jobs.errors import StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.ops import repairs
 from spark_jobs.repair.exchange.preconditions import refuse_done, withdraw
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import Pin
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.spans import Span
+from tests.harness import roots
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived
@@ -46,6 +52,8 @@ class Plan(NamedTuple):
     generation: str
     changes: bool
     """Whether its records are in no row yet."""
+    inputs: dict[str, Pin]
+    """The version of the table beside the stream that it reads."""
 
 
 def planned(
@@ -61,7 +69,8 @@ def planned(
     if before in {None, BAD_SALES}:
         return None
     assert before is not None
-    return Plan(repair, key, before, version, topic.now, known.generation, changes)
+    inputs = newest_noted(Checkpoint(paths.checkpoint), spec)
+    return Plan(repair, key, before, version, topic.now, known.generation, changes, inputs)
 
 
 def stage(
@@ -76,7 +85,8 @@ def stage(
     wanted: Any = SimpleNamespace(
         parts={0: ((plan.key.offset, plan.key.offset + 1),)},
         topic_id=f"topic-{plan.topic.topic}",
-        inputs={},
+        inputs=plan.inputs,
+        repair_id=plan.repair,
     )
     refuse_unreachable(spec, settings, wanted)
     with lease(paths.staging_lease, f"stage of {plan.repair}") as held:
@@ -92,17 +102,32 @@ def stage(
             "state": "staged",
             "kind": "repair",
             "horizon": json.dumps({0: plan.key.offset + 1}),
+            "batch": plan.key.offset,
         }
         repairs.put(paths.root, [told])
         end = hour(EVENING + plan.key.offset)
-        changed = (row_of(plan.key, plan.before), row_of(plan.key, after))
+        changed = [*_changed(plan, local(paths.table), end, after)]
         Root(settings.root, paths=paths).stage(
             plan.repair,
-            [changed] if plan.changes else [],
+            changed,
             (Span(end - timedelta(hours=1), end),),
             table_version=plan.version,
             merged=(late(LATE + int(plan.repair[1:]), end),),
+            inputs=plan.inputs,
         )
-    if not plan.changes:
+    if not changed:
         return Found(plan.repair, plan.key)
-    return Swap(plan.repair, plan.key, plan.before, plan.before + MORE)
+    return Swap(plan.repair, plan.key, plan.before, plan.before + MORE * plan.changes)
+
+
+def _changed(
+    plan: Plan, table: Path, end: datetime, after: int
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Rows of the hour, with what takes their place."""
+    for row in roots.rows_of(table, plan.version):
+        if row["windowEnd"] == end:
+            ids = [row["shop"], str(plan.inputs["shops"].version)]
+            sales = after if plan.changes and row["shop"] == plan.key.shop else row["sales"]
+            made = row_of(plan.key._replace(shop=row["shop"]), sales) | {"ids": ids}
+            if (row["sales"], row["ids"]) != (sales, ids):
+                yield row, made

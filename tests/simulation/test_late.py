@@ -23,7 +23,7 @@ from tests.simulation.clock import Clock
 from tests.simulation.model import Key
 from tests.simulation.places import FOLDER, ROOTS, arrived, watched
 from tests.simulation.schedule import Actor, At, ByName, play
-from tests.simulation.world import FIRST, World, spec_of
+from tests.simulation.world import FIRST, World
 
 NOTES = ("cursor.json", "identity.json", "live.json", "rebuild.json", "journal.json")
 
@@ -51,7 +51,7 @@ def switched(world: World) -> None:
 
 def rebuilds_again(world: World) -> None:
     world.drain()
-    begin(world.paths, spec_of(world.spec.state.version + 1), "topic-1", "ben")
+    begin(world.paths, world.spec_of(world.spec.state.version + 1), "topic-1", "ben")
 
 
 def staged(world: World, repair: str = "r1", offset: int = 1) -> None:

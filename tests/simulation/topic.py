@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from tests.simulation.model import Begins
 from tests.simulation.places import arrived
 
@@ -41,10 +42,10 @@ class Topic:
         return f"topic-{self.now.topic}"
 
     def state(self) -> SourceState:
-        return SourceState(self.id, {0: self.now.offset}, {0: END})
+        return SourceState(self.id, Positions({0: self.now.offset}), Positions({0: END}))
 
-    def earliest(self, partitions: Iterable[int]) -> dict[int, int]:
-        return dict.fromkeys(partitions, self.now.offset)
+    def earliest(self, partitions: Iterable[int]) -> Positions:
+        return Positions(dict.fromkeys(partitions, self.now.offset))
 
     def newest(self, _: Iterable[int]) -> datetime | None:
         return None

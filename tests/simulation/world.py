@@ -40,11 +40,12 @@ from spark_jobs.runs.publish.publication import publish
 from spark_jobs.runs.repartition import repartition
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources as union
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import live_version
 from spark_jobs.storage.root.paths import Paths, checkpoints
 from spark_jobs.table.delta import door
-from tests.simulation import keyed as of_a_key, person as of_spark
+from tests.simulation import beside, keyed as of_a_key, person as of_spark
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
 from tests.simulation.model import BAD_SALES, Edit, Found, Key, Model, Rows, Swap
@@ -62,11 +63,6 @@ NEWER = 99
 """A form that this version does not know."""
 _MADE: dict[bool, TemporaryDirectory[str]] = {}
 """Roots with their first batches, made once and copied: whose table follows a key, or not."""
-
-
-def spec_of(number: int, of: Pipeline = SPEC) -> Pipeline:
-    """SPEC, and each NEXT after it."""
-    return of.model_copy(update={"state": of.state.model_copy(update={"version": number})})
 
 
 class World:
@@ -112,9 +108,10 @@ class World:
         """One with its first batches, all of which are good."""
         if keyed not in _MADE:
             made = TemporaryDirectory(prefix=f"{ROOTS}first-", dir=FOLDER)
-            if not keyed:
-                Root(Path(made.name))
             first = cls(Path(made.name), frozenset(), remote=False, keyed=keyed)
+            if not keyed:
+                beside.begin(first.folder)
+                Root(Path(made.name)).identified("g1", **beside.known(first.spec, first.paths))
             with first.with_topic():
                 for _ in range(FIRST + 1):
                     first.drain()
@@ -129,8 +126,12 @@ class World:
     @property
     def spec(self) -> Pipeline:
         """That of the state version which drains now."""
-        version = live_version(checkpoints(self.settings.root, SPEC.name)) or 1
-        return spec_of(version, of_a_key.SPEC if self.keyed else SPEC)
+        return self.spec_of(live_version(checkpoints(self.settings.root, SPEC.name)) or 1)
+
+    def spec_of(self, number: int) -> Pipeline:
+        """That of a state version: it and each NEXT after it."""
+        of = of_a_key.SPEC if self.keyed else beside.reading(self.folder)
+        return of.model_copy(update={"state": of.state.model_copy(update={"version": number})})
 
     @property
     def paths(self) -> Paths:
@@ -157,7 +158,7 @@ class World:
 
     def read_to(self) -> int:
         """The offset that the next batch reads."""
-        return read_to(self.paths).get(0, 0)
+        return Positions().count(read_to(self.paths))
 
     def cursor(self) -> Cursor:
         return read_cursor(self.paths.cursor)
@@ -201,7 +202,7 @@ class World:
     def rebuild(self, done: list[int]) -> None:
         """Compute all beside, and switch to it. Behind that `done` has the last batch."""
         spec, live = self.spec, self.paths
-        following = spec_of(spec.state.version + 1)
+        following = self.spec_of(spec.state.version + 1)
 
         def looked() -> RebuildPlan:
             plan = plan_rebuild(spec, following, self.settings)
@@ -234,7 +235,7 @@ class World:
         """Go back to the table of before the switch."""
         self.moves += 1
         spec = self.spec
-        former = spec_of(spec.state.version - 1)
+        former = self.spec_of(spec.state.version - 1)
         lost_back(former, plan_back(spec, former, self.settings))
         switch_back(spec, former, self.settings.root, "back")
 
@@ -294,6 +295,10 @@ class World:
                 self.by_day[day] = of_day(shown, day)
 
     # What a person does without Sluice
+
+    def correct(self, shops: tuple[str, ...]) -> None:
+        """The table beside the stream has other rows of these shops."""
+        beside.correct(self.folder, shops)
 
     def lose_live(self) -> None:
         """live.json goes; its copy in the live place's folder stays."""

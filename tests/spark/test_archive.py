@@ -120,7 +120,7 @@ def broken(archive: Archived) -> Iterator[None]:
 
 def empty(made: Scene) -> None:
     """What retention does in the end: no record is left."""
-    latest = topic_state(made.settings, made.topic).latest
+    latest = topic_state(made.settings, made.topic).latest.by_partition
     client = AdminClient({"bootstrap.servers": made.kafka})
     places = [TopicPartition(made.topic, partition, end) for partition, end in latest.items()]
     for place, done in client.delete_records(places).items():
@@ -203,7 +203,7 @@ def test_a_repair_from_the_archive_is_that_from_kafka_to_the_byte_without_kafka(
     assert staged(made, from_archive) == staged(made, from_kafka)
 
     empty(made)
-    latest = topic_state(made.settings, made.topic).latest
+    latest = topic_state(made.settings, made.topic).latest.by_partition
     assert has == {partition: ((0, end),) for partition, end in latest.items() if end}
     unread = fails(RecordsUnreachable, "archive_broken", broken=part("removed.json"))
     with broken(archive), unread:
@@ -261,8 +261,8 @@ def test_a_topic_made_anew_and_what_retention_took_are_kept_apart_and_told(scene
     assert_same(bytes_of(news), bytes_of(in_kafka(made)), "the records of the new topic")
 
     made.deliver()
-    latest = topic_state(made.settings, made.topic).latest
-    end = Checkpoint(archive.paths.checkpoint).batch(0).end
+    latest = topic_state(made.settings, made.topic).latest.by_partition
+    end = Checkpoint(archive.paths.checkpoint).batch(0).end.by_partition
     partition = max(end, key=lambda p: latest[p] - end[p])
     [deleted] = client.delete_records(
         [TopicPartition(made.topic, partition, end[partition] + 5)]

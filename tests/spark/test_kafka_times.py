@@ -85,7 +85,7 @@ def test_a_kafka_timestamp_of_any_size_is_a_value_like_another(made, kafka, monk
         lines = rejected(made.paths.root, made.spec.name, table, 100, 0).records
         assert Counter(line.kafka_millis for line in lines) == kept
     latest = topic_state(made.settings, made.topic).latest
-    newest = newest_record(made.settings, made.topic, latest)
+    newest = newest_record(made.settings, made.topic, latest.partitions)
     assert newest is not None
     assert newest > datetime(2199, 1, 1, tzinfo=UTC)
 

@@ -314,7 +314,7 @@ def live_and_archive(made: Scene, run_id: str) -> None:
 
 
 def ends(made: Scene) -> dict[int, int]:
-    return topic_state(made.settings, made.topic).latest
+    return topic_state(made.settings, made.topic).latest.by_partition
 
 
 def retention_takes(made: Scene, until: dict[int, int]) -> int:

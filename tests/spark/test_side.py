@@ -77,3 +77,26 @@ def test_records_that_fail_by_what_was_looked_up_are_found_and_no_other(scene, f
     }
     quarantined = (row for row in made.ops("quarantine") if "odd" in row["reason"])
     assert {(row["partition"], row["offset"]) for row in quarantined} == failing != set()
+
+
+def test_rows_of_records_that_a_correction_touches_are_mended_without_a_person(scene, fees):
+    """Each row is a record's: it has no key, and what was looked up is a part of it."""
+    usual = {"about": "Fees", "topic": FLIGHTS, "watermark_delay": None}
+    made = scene(
+        Pipeline(name="charged", steps=(Charge(by=fees),), **usual),
+        "first",
+        events=600,
+        deliveries=1,
+    )
+    put(fees, 2)
+    made.run("second")
+    repairs = Repairs(made)
+    staged = repairs.stage(plan := repairs.plan())
+    assert staged.problem is None, (staged.problem, plan.lines)
+    change = staged.change
+    assert change.added == change.removed > 0
+    assert (change.unexplained, change.unaccounted) == (0, 0)
+    assert repairs.swap(plan).state == "swapped"
+    assert all(row["fee"] == 200 + ord(row["carrier"][0]) for row in made.table() if row["fee"])
+    assert {row["fee"] for row in made.table() if row["carrier"] == "UA"} == {None}
+    assert repairs.plan().idle

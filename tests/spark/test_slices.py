@@ -20,7 +20,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.source.consumer import count_records
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Sliding
 from spark_jobs.storage import failpoint
 from spark_jobs.values.spans import Span
@@ -48,14 +48,14 @@ def small(monkeypatch):
     monkeypatch.setattr(noting, "LEAST_OFFSETS", 20)
 
 
-def ends(made: Scene) -> Offsets:
+def ends(made: Scene) -> Positions:
     checkpoint = Checkpoint(made.paths.checkpoint)
     return checkpoint.batch(checkpoint.committed()[-1]).end
 
 
 def noted(made: Scene) -> Index:
     known = read_identity(made.paths)
-    return Index.read(made.paths, known.generations, {}, ends(made))
+    return Index.read(made.paths, known.generations, Positions(), ends(made))
 
 
 def events(made: Scene) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ def test_a_run_that_is_cut_off_leaves_slices_that_the_next_completes(drained, mo
 
 def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(drained, monkeypatch):
     made = drained
-    before, first = noted(made).lacking, sum(ends(made).values())
+    before, first = noted(made).lacking, Positions().count(ends(made))
     with monkeypatch.context() as off:
         take = SliceNotes.take
         off.setattr(SliceNotes, "take", lambda *of: take(*of)[1:])
@@ -183,7 +183,7 @@ def test_a_batch_whose_notes_are_lost_has_no_slices_and_is_read_in_full(drained,
     assert {row["batch_id"] for row in made.ops("slices")} == {0}
     assert before == {}
     lacking = noted(made).lacking
-    assert offsets_in(lacking) == sum(ends(made).values()) - first
+    assert offsets_in(lacking) == Positions().count(ends(made)) - first
     assert count_records(made.settings, made.topic, lacking) == offsets_in(lacking)
     assert_nothing_is_lost(made)
 

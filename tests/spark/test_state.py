@@ -126,7 +126,7 @@ def watermark(scene: Scene, batch: int) -> datetime:
 
 def entered(scene: Scene, batch: int) -> list[oracle.Row]:
     """The events that had reached the first stateful step when a batch was over."""
-    end = Checkpoint(scene.paths.checkpoint).batch(batch).end
+    end = Checkpoint(scene.paths.checkpoint).batch(batch).end.by_partition
     ledger = scene.ledger
     places = zip(
         ledger.column("partition").to_pylist(), ledger.column("offset").to_pylist(), strict=True

@@ -17,6 +17,7 @@ from spark_jobs.messages.stages import summary
 from spark_jobs.ops import history
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.consumer import count_records
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.refused import fails
 from tests.harness.turns import held_by
@@ -64,7 +65,7 @@ def test_aborted_records_and_markers_are_gaps_told_apart_in_one_decoding(scene, 
     assert (account.gaps, account.aborted, account.markers, account.removed) == (8, 5, 3, 0), (
         "five aborted records, and a marker at the end of each transaction"
     )
-    every = {p: ((0, end),) for p, end in topic_state(made.settings, made.topic).latest.items()}
+    every = Positions().parts(topic_state(made.settings, made.topic).latest)
     assert count_records(made.settings, made.topic, every) == account.read
     ids = {row["event_id"] for row in made.table()}
     assert {"a1", "a2", "a3", "c1", "c2"} <= ids

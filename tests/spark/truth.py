@@ -47,7 +47,7 @@ def canonical(operator: Operator, ledger: pa.Table, until: datetime) -> list[Row
 def ends(made: Scene) -> list[Offsets]:
     """Where the batches ended, as Spark's checkpoint has it."""
     checkpoint = Checkpoint(made.paths.checkpoint)
-    return [checkpoint.batch(batch).end for batch in checkpoint.committed()]
+    return [checkpoint.batch(batch).end.by_partition for batch in checkpoint.committed()]
 
 
 def hold(made: Scene, operator: Operator) -> Truth:

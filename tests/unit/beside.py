@@ -16,7 +16,7 @@ class Numbered(SideTable):
     """Its versions are numbers in a file, which has no rows."""
 
     side: ClassVar = "tests.unit.beside:NumberedSide"
-    path: str
+    path: str = Field(exclude=True)
 
 
 class NumberedSide:

@@ -7,6 +7,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.source.positions import Positions
 
 Offsets = dict[int, int]
 
@@ -75,7 +76,8 @@ class Alone:
 def fitted(folder: Path | UPath, *others: str, earliest: Offsets | None = None) -> Checkpoint:
     """For the topic of before and these."""
     checkpoint = Checkpoint(UPath(folder))
-    fit(checkpoint, ("flights", *others), earliest or {}, Alone(), "sales_hourly")
+    begins = Positions(earliest or {})
+    fit(checkpoint, ("flights", *others), begins, Alone(), "sales_hourly")
     return checkpoint
 
 

@@ -274,8 +274,8 @@ class Followed(Root):
         clock = datetime.fromtimestamp(of.clock_ms / 1000, UTC)
         return tuple(
             Change(self.topic[p][at], p, at, clock)
-            for p, end in of.end.items()
-            for at in range(of.start.get(p, 0), end)
+            for p, [(first, stop)] in of.parts.items()
+            for at in range(first, stop)
         )
 
     def _batch(self, batch: int, held: Held, meanwhile: str) -> None:

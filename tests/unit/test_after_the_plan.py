@@ -10,6 +10,7 @@ from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from tests.harness.refused import because, fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
@@ -46,9 +47,9 @@ def test_a_stage_that_must_wait_for_another_leaves_what_a_person_has_approved(sc
 @pytest.mark.parametrize(
     ("said", "expected", "told"),
     [
-        (SourceState("topic-2", {0: 0}, {0: 6}), (StagingStale, "topic_remade"), {"found": "topic-2"}),
-        (SourceState("topic-1", {0: 3}, {0: 6}), (RecordsUnreachable, "gone_since_plan"), {"places": "partition 0: 2 (1 to 2)"}),
-        (SourceState("topic-1", {0: 0}, {0: 4}), (RecordsUnreachable, "gone_since_plan"), {"places": "partition 0: 1 (4 to 4)"}),
+        (SourceState("topic-2", Positions({0: 0}), Positions({0: 6})), (StagingStale, "topic_remade"), {"found": "topic-2"}),
+        (SourceState("topic-1", Positions({0: 3}), Positions({0: 6})), (RecordsUnreachable, "gone_since_plan"), {"places": "partition 0: 2 (1 to 2)"}),
+        (SourceState("topic-1", Positions({0: 0}), Positions({0: 4})), (RecordsUnreachable, "gone_since_plan"), {"places": "partition 0: 1 (4 to 4)"}),
     ],
 )  # fmt: skip
 def test_a_topic_that_is_another_or_has_lost_records_since_the_plan_is_said_before_spark_starts(

@@ -19,6 +19,7 @@ from spark_jobs.runs import plan as planning
 from spark_jobs.runs.resume.anew import anew_due, begin_anew
 from spark_jobs.runs.upkeep import take_out_read_again
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
@@ -75,7 +76,7 @@ class Vain(Drains):
 
 @pytest.fixture
 def vain(tmp_path, monkeypatch) -> Vain:
-    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 20}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 0}), Positions({0: 20})))
     made = Vain(tmp_path)
     for number in (0, 1):
         made.batch(number)
@@ -102,7 +103,9 @@ def test_a_plan_says_that_the_changed_spec_begins_anew_and_a_run_does_it(vain, s
     rows = ops_tables.query(vain.paths.root, "batches", "SELECT malformed FROM batches")
     assert rows["malformed"].to_pylist() == [9, 9], "what was read stays accounted for"
     assert read_cursor(vain.paths.cursor).audited == -1
-    fresh = standing(Present(spec), vain.paths).identity(SourceState("topic-1", {0: 0}, {0: 20}))
+    fresh = standing(Present(spec), vain.paths).identity(
+        SourceState("topic-1", Positions({0: 0}), Positions({0: 20}))
+    )
     assert fresh.generation != "g1"
     assert planning.plan(spec, vain.settings).new_offsets == 20
     assert begin(vain, spec) == ()
@@ -116,7 +119,7 @@ def test_without_a_change_nothing_begins_anew(vain):
 @pytest.mark.parametrize("planned", [False, True])
 def test_a_checkpoint_that_has_read_nothing_begins_anew(tmp_path, monkeypatch, *, planned):
     """A run was killed in its first batch, or found no record."""
-    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 20}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 0}), Positions({0: 20})))
     made = Vain(tmp_path)
     if planned:
         plan_batch(made.folder, 0, {0: 10}, topic="sales")

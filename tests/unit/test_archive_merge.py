@@ -15,6 +15,7 @@ from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.steps.group_state import initial_state_path
 from spark_jobs.values.spans import FIRST, MICROSECOND, MOST, Span
@@ -38,7 +39,7 @@ def it(tmp_path, monkeypatch) -> Rebuilding:
     side.drain(0, 4)
     began(side, "g2", 3)
     monkeypatch.setattr(needs, "archived_or_why", lambda *_: ({0: ((0, 5),)}, None))
-    says(monkeypatch, SourceState("topic-1", {0: 3}, {0: 5}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 3}), Positions({0: 5})))
 
     def nothing(*_: object):
         raise AssertionError

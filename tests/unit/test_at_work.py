@@ -23,6 +23,7 @@ from spark_jobs.pages.at_work import words
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import ROOT, report
 from tests.unit.checkpoints import Alone, begin, commit_batch, plan_batch
@@ -62,7 +63,7 @@ class Works:
         self.note.write(self.paths.running)
 
     def knows(self, ends=ENDS):
-        state = {"begins": {0: 0, 1: 100}, "ends": ends}
+        state = {"begins": Positions({0: 0, 1: 100}), "ends": Positions(ends)}
         self.note.model_copy(update=state).write(self.paths.running)
 
     def plan(self, batch, end, at=NOW):
@@ -194,7 +195,7 @@ def test_while_its_last_windows_close_and_once_it_is_dead_no_time_is_told(works)
 def test_a_partition_that_came_amid_the_run_is_counted_from_where_its_reading_began(works):
     works.commit(0, {0: 400})
     works.account(0, {0: 0}, {0: 400}, 10.0)
-    state = {"begins": {0: 0, 1: 90_000}, "ends": {0: 1000, 1: 90_100}}
+    state = {"begins": Positions({0: 0, 1: 90_000}), "ends": Positions({0: 1000, 1: 90_100})}
     works.note.model_copy(update=state).write(works.paths.running)
     works.commit(1, {0: 500, 1: 90_050})
     with lease(works.paths.lease, "r"):
@@ -271,11 +272,11 @@ def test_the_note_says_up_to_where_the_run_reads_and_goes_with_it(tmp_path):
 
     paths = Paths(str(tmp_path / ROOT), find.load(NAME))
     paths.ensure_writable()
-    topic = SourceState("id", {0: 3}, {0: 10}, starting={0: 5})
+    topic = SourceState("id", Positions({0: 3}), Positions({0: 10}), starting=Positions({0: 5}))
     with begun(paths, RunOutcome("drain", NAME, "r")) as note:
         note.reads(topic, Alone())
         kept = Begun.read(paths.running)
-        assert (kept.begins, kept.ends) == ({0: 5}, {0: 10})
+        assert (kept.begins, kept.ends) == (Positions({0: 5}), Positions({0: 10}))
     assert not paths.running.exists()
 
 
@@ -284,7 +285,7 @@ def test_a_note_that_cannot_be_written_or_is_another_s_stops_no_run(tmp_path, mo
 
     paths = Paths(str(tmp_path / ROOT), find.load(NAME))
     paths.ensure_writable()
-    topic = SourceState("id", {0: 3}, {0: 10})
+    topic = SourceState("id", Positions({0: 3}), Positions({0: 10}))
 
     class Lost:
         fence = 0

@@ -13,6 +13,7 @@ from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 
 HOUR = [datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in range(3)]
 BEFORE = Cursor(
@@ -33,7 +34,9 @@ def batch(last: datetime | None = HOUR[2], *, accepted: int = 1, **known: object
         "grouped": None,
     }  # fmt: skip
     usual |= {"account": Account(accepted=accepted), "event_times": (HOUR[0], last)}
-    return AuditedBatch(**{"batch": Batch(3, {0: 0}, {0: 10}, 2000, 1000)} | usual | known)  # type: ignore[arg-type]
+    return AuditedBatch(
+        **{"batch": Batch(3, Positions({0: 0}), Positions({0: 10}), 2000, 1000)} | usual | known
+    )  # type: ignore[arg-type]
 
 
 def test_its_row_has_every_column_of_ops_batches_but_those_that_name_it():

@@ -12,6 +12,7 @@ from spark_jobs.errors import TopicRemade
 from spark_jobs.registry import find as registry
 from spark_jobs.source import topic_state
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from tests.harness.sources import says
 from tests.unit.drains import SPEC, Drains
 from tests.unit.test_switch import NEXT, Rebuilt
@@ -30,7 +31,7 @@ def rebuilt(tmp_path, monkeypatch) -> Rebuilt:
 
 def broker_has(monkeypatch: pytest.MonkeyPatch, *earliest: int, topic_id: str = "topic-1"):
     """From which offset on, at the first question and at each later one."""
-    said = [SourceState(topic_id, {0: each}, {0: 8}) for each in earliest]
+    said = [SourceState(topic_id, Positions({0: each}), Positions({0: 8})) for each in earliest]
     says(monkeypatch, lambda: said.pop(0) if len(said) > 1 else said[0])
 
 

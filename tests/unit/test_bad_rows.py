@@ -21,6 +21,7 @@ from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair import swap as swapping
 from spark_jobs.repair.exchange.exchange import BAD, put_bad
 from spark_jobs.repair.manifest import MergedRecord, read_manifest
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import needed
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
@@ -37,7 +38,7 @@ Kept = list[tuple[int, str]]
 
 def way_back(root: Root, version: int, offset: int = 6) -> Callable[[], None]:
     """What a rewind to that version does with the repairs: found once, done at each call."""
-    found = taken_back(root.paths, ("g1",), version, {0: offset}, needed(SPEC))
+    found = taken_back(root.paths, ("g1",), version, Positions({0: offset}), needed(SPEC))
 
     def take():
         with lease(root.paths.lease, "rewind") as held:

@@ -8,6 +8,7 @@ from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.messages.report import Account
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Transform
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
@@ -35,7 +36,7 @@ def account(chain: str, how: str, mode: str = "append", **wrong: int) -> Account
     n = {name: count + off.get(name, 0) for name, count in AGREED.items()}
     spec = pipeline(steps=CHAINS[chain], output_mode=mode)
     gaps = 10 if how == KEPT_ALONE else 0  # a batch with gaps is read again
-    batch = Batch(7, {0: 1000}, {0: 1000 + n["covered"] - gaps}, 0, 0)
+    batch = Batch(7, Positions({0: 1000}), Positions({0: 1000 + n["covered"] - gaps}), 0, 0)
     bad = {name: n[f"found {name}"] for name in ("malformed", "premature", "late")}
     found = RecordCounts(read=n["found read"], accepted=n["found accepted"], **bad)
     if how == PROGRESS_LOST:
@@ -141,7 +142,7 @@ def test_a_batch_that_is_read_again_only_is_told_from_its_reading():
 def with_removed(*, gone: int, compacted: bool, written: int = 0, **fewer: int) -> Account:
     """The account of a batch whose second reading and whose table are off by so much."""
     chain = CHAINS["deduplicate"]
-    batch = Batch(7, {0: 1000}, {0: 1110}, 0, 0)
+    batch = Batch(7, Positions({0: 1000}), Positions({0: 1110}), 0, 0)
     names = ("read", "malformed", "premature", "late", "accepted")
     found = {name: AGREED[f"found {name}"] - fewer.get(name, 0) for name in names}
     records = RecordCounts(**found, gone=gone, compacted=compacted)
@@ -202,7 +203,7 @@ def test_gaps_are_told_apart(found, told):
     chain = CHAINS["deduplicate"]
     counts = {"malformed": 3, "premature": 2, "late": 4, "accepted": 86}
     account = balance(
-        pipeline(steps=chain), Batch(7, {0: 1000}, {0: 1110}, 0, 0),
+        pipeline(steps=chain), Batch(7, Positions({0: 1000}), Positions({0: 1110}), 0, 0),
         _progress(AGREED, len(chain)), found._replace(**counts), AGREED["written"],
     )  # fmt: skip
     assert (account.aborted, account.markers, account.removed) == told
@@ -240,7 +241,11 @@ LOST: dict[str, tuple[Any, RecordCounts | None, int, dict[str, int | None]]] = {
 def test_where_progress_is_lost_what_is_known_is_told_the_rest_null(steps, found, written, told):
     covered = (100 if found is PASSED else 110) if found else 0
     made = balance(
-        pipeline(steps=steps), Batch(7, {0: 0}, {0: covered}, 0, 0), None, found, written
+        pipeline(steps=steps),
+        Batch(7, Positions({0: 0}), Positions({0: covered}), 0, 0),
+        None,
+        found,
+        written,
     )
     assert {name: getattr(made, name) for name in told} == told
     assert made.covered == made.gaps + made.unknown + made.read

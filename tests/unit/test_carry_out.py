@@ -19,6 +19,7 @@ from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import RUN_PREFIX, untried
 from spark_jobs.repair.swap import described
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
 from tests.harness import roots
 from tests.harness.refused import fails
@@ -54,7 +55,7 @@ class Terminal:
         read |= {"first_event_time": at, "last_event_time": at}
         ops_tables.append(self.root.paths.root, "slices", [own | read])
         self.started = 0
-        says(patch, SourceState("topic-1", {0: 0}, {0: 10}))
+        says(patch, SourceState("topic-1", Positions({0: 0}), Positions({0: 10})))
         deployed(folder, patch, OURS)
         patch.setattr(foreground, "run_in_foreground", self._stage)
 

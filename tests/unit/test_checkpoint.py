@@ -7,6 +7,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 MIDNIGHT_MS, CLOCK_MS = 1359676800000, 1795253827094
@@ -42,8 +43,12 @@ def test_batches_are_in_the_order_of_their_numbers(tmp_path):
 
 
 def test_a_batch_covers_what_lies_between_its_predecessors_offsets_and_its_own(folder):
-    assert Checkpoint(folder).batch(0) == Batch(0, {0: 0}, {0: 12}, 0, 0, CLOCK_MS)
-    assert Checkpoint(folder).batch(1) == Batch(1, {0: 12}, {0: 20}, MIDNIGHT_MS, 0, CLOCK_MS)
+    assert Checkpoint(folder).batch(0) == Batch(
+        0, Positions({0: 0}), Positions({0: 12}), 0, 0, CLOCK_MS
+    )
+    assert Checkpoint(folder).batch(1) == Batch(
+        1, Positions({0: 12}), Positions({0: 20}), MIDNIGHT_MS, 0, CLOCK_MS
+    )
     assert Checkpoint(folder).batch(2).covered == 5
 
 
@@ -62,7 +67,11 @@ def test_a_partition_that_appears_starts_at_0(tmp_path):
     plan_batch(folder, 0, {0: 12})
     plan_batch(folder, 1, {0: 12, 1: 7})
     batch = Checkpoint(folder).batch(1)
-    assert (batch.start, batch.end, batch.covered) == ({0: 12}, {0: 12, 1: 7}, 7)
+    assert (batch.start, batch.end, batch.covered) == (
+        Positions({0: 12}),
+        Positions({0: 12, 1: 7}),
+        7,
+    )
 
 
 def test_the_first_batch_starts_where_retention_had_left_the_topic(tmp_path):
@@ -75,7 +84,7 @@ def test_the_first_batch_starts_where_retention_had_left_the_topic(tmp_path):
 def test_a_source_that_gave_no_offsets_yet_covers_nothing(tmp_path):
     folder = begin(tmp_path / "spark")
     (folder / "offsets" / "0").write_text('v1\n{"batchWatermarkMs":0}\n-')
-    assert Checkpoint(folder).batch(0) == Batch(0, {}, {}, 0, 0)
+    assert Checkpoint(folder).batch(0) == Batch(0, Positions(), Positions(), 0, 0)
 
 
 @pytest.mark.parametrize("asked", [1, 2, 7])

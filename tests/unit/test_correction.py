@@ -17,6 +17,7 @@ from spark_jobs.registry.fingerprint.fields import (
     with_expressions,
 )
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline, Session, Transform
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
@@ -90,7 +91,7 @@ def test_a_run_names_the_declaration_takes_it_and_stores_the_new_expression(tmp_
     spec = measuring(SUM)
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
-    topic = SourceState(id="topic-1", earliest={0: 0}, latest={0: 50})
+    topic = SourceState(id="topic-1", earliest=Positions({0: 0}), latest=Positions({0: 50}))
     standing(Present(spec), paths).identity(topic).model_copy(update={"table_id": "t"}).write(
         paths.identity
     )

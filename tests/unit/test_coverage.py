@@ -20,7 +20,7 @@ from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.swap import described
 from spark_jobs.repair.undo import reject
 from spark_jobs.source import topic_state
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Ranges
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
@@ -46,7 +46,7 @@ def root(tmp_path) -> Root:
     return made
 
 
-def found(root: Root, earliest: Offsets | None = None, bound: Span | None = None) -> Coverage:
+def found(root: Root, earliest: Positions | None = None, bound: Span | None = None) -> Coverage:
     return coverage(HOURLY, root.paths, earliest, bound)
 
 
@@ -114,10 +114,10 @@ def test_an_hour_whose_repair_a_person_declined_waits_for_none_and_is_late_again
 
 def test_a_late_hour_whose_records_kafka_has_no_longer_is_unreachable(root):
     add_late(root, (11, 1.5), (12, 4.5))
-    assert states(found(root, {0: 0})) == "clcclc" + "oooo"
+    assert states(found(root, Positions({0: 0}))) == "clcclc" + "oooo"
     # The hour of 1.5 needs records from two hours before on: the copies that a Deduplicate drops.
-    assert states(found(root, {0: 1})) == "cucclc" + "oooo"
-    assert states(found(root, {0: 4})) == "cuccuc" + "oooo"
+    assert states(found(root, Positions({0: 1}))) == "cucclc" + "oooo"
+    assert states(found(root, Positions({0: 4}))) == "cuccuc" + "oooo"
 
 
 def test_rows_of_another_generation_or_pipeline_are_not_ours(root):

@@ -12,6 +12,7 @@ from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from tests.unit.checkpoints import begin, plan_batch
 
@@ -26,9 +27,9 @@ def paths(tmp_path, monkeypatch) -> Paths:
     spec = registry.load(NAME)
     made = Paths(str(tmp_path), spec)
     made.ensure_writable()
-    standing(Present(spec), made).identity(SourceState("topic-1", {0: 0}, {0: 5})).write(
-        made.identity
-    )
+    standing(Present(spec), made).identity(
+        SourceState("topic-1", Positions({0: 0}), Positions({0: 5}))
+    ).write(made.identity)
     begin(Path(str(made.checkpoint)), {0: 0})
     plan_batch(made.checkpoint, 0, {0: 5})
     return made

@@ -4,8 +4,9 @@ import pytest
 
 from spark_jobs.runs.run_outcome import waits
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 
-TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
+TOPIC = SourceState("topic-1", Positions({0: 0, 1: 0, 2: 40}), Positions({0: 10, 1: 20, 2: 45}))
 
 
 @pytest.mark.parametrize(
@@ -26,4 +27,4 @@ TOPIC = SourceState("topic-1", {0: 0, 1: 0, 2: 40}, {0: 10, 1: 20, 2: 45})
     ],
 )
 def test_what_waits_is_what_is_left_of_each_partition(end, left):
-    assert sum(waits(TOPIC, end).values()) == left
+    assert sum(waits(TOPIC, Positions(end)).values()) == left

@@ -13,6 +13,7 @@ from spark_jobs.launch import session
 from spark_jobs.registry import find as registry, logic
 from spark_jobs.registry.fingerprint.environment import Environment, code_digest
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.spec.spark_options import OWNED, OWNED_PREFIXES
 from spark_jobs.storage.root.paths import Paths
@@ -23,7 +24,9 @@ from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import group_state, pipeline
 
-BROKER = SourceState(id="topic-1", earliest={0: 0, 1: 0}, latest={0: 50, 1: 50})
+BROKER = SourceState(
+    id="topic-1", earliest=Positions({0: 0, 1: 0}), latest=Positions({0: 50, 1: 50})
+)
 SHOPS = pipeline(steps=(group_state(),))
 NAME = SHOPS.name
 LOGIC = "from ..shared.rules import most\nclass Shops:\n    most = most\n"

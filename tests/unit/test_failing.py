@@ -13,6 +13,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.runs.failures.record_search import spans
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import MALFORMED
 from tests.harness.refused import fails, has
 from tests.unit.decoding import of_headers
@@ -90,7 +91,7 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
 
 
 def test_the_search_halves_offsets_partition_by_partition():
-    part = Batch(4, {0: 10, 1: 5}, {0: 13, 1: 9, 2: 2}, 0, 0)
+    part = Batch(4, Positions({0: 10, 1: 5}), Positions({0: 13, 1: 9, 2: 2}), 0, 0)
     assert spans(part, 0, part.covered) == [(0, 10, 12), (1, 5, 8), (2, 0, 1)]
     assert spans(part, 2, 5) == [(0, 12, 12), (1, 5, 6)]
     places = [spans(part, place, place + 1) for place in range(part.covered)]

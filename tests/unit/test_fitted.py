@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import data_loss, standing
 from spark_jobs.errors import CheckpointBroken, TopicRemade
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS
 from tests.harness.refused import fails, has
@@ -81,7 +82,9 @@ def test_what_another_topic_lacks_is_not_lost(tmp_path):
         spec = pipeline(topic=None, topics=(topic(name="flights"), topic(name=name)))
         paths = Paths(str(tmp_path / name), spec)
         rewound(UPath(paths.checkpoint))
-        now = SourceState("a b", {0: 4, PARTITIONS: 130}, {0: 30, PARTITIONS: 150})
+        now = SourceState(
+            "a b", Positions({0: 4, PARTITIONS: 130}), Positions({0: 30, PARTITIONS: 150})
+        )
         return data_loss(paths, spec.inputs, now)
 
     assert (losses("us"), losses("asia")) == ({PARTITIONS: (100, 129)}, {})
@@ -93,7 +96,9 @@ def test_while_no_batch_reads_it_a_topic_is_replaced_and_one_of_its_name_is_the_
         paths = Paths(str(tmp_path), spec)
         paths.ensure_writable()
         numbers = [n * PARTITIONS for n in range(1 + len(names))]
-        source = SourceState(ids, dict.fromkeys(numbers, 0), dict.fromkeys(numbers, 9))
+        source = SourceState(
+            ids, Positions(dict.fromkeys(numbers, 0)), Positions(dict.fromkeys(numbers, 9))
+        )
         found = standing(Present(spec), paths).identity(source)
         found.write(paths.identity)
         return paths, found

@@ -11,6 +11,7 @@ from spark_jobs.messages.request import Request
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import because, fails, has
@@ -26,7 +27,7 @@ BACKFILL = Request(kind="backfill", start=DAY, end=DAY + timedelta(days=1))
 @pytest.fixture
 def root(tmp_path, monkeypatch) -> Drains:
     """Drained by state version 1."""
-    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 5}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 0}), Positions({0: 5})))
     made = Drains(tmp_path / ROOT)
     made.drain(0, 4)
     began(made, "g1")

@@ -21,8 +21,8 @@ from spark_jobs.repair.offsets.holes import Hole, holes
 from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.source.micro_batch import Parts
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Parts, Positions
 from spark_jobs.spec import Ranges
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.storage.root.paths import Paths
@@ -85,7 +85,7 @@ class Holed(Root):
 
     @property
     def hole(self) -> Hole:
-        index = Index.read(self.paths, ("g1",), {}, {0: LAST + 1})
+        index = Index.read(self.paths, ("g1",), Positions(), Positions({0: LAST + 1}))
         [found] = holes(SPEC, self.paths, ("g1",), index.lacking)
         assert found.parts == {0: ((HOLE, HOLE + 1),)}
         return found
@@ -113,7 +113,11 @@ def root(tmp_path, made) -> Holed:
 
 def kafka_has(patch: pytest.MonkeyPatch, earliest: int, records: int = 0):
     """From this offset on; and so many records in the hole."""
-    says(patch, SourceState("topic-1", {0: earliest}, {0: LAST + 1}), records=records)
+    says(
+        patch,
+        SourceState("topic-1", Positions({0: earliest}), Positions({0: LAST + 1})),
+        records=records,
+    )
 
 
 def test_a_range_that_the_hole_cannot_touch_is_computed_although_nobody_has_its_records(
@@ -229,7 +233,7 @@ def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nob
     hourly = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
     root.tell(root.account_of(HOLE))
     assert {each.state for each in coverage(hourly, root.paths).intervals} == {"canonical", "open"}
-    found = coverage(hourly, root.paths, {0: HOLE + 1})
+    found = coverage(hourly, root.paths, Positions({0: HOLE + 1}))
     states = [each.state for each in found.intervals]
     assert states[:7] == ["canonical", *["unreachable"] * 5, "canonical"]
     assert "unreachable" not in states[7:]
@@ -239,7 +243,7 @@ def test_coverage_shows_the_hours_that_a_hole_can_touch_and_the_offsets_that_nob
     assert str(gone).startswith(
         "partition 0: offsets 3 to 3 are gone: 1 records at most of batch 3"
     )
-    assert coverage(hourly, root.paths, {0: HOLE}).gone == ()
+    assert coverage(hourly, root.paths, Positions({0: HOLE})).gone == ()
 
 
 def noted(folder: Path, *hours_of: int) -> Index:
@@ -252,25 +256,25 @@ def noted(folder: Path, *hours_of: int) -> Index:
         for n, hour in enumerate(hours_of)
     ]
     ops_tables.append(paths.root, "slices", rows)
-    return Index.read(paths, ("g",), {}, {0: 1000 * len(hours_of)})
+    return Index.read(paths, ("g",), Positions(), Positions({0: 1000 * len(hours_of)}))
 
 
 def test_offsets_between_two_that_are_needed_are_not_read_if_nobody_has_them(tmp_path):
     index = noted(tmp_path, 1, 1, 1, 1, 1, 5, 1, 1, 5)
     has: Parts = {0: ((0, 6000),)}
-    found = reading(index, (), [Span(at(5), at(6))], (has, {0: 7000}))
+    found = reading(index, (), [Span(at(5), at(6))], (has, Positions({0: 7000})))
     assert (found.lost, found.where.archive) == ({}, {0: ((5000, 6000),)})
     assert found.where.source == {0: ((8000, 9000),)}
-    near = reading(index, (), [Span(at(5), at(6))], (has, {0: 6000}))
+    near = reading(index, (), [Span(at(5), at(6))], (has, Positions({0: 6000})))
     assert near.parts == {0: ((5000, 9000),)}
 
 
 def test_nor_those_of_a_hole_between_them_that_the_range_does_not_touch(tmp_path):
     index = noted(tmp_path, 5, 1, 5)
     ops_tables.remove(Paths(str(tmp_path), SPEC).root, "slices", "batch_id = 1")
-    index = Index.read(Paths(str(tmp_path), SPEC), ("g",), {}, {0: 3000})
+    index = Index.read(Paths(str(tmp_path), SPEC), ("g",), Positions(), Positions({0: 3000}))
     hole = Hole(1, index.lacking, 1000, Span(at(1), at(2)))
-    found = reading(index, [hole], [Span(at(5), at(6))], ({}, {}))
+    found = reading(index, [hole], [Span(at(5), at(6))], ({}, Positions()))
     assert (found.parts, found.holes) == ({0: ((0, 1000), (2000, 3000))}, ())
 
 

@@ -23,6 +23,7 @@ from spark_jobs.errors import (
 )
 from spark_jobs.registry.fingerprint.topic import classification, with_classification
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Field, Pipeline, State
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
@@ -35,7 +36,12 @@ SPEC = pipeline()
 def broker(**changes: Any) -> SourceState:
     """The topic as the broker has it."""
     return SourceState(
-        **{"id": "topic-1", "earliest": {0: 0, 1: 0}, "latest": {0: 50, 1: 50}} | changes
+        **{
+            "id": "topic-1",
+            "earliest": Positions({0: 0, 1: 0}),
+            "latest": Positions({0: 50, 1: 50}),
+        }
+        | changes
     )
 
 
@@ -90,7 +96,9 @@ def test_an_unchanged_spec_resumes_its_checkpoint_under_its_generation(paths):
 
 
 def test_more_records_and_more_partitions_are_no_change(paths):
-    more = broker(earliest={0: 12, 1: 30, 2: 0}, latest={0: 900, 1: 900, 2: 900})
+    more = broker(
+        earliest=Positions({0: 12, 1: 30, 2: 0}), latest=Positions({0: 900, 1: 900, 2: 900})
+    )
     assert standing(Present(SPEC), paths).identity(more) == read_identity(paths)
 
 
@@ -128,12 +136,12 @@ def test_another_state_version_starts_beside_the_old_one(paths):
 def test_a_topic_made_anew_is_refused_with_both_ids(paths):
     told = {"topic": "sales", "made": "topic-1", "found": "topic-2"}
     with fails(TopicRemade, "remade_since_checkpoint", **told):
-        settled(paths, id="topic-2", latest={0: 900, 1: 900})
+        settled(paths, id="topic-2", latest=Positions({0: 900, 1: 900}))
 
 
 def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown_by_as_much(paths):
     with pytest.raises(OffsetsWentBack) as refused:
-        settled(paths, latest={0: 7, 1: 35})
+        settled(paths, latest=Positions({0: 7, 1: 35}))
     for said in ("'sales'", "partition 0 ends at 7", "to 12", "sluice reset sales_hourly"):
         assert said in str(refused.value)
     assert "partition 1" not in str(refused.value)
@@ -141,30 +149,30 @@ def test_a_topic_that_lost_its_end_is_refused_though_other_partitions_have_grown
 
 def test_a_topic_that_lost_what_a_batch_has_planned_is_refused(paths):
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
-    assert settled(paths, latest={0: 40, 1: 40})
+    assert settled(paths, latest=Positions({0: 40, 1: 40}))
     with fails(OffsetsWentBack, "topic_went_back", where=has("39")):
-        settled(paths, latest={0: 40, 1: 39})
+        settled(paths, latest=Positions({0: 40, 1: 39}))
 
 
 def test_records_that_retention_took_before_they_were_read_are_counted_by_partition(paths):
     loss = has("partition 0: 3 records (12 to 14)", "partition 1: 1 records (30 to 30)")
     with fails(RecordsGone, "unread_removed", loss=loss):
-        settled(paths, earliest={0: 15, 1: 31})
+        settled(paths, earliest=Positions({0: 15, 1: 31}))
 
 
 def test_records_that_retention_took_after_they_were_read_are_nobodys_loss(paths):
-    assert settled(paths, earliest={0: 12, 1: 20})
+    assert settled(paths, earliest=Positions({0: 12, 1: 20}))
 
 
 def test_a_batch_that_was_planned_and_not_committed_still_needs_its_records(paths):
     plan_batch(paths.checkpoint, 2, {0: 40, 1: 40})
     with fails(RecordsGone, "unread_removed", loss=has("12")):
-        settled(paths, earliest={0: 20, 1: 0})
+        settled(paths, earliest=Positions({0: 20, 1: 0}))
 
 
 def test_a_partition_that_no_batch_knows_needs_its_records_from_the_first(paths):
     with fails(RecordsGone, "unread_removed", loss="partition 2: 5 records (0 to 4)"):
-        settled(paths, earliest={0: 0, 1: 0, 2: 5})
+        settled(paths, earliest=Positions({0: 0, 1: 0, 2: 5}))
 
 
 def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tmp_path):
@@ -172,9 +180,9 @@ def test_a_first_batch_that_was_planned_and_never_committed_needs_its_records(tm
     paths.ensure_writable()
     settled(paths).write(paths.identity)
     plan_batch(begin(Path(str(paths.checkpoint)), {0: 5, 1: 0}), 0, {0: 50, 1: 50})
-    assert settled(paths, earliest={0: 5, 1: 0})
+    assert settled(paths, earliest=Positions({0: 5, 1: 0}))
     with fails(RecordsGone, "unread_removed", loss="partition 0: 2 records (5 to 6)"):
-        settled(paths, earliest={0: 7, 1: 0})
+        settled(paths, earliest=Positions({0: 7, 1: 0}))
 
 
 def test_a_checkpoint_that_lost_batches_which_are_in_the_table_is_refused(paths):

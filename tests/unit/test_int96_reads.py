@@ -23,6 +23,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange import commit, staging
 from spark_jobs.runs.publish.days import _with_rows
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Layout
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door, rewrite
@@ -185,7 +186,7 @@ def test_doctor_tells_the_files_of_a_person_and_maintain_mends_them(tmp_path, mo
     spec = registry.load("flight_events")
     paths = Paths(str(tmp_path), spec)
     paths.ensure_writable()
-    source = SourceState("topic-1", {0: 0}, {0: 5})
+    source = SourceState("topic-1", Positions({0: 0}), Positions({0: 5}))
     standing(Present(spec), paths).identity(source).write(paths.identity)
     persons_table(Path(str(paths.table)))
 

@@ -19,6 +19,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.late import LateRecord, LateSpans, Tried
 from spark_jobs.repair.find.ranges_due import touched, untried
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Deduplicate, Ranges, Session, Sliding, Tumbling
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.storage.root.paths import Paths
@@ -62,7 +64,7 @@ spans = st.tuples(times, times).map(lambda ends: Span(min(ends), max(ends)))
 repairs = st.lists(
     st.builds(
         Tried,
-        st.dictionaries(st.integers(0, PARTITIONS), st.integers(0, 25)),
+        st.dictionaries(st.integers(0, PARTITIONS), st.integers(0, 25)).map(Positions),
         st.lists(spans, min_size=1, max_size=3).map(tuple),
     ),
     max_size=4,
@@ -135,7 +137,7 @@ def test_a_repair_is_planned_begun_and_accounted_by_the_same_records(ops, way, l
 
 
 def _had(repair: Tried, record: LateRecord, touched: Span) -> bool:
-    return record.offset < repair.horizon.get(record.partition, 0) and any(
+    return repair.horizon.passed(Place(record.partition, record.offset)) and any(
         span.start <= touched.start and touched.end <= span.end for span in repair.spans
     )
 

@@ -6,9 +6,13 @@ from spark_jobs.errors import Stopped
 from spark_jobs.launch import limits
 from spark_jobs.launch.limits import RunLimits, StopRequest
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from tests.unit.specs import group_state, pipeline
 
-DATA, NO_DATA = Batch(0, {0: 0}, {0: 10}, 0, 0), Batch(1, {0: 10}, {0: 10}, 0, 0)
+DATA, NO_DATA = (
+    Batch(0, Positions({0: 0}), Positions({0: 10}), 0, 0),
+    Batch(1, Positions({0: 10}), Positions({0: 10}), 0, 0),
+)
 LATER = [DATA._replace(id=number) for number in (2, 3, 4)]
 
 

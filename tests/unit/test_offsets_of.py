@@ -12,7 +12,7 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.holes import holes
 from spark_jobs.repair.offsets.reach import reading
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
-from spark_jobs.source.micro_batch import Parts
+from spark_jobs.source.positions import Parts, Positions
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
@@ -101,9 +101,11 @@ class Root:
 
     def found(self, *hours, start=None, end=None, generations=("g",), every=None) -> Found:
         spans = [Span(*(DAY + timedelta(hours=h) for h in pair)) for pair in hours]
-        index = Index.read(self.paths, generations, start or {}, end or {0: 100_000})
+        index = Index.read(
+            self.paths, generations, Positions(start or {}), Positions(end or {0: 100_000})
+        )
         lacking = holes(SPEC, self.paths, generations, index.lacking)
-        found = reading(index, lacking, spans, ({}, {}), every)
+        found = reading(index, lacking, spans, ({}, Positions()), every)
         unknown = sum(offsets_in(each.where.source) for each in found.holes)
         return Found(found.parts, index.records_at(found.parts), unknown)
 

@@ -17,6 +17,8 @@ from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained, ten_days
 from tests.unit.specs import aggregate, deduplicate
 
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 @pytest.fixture
 def root(tmp_path) -> Marked:
@@ -337,20 +339,19 @@ def test_without_state_a_repair_settles_only_what_batches_up_to_its_own_have_rea
     assert root.due == []
 
 
-def test_maintain_forgets_settled_changes_once_no_undo_can_bring_them_back(root):
+def test_maintain_forgets_changes_that_repairs_settled_which_nobody_can_take_back(root):
     root.has("1", 0, 1, "b")
     root.begin()
     root.has("1", 0, 2, "c")
     root.begin()
-    root.repaired("r1", days(0, 4), days(8, 9))
-    root.repaired("r2", days(4, 8), inputs={"shops": Pin(table_id="1", version=1)})
-
-    def forgotten(before):
-        steps = settled_steps(root.paths, root.spec, before)
-        return [step.execute(Alone()) or step.line for step in steps]
-
-    assert forgotten(datetime.now(UTC) - timedelta(days=1)) == []
-    [line] = forgotten(datetime.now(UTC))
-    assert line.startswith("forget 1 changes of version 1 of shops")
+    root.repaired("r1", days(0, 4), days(8, 9), swapped_at=LONG_AGO)
+    first = {"shops": Pin(table_id="1", version=1)}
+    root.repaired("r2", days(4, 8), inputs=first, swapped_at=datetime.now(UTC))
+    before = datetime.now(UTC) - timedelta(days=30)
+    assert [*settled_steps(root.paths, root.spec, before)] == [], "r2 may be undone yet"
+    root.repaired("r2", days(4, 8), inputs=first, swapped_at=LONG_AGO, table_version=2)
+    [step] = settled_steps(root.paths, root.spec, before)
+    step.execute(Alone())
+    assert step.line.startswith("forget 1 changes of version 1 of shops")
     assert {row["version"] for row in root.told("outdated")} == {2}
     assert root.due == [5]

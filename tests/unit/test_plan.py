@@ -23,6 +23,7 @@ from spark_jobs.runs import plan as planning, preflight
 from spark_jobs.runs.plan import Plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline, State, fresh
 from spark_jobs.storage.root.paths import Paths
@@ -42,17 +43,19 @@ class Installation:
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = Settings(str(root), "broker:9092", root, "local[1]", "1g")
         self.paths = Paths(str(root), SPEC)
-        self.topic = SourceState("topic-1", {0: 0, 1: 0}, {0: 0, 1: 0})
+        self.topic = SourceState("topic-1", Positions({0: 0, 1: 0}), Positions({0: 0, 1: 0}))
         says(monkeypatch, lambda: self.topic)
 
     def holds(self, latest: dict[int, int], earliest: dict[int, int] | None = None) -> None:
-        self.topic = SourceState("topic-1", earliest or dict.fromkeys(latest, 0), latest)
+        self.topic = SourceState(
+            "topic-1", Positions(earliest or dict.fromkeys(latest, 0)), Positions(latest)
+        )
 
     def has_drained(self, *ends: dict[int, int], judged: int) -> None:
         """Batches that ended there and were committed, up to `judged` judged."""
         self.paths.ensure_writable()
         standing(Present(SPEC), self.paths).identity(self.topic).write(self.paths.identity)
-        folder = begin(Path(str(self.paths.checkpoint)), self.topic.earliest)
+        folder = begin(Path(str(self.paths.checkpoint)), dict(self.topic.earliest.by_partition))
         for batch, end in enumerate(ends):
             plan_batch(folder, batch, end)
             commit_batch(folder, batch)
@@ -212,7 +215,7 @@ def test_a_preflight_says_what_is_in_force_what_is_lost_and_where_the_run_writes
     ours = in_force(changed, found.identity.fingerprint)
     assert (ours.state.shuffle_partitions, ours.watermark_delay) == (2, timedelta(hours=3))
     assert found.lost == {0: (20, 29)}
-    assert found.topic.latest == {0: 50, 1: 5}
+    assert found.topic.latest == Positions({0: 50, 1: 5})
     assert (found.cursor.judged, found.checkpoint.committed()) == (0, [0])
     target = found.target._replace(table=found.target.table.path)
     assert target == (
@@ -250,7 +253,7 @@ def test_neither_a_plan_nor_a_preflight_loads_spark():
     ],
 )
 def test_a_plan_says_whose_clock_the_topic_has(installation, timestamps, told):
-    installation.topic = SourceState("topic-1", {0: 0}, {0: 0}, timestamps)
+    installation.topic = SourceState("topic-1", Positions({0: 0}), Positions({0: 0}), timestamps)
     [line] = [line for line in installation.plan().lines if line.startswith("Kafka timestamps")]
     assert told in line
 
@@ -258,7 +261,9 @@ def test_a_plan_says_whose_clock_the_topic_has(installation, timestamps, told):
 @pytest.mark.parametrize(("ahead", "slow"), [(3600, True), (1, False), (-3600, False)])
 def test_a_clock_that_is_behind_the_brokers_is_told(installation, ahead, slow):
     appended = datetime.now(UTC) + timedelta(seconds=ahead)
-    installation.topic = SourceState("topic-1", {0: 0}, {0: 0}, "LogAppendTime", appended)
+    installation.topic = SourceState(
+        "topic-1", Positions({0: 0}), Positions({0: 0}), "LogAppendTime", appended
+    )
     assert ("this machine's clock is slow" in " ".join(installation.plan().lines)) is slow
 
 

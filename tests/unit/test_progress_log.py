@@ -17,6 +17,7 @@ from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages import log
 from spark_jobs.runs.watch.progress_log import ProgressLog, format_remaining
+from spark_jobs.source.positions import Positions
 from tests.harness.lines import heard
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline
@@ -33,7 +34,7 @@ class Lines(list[str]):
         super().__init__()
         run: Any = SimpleNamespace(checkpoint=checkpoint, spec=pipeline())
         timers: Any = SimpleNamespace(fired={})
-        self._log = ProgressLog(run, target, timers)
+        self._log = ProgressLog(run, Positions(target), timers)
 
     def show(self, progress: dict[int, Progress]) -> None:
         """The lines that come are appended."""

@@ -16,6 +16,7 @@ from spark_jobs.prove.night import prove, tonight
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.settings.installation import Settings, proves
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Ranges
 from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.values.spans import Span
@@ -226,7 +227,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def drained(root, monkeypatch) -> Root:
     """Drains took 700 seconds in the week: 70 for proofs, and 10 a night."""
-    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 10}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 0}), Positions({0: 10})))
     for number in range(7):
         ran(root, "drain", f"d{number}", number * timedelta(days=1) + HOUR, 100)
     published(root)
@@ -255,7 +256,7 @@ def test_a_day_that_consumers_do_not_know_of_waits(drained):
 
 def test_days_whose_records_nobody_has_are_no_part_of_a_night(drained, monkeypatch):
     ran(drained, "verify", f"{RUN_PREFIX}1", WEEK - HOUR, 5)
-    says(monkeypatch, SourceState("topic-1", {0: 3}, {0: 10}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 3}), Positions({0: 10})))
     found = night(drained)
     assert len(found.gone) > 2
     assert {each.start for each in found.days}.isdisjoint(each.start for each in found.gone)

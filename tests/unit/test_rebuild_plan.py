@@ -15,6 +15,7 @@ from spark_jobs.cli import app
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TableLacks, TopicRemade
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Layout, Pipeline, State
 from spark_jobs.table.port import Table
 from tests.harness.refused import fails, has
@@ -36,7 +37,7 @@ def root(tmp_path) -> Drains:
 
 def topic(monkeypatch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
     """What the brokers say."""
-    state = SourceState(topic_id, {0: earliest}, {0: 8})
+    state = SourceState(topic_id, Positions({0: earliest}), Positions({0: 8}))
     says(monkeypatch, state)
 
 
@@ -146,7 +147,12 @@ def test_what_came_before_next_begins_is_not_lost(root, monkeypatch):
     declared = NEXT.topic.model_copy(update={"starting": NOON})
     following = NEXT.model_copy(update={"topic": declared})
     for starts, lost in ((2, {}), (1, {0: ((0, 1),)})):
-        says(monkeypatch, SourceState("topic-1", {0: 1}, {0: 8}, starting={0: starts}))
+        says(
+            monkeypatch,
+            SourceState(
+                "topic-1", Positions({0: 1}), Positions({0: 8}), starting=Positions({0: starts})
+            ),
+        )
         plan = rebuild.plan_rebuild(SPEC, following, root.settings)
         assert (plan.lost, plan.left) == (lost, 8 - starts)
 
@@ -168,7 +174,7 @@ def test_a_partition_that_next_has_not_begun_is_lost_where_kafka_has_lost_it(roo
     row = {"pipeline": SPEC.name, "generation": "g1", "batch_id": 5, "partition": 1}
     row |= {"first_offset": 0, "last_offset": 4, "records": 5}
     root.put("slices", row)
-    says(monkeypatch, SourceState("topic-1", {0: 0, 1: 3}, {0: 8, 1: 8}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 0, 1: 3}), Positions({0: 8, 1: 8})))
     assert rebuild.plan_rebuild(SPEC, NEXT, root.settings).lost == {1: ((0, 3),)}
 
 

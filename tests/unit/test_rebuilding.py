@@ -19,6 +19,7 @@ from spark_jobs.errors import (
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
@@ -40,7 +41,7 @@ def it(tmp_path, monkeypatch) -> Rebuilding:
     row = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 1, "partition": 0, "offset": 1}
     ops_tables.append(side.paths.root, "late", [row | {"event_time": NOON}])
     monkeypatch.setattr(rebuilding, "plan", lambda *_: SimpleNamespace(idle=True))
-    says(monkeypatch, SourceState("topic-1", {0: 0}, {0: 5}))
+    says(monkeypatch, SourceState("topic-1", Positions({0: 0}), Positions({0: 5})))
     said: list[str] = []
     return Rebuilding(
         SPEC,

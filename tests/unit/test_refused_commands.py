@@ -30,12 +30,13 @@ from pathlib import Path
 from typer.testing import CliRunner
 from spark_jobs.cli import app
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.source import sources
 from tests.harness.sources import Said
 
 said, noted = json.load(sys.stdin), Path(sys.argv[1])
 for words, variables, (topic, earliest) in said:
-    state = SourceState(topic, {0: earliest}, {0: 10})
+    state = SourceState(topic, Positions({0: earliest}), Positions({0: 10}))
     sources.kafka = lambda *_: Said(lambda: state)
     done = CliRunner().invoke(app, words, env=variables)
     told = done.exit_code, done.stderr, noted.exists(), "pyspark" in sys.modules

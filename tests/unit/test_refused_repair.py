@@ -25,6 +25,7 @@ from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from tests.harness.refused import fails, has
 from tests.harness.sources import says
@@ -46,7 +47,7 @@ def topic(monkeypatch):
 
 def broker_says(patch: pytest.MonkeyPatch, earliest: int = 0, topic_id: str = "topic-1") -> None:
     """What the broker knows of the topic from now on."""
-    said = SourceState(topic_id, {0: earliest}, {0: READ})
+    said = SourceState(topic_id, Positions({0: earliest}), Positions({0: READ}))
     says(patch, said)
 
 

@@ -13,13 +13,14 @@ from spark_jobs.audit.rejected_record import RejectedRecord, captured, moment
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.classify import Outcome
 from tests.unit.specs import topic
 
 POLICY = CapturePolicy(1000, 1, 0)
 HEADERS = [{"key": "a", "value": b"\xff"}, {"key": "a", "value": None}]
-BATCH = Batch(3, {0: 0}, {0: 10}, 2000, 1000)
+BATCH = Batch(3, Positions({0: 0}), Positions({0: 10}), 2000, 1000)
 
 
 def told(fate: str, offset: int = 0, **more: Any) -> dict[str, Any]:

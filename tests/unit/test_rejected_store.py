@@ -9,10 +9,11 @@ from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.steps.classify import Outcome
 from tests.unit.specs import pipeline
 
-BATCH = Batch(7, {0: 0}, {0: 100}, 0, 1000)
+BATCH = Batch(7, Positions({0: 0}), Positions({0: 100}), 0, 1000)
 
 
 def run(root: UPath, megabytes: str) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from spark_jobs.errors import CheckFailed, RecordsGone, SparkFailed
 from spark_jobs.messages.report import Account, Problem, StateUse
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
+from spark_jobs.source.positions import Positions
 from tests.harness.refused import because
 from tests.unit.test_report import check
 
@@ -19,8 +20,8 @@ DRAINED = Drained(
     recovered=(3,),
     account=Account(covered=12, read=12),
     state=StateUse(rows=5, rows_before=2),
-    start={0: 10, 1: 0},
-    end={0: 20, 1: 2},
+    start=Positions({0: 10, 1: 0}),
+    end=Positions({0: 20, 1: 2}),
     watermark=NOON,
     bounded_by="max_batches=2",
     waiting=7,

@@ -23,6 +23,7 @@ from spark_jobs.runs.run_outcome import waits
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import UnionSource, source_of
 from spark_jobs.spec import Field, MoreTopics, Pipeline, Topic, Transform
 from spark_jobs.storage.root.paths import Paths
@@ -153,7 +154,7 @@ def test_a_topic_more_has_a_line_that_says_nothing_and_begins_where_its_source_f
     with (folder / "offsets" / "2").open("a") as entry:
         entry.write('\n{"us":{"0":9,"2":3}}')
     batch = checkpoint.batch(2)
-    assert batch.start == {0: 20, PARTITIONS: 7, PARTITIONS + 2: 0}
+    assert batch.start == Positions({0: 20, PARTITIONS: 7, PARTITIONS + 2: 0})
     assert batch.covered == 5
 
 
@@ -163,7 +164,9 @@ def test_what_retention_took_of_a_new_topic_is_not_lost_until_a_batch_was_to_beg
     for batch, end in enumerate((12, 20)):
         plan_batch(folder, batch, {0: end})
         commit_batch(folder, batch)
-    topic_now = SourceState("a b", {0: 9, PARTITIONS: 7}, {0: 30, PARTITIONS: 9})
+    topic_now = SourceState(
+        "a b", Positions({0: 9, PARTITIONS: 7}), Positions({0: 30, PARTITIONS: 9})
+    )
     assert data_loss(paths, both().inputs, topic_now) == {}
     (folder / "sources" / "1").mkdir()
     (folder / "sources" / "1" / "0").write_bytes(b'\0v1\n{"us":{"0":2}}')
@@ -188,15 +191,17 @@ def test_a_planned_batch_keeps_the_lines_of_all_topics(folder):
     fitted(folder, "us")
     batch = no_data_batch.write(checkpoint, NoDataBatch(5000, "due"), NOON)
     assert (folder / "offsets" / str(batch)).read_text().splitlines()[3] == "-"
-    assert checkpoint.batch(batch).end == {0: 20}
+    assert checkpoint.batch(batch).end == Positions({0: 20})
 
 
 def test_a_topic_begins_where_it_declares_or_at_the_first_record_that_is_left():
-    here = SourceState("e", {0: 5, 1: 40}, {0: 50, 1: 50}, starting={0: 20, 1: 20})
-    there = SourceState("u", {0: 7}, {0: 90})
+    here = SourceState(
+        "e", Positions({0: 5, 1: 40}), Positions({0: 50, 1: 50}), starting=Positions({0: 20, 1: 20})
+    )
+    there = SourceState("u", Positions({0: 7}), Positions({0: 90}))
     both_ = UnionSource((Said(lambda: here), Said(lambda: there))).state()
-    assert both_.begins == {0: 20, 1: 40, PARTITIONS: 7}
-    assert waits(both_, {0: 30, 1: 45}) == {0: 20, 1: 5, PARTITIONS: 83}
+    assert both_.begins == Positions({0: 20, 1: 40, PARTITIONS: 7})
+    assert waits(both_, Positions({0: 30, 1: 45})) == {0: 20, 1: 5, PARTITIONS: 83}
     with fails(SpecInvalid, "fields_refused"):
         topic(starting=datetime(2026, 3, 1))  # noqa: DTZ001 - that is refused
 
@@ -234,23 +239,23 @@ def test_the_watermark_is_of_the_slowest_topic_that_is_not_silent(folder, topics
 
 
 def says(latest: int, newest: datetime | None) -> Said:
-    return Said(lambda: SourceState("id", {0: 0}, {0: latest}), newest)
+    return Said(lambda: SourceState("id", Positions({0: 0}), Positions({0: latest})), newest)
 
 
 def test_a_topic_is_silent_by_kafkas_timestamps_if_nothing_of_it_waits():
     spec = both(silent_after="1 hour")
     source = UnionSource((says(5, NOON), says(9, NOON - HOUR)))
     state = source.state()
-    assert (state.id, state.latest) == ("id id", {0: 5, PARTITIONS: 9})
-    done = dict(state.latest)
+    assert (state.id, state.latest) == ("id id", Positions({0: 5, PARTITIONS: 9}))
+    done = state.latest
     assert silent_topics(spec, source, state, done, NOON) == {"us"}
     assert silent_topics(both(), source, state, done, NOON) == frozenset()
     held = state._replace(held={PARTITIONS: HeldBack(offsets=2, since=None)})
     assert silent_topics(spec, source, held, done, NOON) == frozenset()
-    done[PARTITIONS] = 8
+    done |= Positions({PARTITIONS: 8})
     assert silent_topics(spec, source, state, done, NOON) == frozenset()
     empty = UnionSource((says(5, NOON), says(0, None)))
-    assert silent_topics(spec, empty, empty.state(), {0: 5}, NOON) == {"us"}
+    assert silent_topics(spec, empty, empty.state(), Positions({0: 5}), NOON) == {"us"}
 
 
 def weights(was: Pipeline, now: Pipeline) -> set[str]:
@@ -297,7 +302,7 @@ def progress(**of_us: int) -> Progress:
 
 
 def test_each_topic_has_an_account_whose_sources_can_disagree():
-    batch = Batch(3, {}, {0: 8, PARTITIONS: 5}, 0, 0)
+    batch = Batch(3, Positions(), Positions({0: 8, PARTITIONS: 5}), 0, 0)
     seen = progress(read=4, good=3, malformed=1)
     assert seen.counted("fate", "good") == 11
     assert seen.observed["entered"]["last_event_us"] == 10

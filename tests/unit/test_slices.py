@@ -23,6 +23,7 @@ from spark_jobs.decode.slices import (
     summed,
 )
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Field, Pipeline, Session, Sliding, Topic, Transform, Tumbling
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.steps.step import Step
@@ -163,7 +164,7 @@ def test_stored_slices_leave_no_offset_of_a_batch_out_and_change_no_time(data):
     slices = noted(records, [])
     start = data.draw(st.integers(0, records[0].offset))
     end = data.draw(st.integers(records[-1].offset + 1, records[-1].offset + 30))
-    part = Batch(7, {3: start, 4: 5}, {3: end, 4: 5, 6: 2}, 0, 0)
+    part = Batch(7, Positions({3: start, 4: 5}), Positions({3: end, 4: 5, 6: 2}), 0, 0)
     found = stretched(slices, part, len(records))
     covered = [
         (each.partition, at)
@@ -179,7 +180,7 @@ def test_stored_slices_leave_no_offset_of_a_batch_out_and_change_no_time(data):
 
 
 def test_slices_that_lack_a_record_are_not_stored():
-    part = Batch(7, {3: 0}, {3: 10}, 0, 0)
+    part = Batch(7, Positions({3: 0}), Positions({3: 10}), 0, 0)
     one = Slice(3, 0, 9, 4, Times(1, 2), NO_TIMES, 0, NO_TIMES)
     assert stretched([one], part, 5) == []
     assert stretched([], part, 5) == []

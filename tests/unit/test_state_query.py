@@ -16,6 +16,7 @@ from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.messages.job import ShowState, StateQuery, read
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline, Transform
 from spark_jobs.state.query import (
     StateTarget,
@@ -43,7 +44,7 @@ def settings(tmp_path) -> Settings:
     paths = Paths(settings.root, SPEC)
     paths.ensure_writable()
     standing(Present(SPEC), paths).identity(
-        SourceState(id="topic-1", earliest={0: 0}, latest={0: 60})
+        SourceState(id="topic-1", earliest=Positions({0: 0}), latest=Positions({0: 60}))
     ).write(paths.identity)
     folder = begin(Path(str(paths.checkpoint)))
     for batch in range(7):

@@ -45,8 +45,9 @@ from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.offsets.archived import archived, archived_or_why, located
 from spark_jobs.runs import plan as planning
 from spark_jobs.runs.lag import lag_lines
-from spark_jobs.source.micro_batch import Batch, Parts
+from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Parts, Positions
 from spark_jobs.spec import Archive, Field
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.spec.analysis.state_checks import state_checks_of
@@ -238,7 +239,7 @@ def test_each_offset_is_read_from_the_archive_else_from_kafka_else_is_nowhere(pa
     wanted, ours = (
         Removed().and_({0: ranges}).offsets for ranges in (parts, has)
     )  # ascending, none of which touches another
-    found = located(wanted, ours, {0: earliest})
+    found = located(wanted, ours, Positions({0: earliest}))
     every, kept = numbers(wanted), numbers(ours)
     assert numbers(found.archive) == every & kept
     assert numbers(found.source) == {at for at in every - kept if at >= earliest}
@@ -285,13 +286,13 @@ def test_what_retention_took_during_a_batch_is_what_neither_kafka_nor_the_table_
     for offset in (4, 5, 8):  # Spark had read these before they went
         root.append("topic-1", offset, NOW)
     root.append("topic-2", 3, NOW)
-    batch = Batch(2, {0: 2}, {0: 12, 1: 5}, 0, 0)
-    assert overtaken(Delta(root.paths.table), "topic-1", batch, {0: 2, 1: 0}) == {}
-    assert overtaken(Delta(root.paths.table), "topic-1", batch, {0: 9, 1: 0}) == {
+    batch = Batch(2, Positions({0: 2}), Positions({0: 12, 1: 5}), 0, 0)
+    assert overtaken(Delta(root.paths.table), "topic-1", batch, Positions({0: 2, 1: 0})) == {}
+    assert overtaken(Delta(root.paths.table), "topic-1", batch, Positions({0: 9, 1: 0})) == {
         0: ((2, 4), (6, 8))
     }
     with lease(root.paths.lease, "a drain") as held:
-        lacks = note_overtaken(root.paths, "topic-1", batch, {0: 99, 1: 3}, held)
+        lacks = note_overtaken(root.paths, "topic-1", batch, Positions({0: 99, 1: 3}), held)
     assert lacks == 2 + 2 + 3 + 3
     assert read_removed(root.paths).offsets == {0: ((2, 4), (6, 8), (9, 12)), 1: ((0, 3),)}
 
@@ -317,7 +318,7 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
 ):
     root = Root(tmp_path)
     root.batches([4, 3, 2, 1])
-    state = SourceState("topic-1", {0: earliest}, {0: 7})
+    state = SourceState("topic-1", Positions({0: earliest}), Positions({0: 7}))
     says(monkeypatch, state)
     lines = planning.plan(SPEC, root.settings).lines
     left = 4 - earliest
@@ -326,11 +327,11 @@ def test_its_plan_tells_how_far_it_is_behind_and_warns_before_retention_overtake
 
 
 def test_a_partition_that_no_batch_has_read_is_behind_by_all_that_it_has():
-    topic = SourceState("topic-1", {0: 0, 1: 0}, {0: 70, 1: 500})
-    [said] = lag_lines(topic, {0: 60})
+    topic = SourceState("topic-1", Positions({0: 0, 1: 0}), Positions({0: 70, 1: 500}))
+    [said] = lag_lines(topic, Positions({0: 60}))
     assert said.startswith("the archive is 510 offsets behind")
-    topic = SourceState("topic-1", {0: 0, 1: 30}, {0: 70, 1: 500})
-    assert "archive_lag 470.0" in lag_lines(topic, {0: 60})[1]
+    topic = SourceState("topic-1", Positions({0: 0, 1: 30}), Positions({0: 70, 1: 500}))
+    assert "archive_lag 470.0" in lag_lines(topic, Positions({0: 60}))[1]
 
 
 def test_maintain_removes_the_oldest_offsets_up_to_the_first_record_to_keep(tmp_path):
@@ -381,7 +382,7 @@ def test_joined_files_have_every_record_and_the_archives_compression(tmp_path):
 def test_a_reset_leaves_an_archives_table_only_for_another_topic(tmp_path, monkeypatch, topic_id):
     root = Root(tmp_path)
     root.batches([1])
-    says(monkeypatch, SourceState(topic_id, {0: 0}, {0: 1}))
+    says(monkeypatch, SourceState(topic_id, Positions({0: 0}), Positions({0: 1})))
     with pytest.raises(CheckpointForeign):
         Delta(root.paths.table).ensure(columns(), SPEC, "g2")
     intent = reset(SPEC, root.settings)
@@ -424,7 +425,7 @@ def test_an_archive_with_a_broken_checkpoint_is_reset_as_its_error_says(tmp_path
 def test_an_archives_killed_reset_is_completed_by_whoever_comes_next(tmp_path, monkeypatch, place):
     root, left = Root(tmp_path), [place]
     root.batches([1])
-    says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
+    says(monkeypatch, SourceState("topic-2", Positions({0: 0}), Positions({0: 1})))
 
     def dies(_: str) -> None:
         left[0] -= 1
@@ -448,7 +449,7 @@ def test_a_reset_leaves_a_table_with_half_a_change_that_nobody_completes(tmp_pat
     """Also that of another topic, which else stays."""
     root = Root(tmp_path)
     root.batches([1])
-    says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
+    says(monkeypatch, SourceState("topic-2", Positions({0: 0}), Positions({0: 1})))
     root.paths.journal.write_text("{")
     (said,) = reset(SPEC, root.settings).execute()
     assert "half done" in said
@@ -477,7 +478,7 @@ def test_maintain_never_removes_the_table_that_an_archive_had_before_a_reset(tmp
 def test_a_second_reset_leaves_a_table_that_the_first_has_left(tmp_path, monkeypatch):
     root = Root(tmp_path)
     root.batches([1])
-    says(monkeypatch, SourceState("topic-2", {0: 0}, {0: 1}))
+    says(monkeypatch, SourceState("topic-2", Positions({0: 0}), Positions({0: 1})))
     for _ in range(2):
         intent = reset(SPEC, root.settings)
         intent.execute()

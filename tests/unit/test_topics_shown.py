@@ -28,6 +28,7 @@ from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources as union
 from spark_jobs.source.port import SourceState
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import PARTITIONS
@@ -157,7 +158,7 @@ def test_each_partition_has_one_name_and_each_name_one_partition():
 def test_a_plan_tells_what_each_topic_brings_and_how_far_it_is_behind_the_first(
     tmp_path, monkeypatch
 ):
-    state = SourceState("e u", {0: 0, PARTITIONS: 0}, {0: 12, PARTITIONS: 9})
+    state = SourceState("e u", Positions({0: 0, PARTITIONS: 0}), Positions({0: 12, PARTITIONS: 9}))
     monkeypatch.setattr(union, "union", lambda *_: Said(lambda: state))
     settings = Settings(str(tmp_path), "localhost:1", tmp_path, "local[1]", "1g")
     paths = Paths(settings.root, SPEC)

@@ -6,6 +6,7 @@ import pytest
 
 from spark_jobs.messages.part import UpTo
 from spark_jobs.runs.preflight import cut
+from spark_jobs.source.positions import Positions
 from spark_jobs.transactions import Transactions
 from spark_jobs.transactions.cut import Change
 from spark_jobs.transactions.transaction_ends import (
@@ -49,7 +50,7 @@ class Logs(NamedTuple):
 
 def noted(paths, behind: int = 2, **offsets: int) -> None:
     ends = {int(name[1:]): at for name, at in offsets.items()}
-    end = Whole(offsets=ends, unread=(), topic_id="T", behind=behind, up_to=A)
+    end = Whole(offsets=Positions(ends), unread=(), topic_id="T", behind=behind, up_to=A)
     WholeEnds(ends=(end,)).write(note_of(paths))
 
 
@@ -69,7 +70,7 @@ def ended(installation: Installation, logs: Logs | None):
 def test_without_a_note_it_looks_from_where_the_topic_begins(installation):
     installation.holds({0: 2, 1: 1})
     found, end = ended(installation, Logs())
-    assert found.topic.latest == end.offsets == {0: 1, 1: 1}
+    assert found.topic.latest == end.offsets == Positions({0: 1, 1: 1})
     assert (end.behind, end.up_to, end.unread) == (2, A, ())
     [held] = found.topic.held.items()
     assert (held[0], held[1].first, held[1].offsets, held[1].transaction) == (0, 1, 1, "b")
@@ -81,7 +82,7 @@ def test_an_end_that_is_not_reached_is_the_next_one_behind_a_kill_and_a_rewind(i
     installation.has_drained(done, judged=0)
     noted(installation.paths, p0=1, p1=1)
     found, end = ended(installation, Logs())
-    assert found.topic.latest == {0: 1, 1: 1}
+    assert found.topic.latest == Positions({0: 1, 1: 1})
     assert end == WholeEnds.read(note_of(installation.paths)).last
 
 
@@ -90,11 +91,11 @@ def test_from_an_end_only_later_transactions_are_looked_for(installation):
     installation.has_drained({0: 1, 1: 1}, judged=0)
     noted(installation.paths, p0=1, p1=1)
     found, end = ended(installation, Logs())
-    assert found.topic.latest == {0: 1, 1: 1}
+    assert found.topic.latest == Positions({0: 1, 1: 1})
     assert (end.behind, end.up_to) == (2, A)
     installation.holds({0: 2, 1: 2})
     found, end = ended(installation, Logs())
-    assert found.topic.latest == {0: 2, 1: 2}
+    assert found.topic.latest == Positions({0: 2, 1: 2})
     assert end.up_to.id == "b"
 
 
@@ -106,7 +107,7 @@ def test_a_note_of_other_offsets_or_of_another_transaction_topic_counts_for_noth
     installation.has_drained(done, judged=0)
     noted(installation.paths, p0=1, p1=1)
     found, end = ended(installation, Logs(topic_id))
-    assert found.topic.latest == {0: 2, 1: 2}, "what was read of b before is not missed"
+    assert found.topic.latest == Positions({0: 2, 1: 2}), "what was read of b before is not missed"
     assert end.topic_id == topic_id
 
 
@@ -115,7 +116,7 @@ def test_where_nothing_is_new_nothing_is_looked_at(installation):
     installation.has_drained({0: 1, 1: 1}, judged=0)
     noted(installation.paths, p0=1, p1=1)
     found, end = ended(installation, None)
-    assert found.topic.latest == end.offsets == {0: 1, 1: 1}
+    assert found.topic.latest == end.offsets == Positions({0: 1, 1: 1})
 
 
 def test_a_run_that_reads_nothing_notes_no_end_amid_a_transaction(installation):
@@ -124,10 +125,10 @@ def test_a_run_that_reads_nothing_notes_no_end_amid_a_transaction(installation):
     installation.has_drained({0: 2, 1: 1}, judged=0)
     found, end = ended(installation, Logs())
     assert end is None
-    assert found.topic.latest == {0: 2, 1: 1}
+    assert found.topic.latest == Positions({0: 2, 1: 1})
     installation.holds({0: 2, 1: 2})
     found, end = ended(installation, Logs())
-    assert found.topic.latest == end.offsets == {0: 2, 1: 2}
+    assert found.topic.latest == end.offsets == Positions({0: 2, 1: 2})
     assert end.up_to.id == "b"
 
 
@@ -144,7 +145,7 @@ def test_a_note_that_does_not_parse_counts_for_nothing_and_is_written_anew(insta
     installation.has_drained({0: 1, 1: 1}, judged=0)
     note_of(installation.paths).write_text("{")
     found, end = ended(installation, Logs())
-    assert found.topic.latest == end.offsets == {0: 2, 1: 2}
+    assert found.topic.latest == end.offsets == Positions({0: 2, 1: 2})
     read_whole(installation.paths).note(end, installation.paths, None)
     assert WholeEnds.read(note_of(installation.paths)).last == end
 
@@ -155,5 +156,5 @@ def test_a_note_behind_what_the_transaction_topic_has_counts_for_nothing(install
     installation.has_drained({0: 1, 1: 1}, judged=0)
     noted(installation.paths, behind=9, p0=1, p1=1)
     found, end = ended(installation, Logs())
-    assert found.topic.latest == {0: 2, 1: 2}
+    assert found.topic.latest == Positions({0: 2, 1: 2})
     assert end.behind == 4

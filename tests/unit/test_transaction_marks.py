@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 
 from spark_jobs.errors import SpecInvalid, TransactionsUnusable
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Avro, MoreTopics
 from spark_jobs.transactions import Transactions
 from spark_jobs.transactions.cut import Change
@@ -95,13 +96,13 @@ def test_a_topic_that_its_transactions_end_does_not_count_is_refused():
 
 def test_a_batch_is_at_an_end_if_it_has_all_up_to_it_and_nothing_else():
     first, last = (
-        Whole(offsets={0: at, 1: 0}, unread=(1,), topic_id="T", behind=at, up_to=None)
+        Whole(offsets=Positions({0: at, 1: 0}), unread=(1,), topic_id="T", behind=at, up_to=None)
         for at in (3, 5)
     )
     ends = WholeEnds(ends=(first, last))
     at = {3: first, 5: last}
     for offset in range(7):
-        assert ends.end_of({0: offset}) == at.get(offset)
-        assert ends.end_of({0: offset, 1: 0}) == at.get(offset)
-        assert ends.end_of({0: offset, 1: 1}) is None
-    assert ends.end_of({1: 0}) is None
+        assert ends.end_of(Positions({0: offset})) == at.get(offset)
+        assert ends.end_of(Positions({0: offset, 1: 0})) == at.get(offset)
+        assert ends.end_of(Positions({0: offset, 1: 1})) is None
+    assert ends.end_of(Positions({1: 0})) is None

@@ -21,10 +21,10 @@ from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.checkpoint.notes.live import with_known_topics
 from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.settings.roots import root_of
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.numbering import by_input
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet
@@ -186,8 +186,7 @@ def _rows(count: int | None) -> dict[str, Any]:
 
 
 def _own(offsets: dict[str, int], number: int) -> dict[str, int]:
-    own = by_input({int(partition): at for partition, at in offsets.items()}).get(number, {})
-    return {str(partition): at for partition, at in own.items()}
+    return Positions.of_named(offsets).of_inputs().get(number, Positions()).named
 
 
 def _fields(of: Mapping[Name, Origins]) -> dict[str, Any]:

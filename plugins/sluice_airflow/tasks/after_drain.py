@@ -1,4 +1,6 @@
-"""The task repair: it starts the backfill DAG behind a drain when late records wait."""
+"""The task repair: it starts the backfill DAG behind a drain when late records or outdated rows
+wait.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class RepairOperator(TriggerDagRunOperator):
     """Triggers one run of the kind repair, and does not wait for it.
 
     Skips itself where a task of the run failed, where a run of the backfill DAG is queued or at
-    work, and where no late record waits that no repair has tried.
+    work, and where neither a late record nor an outdated row waits that no repair has tried.
     """
 
     looked = False
@@ -36,7 +38,7 @@ class RepairOperator(TriggerDagRunOperator):
     def __init__(self, *, pipeline: str, **kwargs: Any) -> None:
         super().__init__(
             trigger_dag_id=ids.backfills(pipeline),
-            conf={"kind": "repair", "note": "late records, found behind a drain"},
+            conf={"kind": "repair", "note": "late records or outdated rows, found behind a drain"},
             # A date would hide one day from a later backfill by Airflow's form.
             logical_date=None,
             # The next drain comes first; and until the last try this run would hold it up.
@@ -66,7 +68,9 @@ class RepairOperator(TriggerDagRunOperator):
             waits = untried(spec, Paths(where, spec))
         self.looked = True
         if not waits:
-            raise AirflowSkipException("no late record waits that no repair has tried yet")
-        self.log.info("%s late records wait for a repair", f"{waits:,}")
+            raise AirflowSkipException(
+                "neither a late record nor an outdated row waits that no repair has tried yet"
+            )
+        self.log.info("%s late records or outdated ranges wait for a repair", f"{waits:,}")
         self.trigger_run_id = f"{RUN_PREFIX}{attempt(context)}"
         super().execute(context)

@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.topic_state import topic_names, topic_state
 from spark_jobs.spec.inputs import BETWEEN
 from spark_jobs.storage.root.live_place import live_version, place_of, spark_folder
 from spark_jobs.storage.root.paths import checkpoints
-from spark_jobs.values.numbering import numbered
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from sluice_airflow.triggers.watched import Watched
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets
 
 
 class Waiting(NamedTuple):
     """Of one pipeline's live checkpoint and its topics."""
 
-    done: Offsets
-    """Partition -> the offset up to which batches are committed."""
+    done: Positions
+    """Up to where batches are committed."""
     new: int
     """Offsets behind these."""
     busy: bool
@@ -41,15 +40,13 @@ def waiting(pipeline: str, watched: Watched, settings: Settings) -> Waiting:
     version = watched.version if live is None else live
     identity = above / place_of(above, version, pipeline).folder / "identity.json"
     checkpoint = Checkpoint(identity.parent / spark_folder(identity))
-    committed = checkpoint.committed()
-    done = checkpoint.batch(committed[-1]).end if committed else {}
+    done = checkpoint.done()
     topics = [
         topic_state(settings, name, watched.starting(name))
         for name in _topics(watched, identity, settings)
     ]
-    first = {**numbered(topic.begins for topic in topics), **done}
-    latest = numbered(topic.latest for topic in topics)
-    new = sum(max(0, end - first.get(p, 0)) for p, end in latest.items())
+    first = Positions.of_all(topic.begins for topic in topics) | done
+    new = first.count(Positions.of_all(topic.latest for topic in topics))
     return Waiting(done, new, busy=holder(above / "lease") is not None)
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from spark_jobs.source.positions import Positions
+
 if TYPE_CHECKING:
     from sluice_airflow.triggers.found import Waiting
 
@@ -29,8 +31,8 @@ class Telling:
 
     def __init__(self, at_least: int) -> None:
         self.at_least = at_least
-        self._told: dict[int, int] | None = None
-        """The checkpoint's offsets then."""
+        self._told: Positions | None = None
+        """The checkpoint's then."""
         self._again = 0.0
         self._patience = AGAIN_SECONDS
 

@@ -12,16 +12,16 @@ from typing import Final
 from sluice_airflow.web.asked import Asked
 from spark_jobs.errors import SluiceError
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 
-ASKED: Final = Asked[Offsets]("first offsets of", wait=2.0, counts=60.0)
+ASKED: Final = Asked[Positions]("first offsets of", wait=2.0, counts=60.0)
 SILENT: Final = "Kafka has not answered in {:g} seconds. Load this page again."
 
 
-def earliest(spec: Pipeline, partitions: Sequence[int]) -> tuple[Offsets | None, str]:
-    """Partition -> first offset; None without an answer, and why."""
+def earliest(spec: Pipeline, partitions: Sequence[int]) -> tuple[Positions | None, str]:
+    """At the first records of these partitions; None without an answer, and why."""
     try:
         return ASKED.answer(
             f"{spec.inputs.cluster}/{spec.inputs.name} {partitions}",

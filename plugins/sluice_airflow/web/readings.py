@@ -199,9 +199,9 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
         return proved_coverage(spec, paths, first, bound, MOST_READ_BY_A_PAGE), unasked
 
 
-def _drained(paths: Paths) -> list[int]:
+def _drained(paths: Paths) -> tuple[int, ...]:
     audited = read_cursor(paths.cursor).audited
-    return [] if audited < 0 else sorted(Checkpoint(paths.checkpoint).batch(audited).end)
+    return () if audited < 0 else Checkpoint(paths.checkpoint).batch(audited).end.partitions
 
 
 def newest(found: Coverage) -> Coverage:

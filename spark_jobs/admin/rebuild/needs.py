@@ -13,6 +13,8 @@ from spark_jobs.checkpoint.notes.live import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, beginning, located
+from spark_jobs.repair.offsets.slices import less
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.door import is_table, open_table
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.source.micro_batch import Offset, Offsets, Parts
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.storage.root.paths import Paths
@@ -53,46 +55,43 @@ def needs(live: Paths, side: Paths, specs: tuple[Pipeline, Pipeline], topic: Sou
     # Before a rebuild has begun, its place is nobody's, and is not read as a live one.
     new = read_identity(side) if read_begun(side) else None
     of = specs[1].inputs
-    done, ends = read_to(side) if new else {}, read_to(live)
+    done = read_to(side) if new else Positions()
     # Once they are in, the archive may lose them.
     inside = new is not None and _put_in(side, new)
     first = beginning(side, new.generations, drained=not inside) if new and done else topic.begins
     has, broken = archived_or_why(live.root, of, known.topic_id)
     starts, why = _starts(live.root, of, topic, known.topic_id), _unusable(*specs)
     # Behind no batch of NEXT, nothing could be computed from the archive.
-    coming = done or any(at > topic.begins.get(p, 0) for p, at in topic.latest.items())
+    coming = done or topic.begins.before(topic.latest)
     usable = has if coming and not inside and why is None else {}
-    archived, lost = dict[int, tuple["Offset", ...]](), dict[int, tuple["Offset", ...]]()
-    for p, oldest in sorted(beginning(live, known.generations).items()):
-        begin = max(oldest, starts.get(p, oldest))
-        end = ends.get(p, begin)  # what comes behind is in no live row either
-        # NEXT may have no batch yet with a partition that came later.
-        until = min(first.get(p, topic.begins.get(p, begin)), end)
+    if _begins_later(of):
         # Where none of the archive's is as new as the beginning of NEXT, it has none that counts.
-        for start, stop in usable.get(p, ()) if p in starts or not _begins_later(of) else ():
-            if max(start, begin) < until <= stop:
-                archived[p] = ((max(start, begin), until),)
-        earliest = topic.earliest.get(p, begin)
-        gone = (
-            (begin, archived[p][0][0] if p in archived else until),
-            (done.get(p, earliest), min(earliest, end)),
-        )
-        if ranges := tuple(each for each in gone if each[0] < each[1]):
-            lost[p] = ranges
+        usable = {p: ranges for p, ranges in usable.items() if p in starts.partitions}
+    oldest = beginning(live, known.generations)
+    begin = oldest.maximum(starts.among(oldest))
+    end = begin | read_to(live).among(begin)  # what comes behind is in no live row either
+    # NEXT may have no batch yet with a partition that came later.
+    until = (begin | topic.begins.among(begin) | first.among(begin)).minimum(end)
+    archived = until.reaching(begin.rest(usable))
+    earliest = begin | topic.earliest.among(begin)
+    gone = (
+        less(begin.parts(until), archived),
+        (earliest | done.among(begin)).parts(earliest.minimum(end)),
+    )
+    parts = {p: tuple(part for of in gone for part in of.get(p, ())) for p in begin.partitions}
+    lost = {p: ranges for p, ranges in parts.items() if ranges}
     unused = ""
     if lost and broken:
         unused = f"the topic's archive is not read: {broken.what} {broken.remedy}"
-    elif there := offsets_in(located(lost, has, {}).archive):
+    elif there := offsets_in(located(lost, has, Positions()).archive):
         why = why or "not without a hole up to those that Kafka has"
         unused = f"the topic's archive has {there:,} of them, which a rebuild cannot use: {why}"
     return Needs(archived, lost, unused)
 
 
-def read_to(paths: Paths) -> Offsets:
+def read_to(paths: Paths) -> Positions:
     """The end of the newest batch of a checkpoint; nothing without one."""
-    checkpoint = Checkpoint(paths.checkpoint)
-    committed = checkpoint.committed()
-    return checkpoint.batch(committed[-1]).end if committed else {}
+    return Checkpoint(paths.checkpoint).done()
 
 
 def _put_in(side: Paths, known: Identity) -> bool:
@@ -130,11 +129,11 @@ def _begins_later(of: Topics) -> datetime | None:
     return None if of.several else of[0].starting
 
 
-def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Offsets:
-    """Partition -> the first offset that is not before `Topic.starting`, by Kafka's timestamps:
-    Kafka's answer, or of what it has no longer the archive's; nothing where neither has one.
+def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Positions:
+    """At the first records that are not before `Topic.starting`, by Kafka's timestamps: Kafka's
+    answer, or of what it has no longer the archive's; nothing where neither has one.
     """
-    exact = {p: at for p, at in topic.starting.items() if at > topic.earliest.get(p, at)}
+    exact = topic.starting.above(topic.earliest)
     begins = _begins_later(of)
     if begins is None:
         return exact
@@ -151,4 +150,4 @@ def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Offse
         f"WHERE topic_id = '{topic_id}' AND {millis} >= {starting} GROUP BY 1"
     )
     rows = answer(sql, {"archived": table}).to_pylist()
-    return {row["partition"]: row["first"] for row in rows} | exact
+    return Positions({row["partition"]: row["first"] for row in rows}) | exact

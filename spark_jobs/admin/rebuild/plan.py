@@ -23,6 +23,7 @@ from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import offsets_in, places
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Offsets, Parts
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
 
 
@@ -101,8 +102,8 @@ def plan_rebuild(spec: Pipeline, following: Pipeline, settings: Settings) -> Reb
     begun = read_begun(paths)
     if begun:
         refuse_other(begun, following, topic.id)
-    done = (read_to(side) if begun else {}) or topic.begins
-    left = sum(latest - done.get(p, topic.begins.get(p, 0)) for p, latest in topic.latest.items())
+    done = topic.begins | (read_to(side) if begun else Positions())
+    left = done.count(topic.latest)
     lacks = needs(paths, side, (spec, following), topic)
     lines = (
         f"{spec.name}: rebuild of state version {following.state.version} beside the live table, "
@@ -123,12 +124,12 @@ def refuse_lost(spec: Pipeline, plan: RebuildPlan) -> None:
 
 
 def _reads(
-    following: Pipeline, side: Paths, topic: SourceState, done: Offsets, left: int
+    following: Pipeline, side: Paths, topic: SourceState, done: Positions, left: int
 ) -> Iterator[str]:
     shown = following.inputs.shown
-    whole = sum(latest - topic.begins.get(p, 0) for p, latest in topic.latest.items())
+    whole = topic.begins.count(topic.latest)
     yield f"  reads {left:,} of {whole:,} offsets of topic {following.inputs.name}: " + ", ".join(
-        f"partition {shown(p)} from {done.get(p, 0)}" for p in sorted(topic.latest)
+        f"partition {shown(p)} from {done.told(p)}" for p in topic.latest.partitions
     )
     yield f"  into a table of its own, {side.table}"
     if left and following.max_offsets_per_batch is None:

@@ -27,6 +27,7 @@ from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.repair.find.plan import offsets_in, places
 from spark_jobs.repair.offsets.archived import archived_or_why, located
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.live_place import Place
@@ -36,7 +37,7 @@ from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
 
@@ -89,8 +90,7 @@ def ready_back(live: Paths, former: Pipeline) -> Former:
 
 def behind(live: Paths, beside: Paths) -> int:
     """Offsets that the live checkpoint has read and the one beside has not."""
-    done = read_to(beside)
-    return sum(max(0, end - done.get(partition, 0)) for partition, end in read_to(live).items())
+    return read_to(beside).count(read_to(live))
 
 
 def _live_identity(live: Paths) -> Identity:
@@ -203,22 +203,19 @@ def plan_back(live: Pipeline, former: Pipeline, settings: Settings) -> Back:
     topic = source_of(former, settings).state()
     if not same_topics(known.topic_id, topic.id):
         raise TopicRemade.remade_since_switch(topic=former.inputs.name, pipeline=former.name)
-    end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else {}
-    again = sum(max(0, at - end.get(p, 0)) for p, at in read_to(ours).items())
-    lost: Parts = {
-        p: ((end.get(p, 0), first),)
-        for p, first in sorted(topic.earliest.items())
-        if first > end.get(p, 0)
-    }
+    end = Checkpoint(paths.checkpoint).batch(audited).end if audited >= 0 else Positions()
+    again = end.count(read_to(ours))
+    lost = end.parts(topic.earliest)
     told = f"  its next drain reads {again:,} offsets again that were drained since"
     if not lost:
         return Back(again, lost, (f"{told}; Kafka has every one that it needs",))
     has, _ = archived_or_why(paths.root, former.inputs, topic.id)
+    there = offsets_in(located(lost, has, Positions()).archive)
     lines = (
         told,
         f"  Kafka has no longer {offsets_in(lost):,} that it needs: "
         + places(lost, former.inputs.shown),
-        f"  the topic's archive has {offsets_in(located(lost, has, {}).archive):,} of them",
+        f"  the topic's archive has {there:,} of them",
     )
     return Back(again, lost, lines)
 

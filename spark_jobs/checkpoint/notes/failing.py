@@ -18,16 +18,17 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.source.place import Place
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
 
 PUT_ASIDE = "put aside by"
 """How the reason of a record begins that a person has named."""
-Reasons = dict[tuple[int, int], str]
-"""Partition and offset of a record -> why it is malformed."""
+Reasons = dict[Place, str]
+"""A record -> why it is malformed."""
 
 
 UNREAD = -1
@@ -47,6 +48,10 @@ class FailingRecord(BaseModel):
     offset: int
     reason: str
     """The step, the field and Spark's error."""
+
+    @property
+    def place(self) -> Place:
+        return Place(self.partition, self.offset)
 
 
 class FailingRecords(Stored):
@@ -83,12 +88,10 @@ class FailingRecords(Stored):
         kept = tuple(record for record in self.records if record.batch <= batch)
         return self.model_copy(update={"records": kept, "proposed": ()})
 
-    def read_again_from(self, end: Offsets) -> Self:
+    def read_again_from(self, end: Positions) -> Self:
         """With what a person has named for the next drains too, from these offsets on."""
         named = tuple(
-            record.model_copy(update={"batch": UNREAD})
-            if record.offset >= end.get(record.partition, 0)
-            else record
+            record.model_copy(update={"batch": UNREAD}) if not end.passed(record.place) else record
             for record in self.named
         )
         return self.model_copy(update={"named": named})
@@ -100,7 +103,7 @@ class FailingRecords(Stored):
 
 
 def _reasons(records: Iterable[FailingRecord]) -> Reasons:
-    return {(record.partition, record.offset): record.reason for record in records}
+    return {record.place: record.reason for record in records}
 
 
 def read_failing(path: UPath) -> FailingRecords:

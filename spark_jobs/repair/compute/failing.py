@@ -27,9 +27,9 @@ from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
 from spark_jobs.runs.failures.refused_records import RefusedRecord, by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.steps import chain
 from spark_jobs.steps.classify import good_records
-from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed
@@ -100,7 +100,7 @@ def _refuse_overtaken(judging: Judging) -> None:
 def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed | RecordsRefused:
     """With the places of the first NAMED records that fail by themselves."""
     spec, plan = judging.spec, judging.plan
-    needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
+    needed = F.expr(plan.needs(spec.inputs.event_time, "kafka.partition"))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
     if by_a_rule(error) and (refused := refused_records(flow, LISTED)):
@@ -153,5 +153,6 @@ def _spanned(plan: RepairPlan, good: DataFrame) -> Batch:
         F.min(offset).alias("first"), F.max(offset).alias("last")
     )
     rows = ends.collect()
-    start = {row["partition"]: row["first"] for row in rows}
-    return Batch(plan.batch, start, {row["partition"]: row["last"] + 1 for row in rows}, 0, 0)
+    start = Positions({row["partition"]: row["first"] for row in rows})
+    end = Positions({row["partition"]: row["last"] + 1 for row in rows})
+    return Batch(plan.batch, start, end, 0, 0)

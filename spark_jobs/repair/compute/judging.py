@@ -114,9 +114,9 @@ class Judging(NamedTuple):
         cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
     ) -> Judging:
         failing = {
-            (partition, offset): why
-            for (partition, offset), why in read_failing(paths.failing).in_repairs.items()
-            if offset not in plan.quarantined.get(partition, ())
+            place: why
+            for place, why in read_failing(paths.failing).in_repairs.items()
+            if place.offset not in plan.quarantined.get(place.partition, ())
         }
         [topic, *more] = spec.inputs
         in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))

@@ -25,6 +25,7 @@ from spark_jobs.ops.schema import SCHEMAS, Row
 from spark_jobs.repair.compute.change import rows_after
 from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.path_forms import delta_path, spark_url
 from spark_jobs.table.delta import door
@@ -161,7 +162,7 @@ class _Rows:
 
     def __init__(self, inputs: Topics, plan: RepairPlan, run_id: str, clock_ms: int) -> None:
         self._inputs = inputs
-        self._batch = Batch(plan.batch, {}, {}, 0, 0, clock_ms)
+        self._batch = Batch(plan.batch, Positions(), Positions(), 0, 0, clock_ms)
         self._where: Row = {
             "pipeline": plan.pipeline,
             "generation": plan.generation,

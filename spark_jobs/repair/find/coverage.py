@@ -39,7 +39,7 @@ from spark_jobs.spec.analysis.ranged import Ranged, ranged
 from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
-    from spark_jobs.source.micro_batch import Offsets
+    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 
@@ -125,7 +125,7 @@ class _Done(NamedTuple):
 def coverage(
     spec: Pipeline,
     paths: Paths,
-    earliest: Offsets | None = None,
+    earliest: Positions | None = None,
     bound: Span | None = None,
     most_read: int = MOST_READ,
 ) -> Coverage:
@@ -240,7 +240,7 @@ def _quarantined(
         if isinstance(each, str):
             bad += 1
         else:
-            touched.append(way.touched(each.event_time))
+            touched.append(way.touched(each.event_time, partition=each.partition))
     ripe = sum(until is not None and each.end <= until for each in touched)
     total = count(paths, "quarantine", generations, batch)
     # `sluice maintain` may have removed the records of others, which are in no line then.

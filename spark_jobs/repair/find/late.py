@@ -7,16 +7,17 @@ interval, a range or a partition, and of records those alone whose rows are comp
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.values.spans import (
     EPOCH,
     MICROSECOND,
     MOST,
-    Position,
     Span,
     SpanSql,
     floor_sql,
@@ -96,17 +97,6 @@ def late_fates(paths: Paths, generations: Sequence[str], batch: int) -> tuple[Co
     return Counter({fate: n for fate, n in found.items() if fate is not None}), waits
 
 
-def count_within(
-    paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
-) -> int:
-    """How many late records, up to this batch, have an event time in the spans, whether a repair
-    has merged them or not.
-    """
-    if not spans:
-        return 0
-    return count(paths, "late", generations, batch, Position("event_time").sql(spans))
-
-
 def count(
     paths: Paths, table: Source, generations: Sequence[str], batch: int, where: str = "true"
 ) -> int:
@@ -147,8 +137,8 @@ def in_ranges(touching: Sequence[Touching]) -> list[Touching]:
 class Tried(NamedTuple):
     """A repair that was computed, and ended as it would again."""
 
-    horizon: Mapping[int, int]
-    """Partition -> the first offset that it did not know."""
+    horizon: Positions
+    """At the first records that it did not know."""
     spans: tuple[Span, ...]
     """What it computed, one at least."""
 
@@ -273,17 +263,12 @@ def _tried(repair: Tried, first: Sequence[Row]) -> str:
     """Empty if the repair had no record. `first`: of each partition the first offset, and the times
     that its records touch.
     """
-    known = {
-        row["p"]: behind for row in first if (behind := repair.horizon.get(row["p"], 0)) > row["o"]
-    }
-    touched = [_span(row) for row in first if row["p"] in known]
+    known = [row for row in first if repair.horizon.passed(Place(row["p"], row["o"]))]
+    touched = [_span(row) for row in known]
     spans = [span for span in repair.spans if any(span.overlaps(each) for each in touched)]
     if not spans:
         return ""
-    offsets = " OR ".join(
-        f'("partition" = {partition} AND "offset" < {behind})'
-        for partition, behind in known.items()
-    )
+    offsets = repair.horizon.passed_sql(row["p"] for row in known)
     return f"(({offsets}) AND ({SpanSql('s', 'e').inside(spans)}))"
 
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import RecordsUnreachable, SideGone, StagingStale
 from spark_jobs.repair.find.plan import offsets_in, places
-from spark_jobs.repair.offsets.archived import located
 from spark_jobs.repair.offsets.holes import EVER
-from spark_jobs.repair.offsets.slices import clipped
+from spark_jobs.repair.offsets.slices import less
 from spark_jobs.side.port import gone
-from spark_jobs.source.micro_batch import Parts
+from spark_jobs.source.positions import Parts
 from spark_jobs.source.sources import same_topics, source_of
 
 if TYPE_CHECKING:
@@ -144,12 +143,4 @@ def refuse_gone(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
 
 
 def _lacking(parts: Parts, topic: SourceState) -> Parts:
-    before = located(parts, {}, topic.earliest).nowhere
-    found = {
-        partition: (
-            *before.get(partition, ()),
-            *clipped(ranges, (topic.latest.get(partition, 0), 2**63 - 1)),
-        )
-        for partition, ranges in parts.items()
-    }
-    return {partition: ranges for partition, ranges in found.items() if ranges}
+    return less(parts, topic.earliest.rest(topic.latest.cut(parts)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -47,6 +47,8 @@ class Standing(NamedTuple):
 
     order: tuple[int, bool]
     """A later one has a higher order."""
+    at: datetime
+    """Since when it stands."""
     spans: tuple[Span, ...]
     inputs: Mapping[str, Pin]
     batch: int
@@ -59,6 +61,7 @@ class Standing(NamedTuple):
         inputs = json.loads(row["inputs"] or "{}").items()
         return cls(
             (order, version is None),
+            row["swapped_at"] or row["staged_at"] or datetime.now(UTC),
             tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
             {name: Pin(**each) for name, each in inputs},
             -1 if row["batch"] is None else row["batch"],
@@ -94,17 +97,14 @@ class Outdated:
 
     @cached_property
     def open(self) -> list[Open]:
-        """Of each version, oldest first."""
-        root, pipeline, found = self._paths.root, self._paths.pipeline, list[Open]()
-        by_input = defaultdict[str, list[Marks]](list)
-        for marks in outdated.stored(root, pipeline, self._generations, self._inputs):
-            by_input[marks.input].append(marks)
-        for name, several in by_input.items():
-            touched = self._touching(looked_up(self._way.spec, name), several)
-            for marks in several:
-                if touching := tuple(self._left(marks, touched[marks.version])):
-                    found.append(Open(marks, touching))
-        return found
+        """Of each version that is not settled everywhere, oldest first."""
+        found = (Open(of[0], self._left(*of, self._standing)) for of in self._marks)
+        return [each for each in found if each.touching]
+
+    def settled(self, before: datetime) -> list[Marks]:
+        """Versions that change no row any more, by repairs that stand since before this time."""
+        older = [each for each in self._standing if each.at < before]
+        return [of[0] for of in self._marks if not self._left(*of, older)]
 
     @property
     def extent(self) -> Span | None:
@@ -151,16 +151,6 @@ class Outdated:
             found += sum(bool(each.span.within(limit).without(known)) for each in of.touching)
         return found
 
-    def settled(self, before: datetime) -> list[Marks]:
-        """Versions that a run found before this time, and that change no row any more."""
-        opened = {(of.marks.input, of.marks.version) for of in self.open}
-        own = (self._paths.root, self._paths.pipeline, self._generations, self._inputs)
-        return [
-            each
-            for each in outdated.stored(*own)
-            if each.noted_at < before and (each.input, each.version) not in opened
-        ]
-
     def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
         """The changes of marks that are open in one of the spans, for each step that they touch."""
         for of in self.open:
@@ -171,16 +161,33 @@ class Outdated:
     def _changes(self, marks: Marks) -> Iterator[Changed]:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
 
-    def _left(self, marks: Marks, touching: Iterable[Touching]) -> Iterator[Touching]:
-        """Without what is settled."""
+    def _left(
+        self, marks: Marks, touching: Iterable[Touching], standing: Sequence[Standing]
+    ) -> tuple[Touching, ...]:
+        """What is not settled by these repairs, the latest first."""
+        found, final = list[Touching](), self._way.spec.entry is not None
         for each in touching:
             left, unsettled = [each.span], list[Span]()
-            for repair in self._standing:
-                if not repair.settles(marks, final=self._way.spec.entry is not None):
+            for repair in standing:
+                if not repair.settles(marks, final=final):
                     unsettled += [a.within(b) for a in left for b in repair.spans]
                 left = [part for span in left for part in span.without(repair.spans)]
-            for span in joined([*left, *unsettled]):
-                yield each._replace(span=span)
+            found += [each._replace(span=span) for span in joined([*left, *unsettled])]
+        return tuple(found)
+
+    @cached_property
+    def _marks(self) -> list[tuple[Marks, list[Touching]]]:
+        """Each version, oldest first, with the rows that it touches."""
+        root, pipeline = self._paths.root, self._paths.pipeline
+        by_input = defaultdict[str, list[Marks]](list)
+        for marks in outdated.stored(root, pipeline, self._generations, self._inputs):
+            by_input[marks.input].append(marks)
+        return [
+            (marks, touched[marks.version])
+            for name, several in by_input.items()
+            for touched in (self._touching(looked_up(self._way.spec, name), several),)
+            for marks in several
+        ]
 
     @cached_property
     def _standing(self) -> list[Standing]:

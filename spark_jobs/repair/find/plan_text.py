@@ -49,7 +49,7 @@ def plan_lines(
     ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
     shown = "; ".join(map(str, plan.spans[:SHOWN]))
     more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""
-    offsets = "  ".join(f"{inputs.shown(p)}: {at:,}" for p, at in sorted(plan.horizon.items()))
+    offsets = plan.horizon.text(inputs.shown)
     share = f" ({plan.offsets / covered:.1%})" if covered else ""
     parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
     unknown = f"; {counted.offsets:,} of unknown event time" if counted.offsets else ""

@@ -8,7 +8,6 @@ drain held the lease for instance, and one that a rewind took back, may end othe
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,6 +27,7 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
 from spark_jobs.repair.find.outdated_rows import Outdated, Standing
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.values.spans import Span
 
@@ -144,7 +144,7 @@ def _tried(paths: Paths, generations: Sequence[str]) -> list[tuple[Tried, Standi
     return [
         (
             Tried(
-                {int(partition): stop for partition, stop in json.loads(row["horizon"]).items()},
+                Positions.of_json(row["horizon"]),
                 tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
             ),
             Standing.of(row),

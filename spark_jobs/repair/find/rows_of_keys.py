@@ -52,7 +52,8 @@ def can_ask(table: Table, position: Position, columns: Mapping[str, str]) -> boo
     if "query" not in table.can or not table.exists():
         return False
     types = table.columns()
-    return position.column in types and all(types.get(n) in TYPES for n in columns.values())
+    times = types.get(position.column) == "timestamp"
+    return times and all(types.get(name) in TYPES for name in columns.values())
 
 
 def fit(table: Table, changes: Iterable[Changed], columns: Mapping[str, str]) -> bool:

@@ -7,7 +7,6 @@ the topic's id: an archive also keeps the records of a topic that was deleted an
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -17,9 +16,9 @@ from spark_jobs.checkpoint.notes.removed import read_removed
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.repair.offsets.slices import without
+from spark_jobs.repair.offsets.slices import less
 from spark_jobs.source.archive import ArchiveRecords
-from spark_jobs.source.micro_batch import Offsets, Parts
+from spark_jobs.source.positions import Parts, Positions
 from spark_jobs.source.sources import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
@@ -29,7 +28,6 @@ from spark_jobs.values.numbering import numbered
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.source.micro_batch import Offsets
     from spark_jobs.source.port import Records
     from spark_jobs.spec import Topic
     from spark_jobs.storage.root.paths import Paths
@@ -39,7 +37,7 @@ NO_BATCH = -1
 """The batch of slices whose records no drain has read: a rebuild had them from an archive."""
 
 
-def beginning(paths: Paths, generations: tuple[str, ...], *, drained: bool = False) -> Offsets:
+def beginning(paths: Paths, generations: tuple[str, ...], *, drained: bool = False) -> Positions:
     """The offsets at which the table's records begin: of the oldest row in ops.batches, or of the
     oldest slice, which outlives that row.
 
@@ -58,10 +56,8 @@ def beginning(paths: Paths, generations: tuple[str, ...], *, drained: bool = Fal
         "batches",
         f"SELECT offsets_start FROM batches WHERE {of_it} ORDER BY batch_id LIMIT 1",
     ).to_pylist()
-    began = {int(p): at for p, at in json.loads(rows[0]["offsets_start"]).items()} if rows else {}
-    for row in oldest:
-        began[row["partition"]] = min(row["first"], began.get(row["partition"], row["first"]))
-    return began
+    began = Positions.of_json(rows[0]["offsets_start"]) if rows else Positions()
+    return began.minimum(Positions({row["partition"]: row["first"] for row in oldest}))
 
 
 class Where(NamedTuple):
@@ -105,14 +101,8 @@ def _archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or known.topic_id != topic_id or audited < 0:
         return {}
-    begin = beginning(paths, known.generations)
-    lacks = read_removed(paths).offsets
     end = Checkpoint(paths.checkpoint).batch(audited).end
-    found = {
-        partition: tuple(without([(begin.get(partition, 0), stop)], lacks.get(partition, ())))
-        for partition, stop in end.items()
-    }
-    return {partition: ranges for partition, ranges in found.items() if ranges}
+    return less(beginning(paths, known.generations).parts(end), read_removed(paths).offsets)
 
 
 def archived_or_why(
@@ -127,22 +117,12 @@ def archived_or_why(
         return {}, error
 
 
-def located(parts: Parts, has: Parts, earliest: Offsets) -> Where:
+def located(parts: Parts, has: Parts, earliest: Positions) -> Where:
     """Where the offsets of `parts` are: in the archive, which has `has`; else in Kafka, from its
     earliest offsets on; else nowhere.
 
-    >>> located({0: ((0, 90),)}, {0: ((10, 50),)}, {0: 40})
+    >>> located({0: ((0, 90),)}, {0: ((10, 50),)}, Positions({0: 40}))
     Where(archive={0: ((10, 50),)}, source={0: ((50, 90),)}, nowhere={0: ((0, 10),)})
     """
-    archive, kafka, nowhere = Parts(), Parts(), Parts()
-    for partition, ranges in parts.items():
-        rest = without(ranges, has.get(partition, ()))
-        first = earliest.get(partition, 0)
-        for place, found in (
-            (archive, without(ranges, rest)),
-            (kafka, without(rest, [(0, first)])),
-            (nowhere, without(rest, [(first, 2**63 - 1)])),
-        ):
-            if found:
-                place[partition] = tuple(found)
-    return Where(archive, kafka, nowhere)
+    others = less(parts, has)
+    return Where(less(parts, others), earliest.rest(others), earliest.cut(others))

@@ -9,21 +9,22 @@ in the table: such a hole is empty.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.repair.offsets.slices import clipped, gaps
+from spark_jobs.repair.offsets.slices import less
+from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from spark_jobs.source.micro_batch import Offset, Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 
@@ -64,17 +65,16 @@ def holes(
     """Those that these offsets are, by batch. `lacking`: partition -> offsets without a slice."""
     if not lacking:
         return ()
-    found, known = list[Hole](), _accounts(spec, paths, generations)
-    rest = {partition: [*ranges] for partition, ranges in lacking.items()}
+    found, rest, known = list[Hole](), lacking, _accounts(spec, paths, generations)
     for batch in known:
-        parts = {p: tuple(_both(of, batch.covers.get(p, (0, 0)))) for p, of in rest.items()}
-        parts = {p: of for p, of in parts.items() if of}
-        if parts:
+        left = less(rest, batch.covers)
+        if parts := less(rest, left):
             found.append(Hole(batch.id, parts, batch.missing, batch.times))
-            rest = {p: _without(of, batch.covers.get(p, (0, 0))) for p, of in rest.items()}
+            rest = left
     for partition, ranges in rest.items():
         for each in ranges:
-            until = [b.before for b in known if b.covers.get(partition, (0, 0))[0] >= each[1]]
+            last = Place(partition, each[1] - 1)
+            until = [batch.before for batch in known if batch.begins.passed(last)]
             times = Span(EVER.start, min(until, default=EVER.end))
             found.append(Hole(None, {partition: (each,)}, None, times))
     return tuple(found)
@@ -84,7 +84,8 @@ class _Account(NamedTuple):
     """What a batch's account says of its records."""
 
     id: int
-    covers: dict[int, Offset]
+    begins: Positions
+    covers: Parts
     missing: int
     """Records that Spark may have read and that are in no slice."""
     times: Span
@@ -104,18 +105,23 @@ def _accounts(spec: Pipeline, paths: Paths, generations: Sequence[str]) -> list[
     ).to_pylist()
     in_slices = Counter({(row["generation"], row["batch_id"]): row["n"] for row in noted})
     reach = _Reach.of(spec, rows)
-    found, ends = list[_Account](), dict[int, int]()
+    found, ends = list[_Account](), Positions()
     for row, following in pairwise([*rows, None]):
         assert row is not None
-        starts, stops = (_offsets(row[f"offsets_{name}"]) for name in ("start", "end"))
-        covers = {p: (max(starts.get(p, 0), ends.get(p, 0)), stop) for p, stop in stops.items()}
+        starts, stops = (Positions.of_json(row[f"offsets_{name}"]) for name in ("start", "end"))
+        begins = starts.maximum(ends).among(stops)
         ends |= stops
         # Of a batch that was read again, `read` are those that were left then.
         read = (row["read"] or 0) + (0 if row["source"] == "progress" else row["unknown"] or 0)
         missing = max(0, read - in_slices[row["generation"], row["batch_id"]])
         found.append(
             _Account(
-                row["batch_id"], covers, missing, reach.times(row, following), reach.behind(row)
+                row["batch_id"],
+                begins,
+                begins.parts(stops),
+                missing,
+                reach.times(row, following),
+                reach.behind(row),
             )
         )
     return found
@@ -160,15 +166,3 @@ class _Reach(NamedTuple):
         clock = EVER.end if audited is None else audited + self.ahead
         # A watermark is in milliseconds, and an event time that moves it in microseconds.
         return clock if reached is None else min(clock, reached + self.delay + _MILLISECOND)
-
-
-def _offsets(text: str | None) -> dict[int, int]:
-    return {int(partition): at for partition, at in json.loads(text or "{}").items()}
-
-
-def _both(ranges: Iterable[Offset], within: Offset) -> list[Offset]:
-    return clipped(ranges, within)
-
-
-def _without(ranges: Iterable[Offset], taken: Offset) -> list[Offset]:
-    return [left for each in ranges for left in gaps([taken], each)]

@@ -5,7 +5,9 @@ Kafka.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field as Described
@@ -13,8 +15,8 @@ from pydantic import Field as Described
 from spark_jobs.messages.part import Part
 from spark_jobs.repair.offsets.archived import Where, archived_or_why, beginning, located
 from spark_jobs.repair.offsets.holes import EVER, Hole, holes
-from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, gaps, merged, without
-from spark_jobs.source.micro_batch import Parts
+from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, less, merged
+from spark_jobs.source.positions import Parts
 from spark_jobs.values.spans import joined
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.errors import CheckpointBroken, FormatNewer
     from spark_jobs.repair.offsets.holes import Hole
     from spark_jobs.repair.offsets.slices import Index
-    from spark_jobs.source.micro_batch import Offset, Offsets, Parts
+    from spark_jobs.source.positions import Offset, Parts, Positions
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.values.spans import Span
@@ -62,24 +64,26 @@ def reading(
     index: Index,
     holes: Sequence[Hole],
     spans: Sequence[Span],
-    places: tuple[Parts, Offsets],
+    places: tuple[Parts, Positions],
     every: Parts | None = None,
+    apart: Mapping[int, Sequence[Span]] = MappingProxyType({}),
 ) -> Reading:
     """What the event times in `spans` need: `holes` are all of the index. Of `every`, all offsets
-    are read. `places`: what the archive has, and the first offsets that Kafka has.
+    are read. `places`: what the archive has, and the first offsets that Kafka has. `apart`: see
+    Ranged.
 
     Offsets between two that are needed are read too, if that is cheaper: but none that nobody has,
     and none of a hole that the ranges do not touch.
     """
-    noted = _joined((index.overlapping(spans), every or {}))
+    noted = _joined((index.overlapping(spans, apart), every or {}))
     touched = [hole for hole in holes if spans and hole.touches(spans)]
     lost = located(noted, *places).nowhere
     parts = [TouchedHole(hole, located(hole.parts, *places)) for hole in touched]
     wanted = _joined((noted, *(hole.parts for hole in touched)))
     nowhere = _joined((lost, *(each.where.nowhere for each in parts)))
-    chosen = _less(wanted, nowhere)
+    chosen = less(wanted, nowhere)
     barred = _joined(
-        (_less(_joined(hole.parts for hole in holes), chosen), _unreadable(index, places))
+        (less(_joined(hole.parts for hole in holes), chosen), _unreadable(index, places))
     )
     found = {p: tuple(_read(ranges, barred.get(p, ()))) for p, ranges in chosen.items()}
     needed = sum(stop - first for ranges in wanted.values() for first, stop in ranges)
@@ -98,19 +102,9 @@ def _joined(several: Iterable[Parts]) -> Parts:
     return {p: tuple(merged(ranges, 1, len(ranges))) for p, ranges in found.items() if ranges}
 
 
-def _less(parts: Parts, others: Parts) -> Parts:
-    found = {p: tuple(without(ranges, others.get(p, ()))) for p, ranges in parts.items()}
-    return {p: ranges for p, ranges in found.items() if ranges}
-
-
-def _unreadable(index: Index, places: tuple[Parts, Offsets]) -> Parts:
+def _unreadable(index: Index, places: tuple[Parts, Positions]) -> Parts:
     has, earliest = places
-    found = {
-        p: tuple(gaps(has.get(p, ()), (begin, min(stop, earliest.get(p, 0)))))
-        for p, (begin, stop) in index.within.items()
-        if begin < earliest.get(p, 0)
-    }
-    return {p: ranges for p, ranges in found.items() if ranges}
+    return less(earliest.cut({p: (part,) for p, part in index.within.items()}), has)
 
 
 class Gone(Part):
@@ -152,14 +146,14 @@ class Reach(NamedTuple):
     way: Ranged
     slices: Index
     holes: tuple[Hole, ...]
-    places: tuple[Parts, Offsets]
+    places: tuple[Parts, Positions]
     """What the archive has, and the first offsets that Kafka has."""
     broken: CheckpointBroken | FormatNewer | None
     """Why nobody knows what the archive has."""
 
     @classmethod
     def of(
-        cls, way: Ranged, paths: Paths, known: Identity, earliest: Offsets, horizon: Offsets
+        cls, way: Ranged, paths: Paths, known: Identity, earliest: Positions, horizon: Positions
     ) -> Reach:
         """Of the batches up to the horizon."""
         generations = known.generations
@@ -169,10 +163,10 @@ class Reach(NamedTuple):
         found = holes(way.spec, paths, generations, index.lacking)
         return cls(way, index, found, (has, earliest), broken)
 
-    def reading(self, spans: Iterable[Span], every: Parts | None = None) -> Reading:
+    def reading(self, spans: Sequence[Span], every: Parts | None = None) -> Reading:
         """What the rows in these spans need. Of `every`, all offsets are read."""
-        needed = joined(map(self.way.needed, spans))
-        return reading(self.slices, self.holes, needed, self.places, every)
+        needed, apart = joined(map(self.way.needed, spans)), self.way.apart(spans)
+        return reading(self.slices, self.holes, needed, self.places, every, apart)
 
     def lacking(self, spans: Sequence[Span], *, without_lost: bool = False) -> tuple[Span, ...]:
         """Spans whose records nobody has all. `without_lost`: those in holes do not count."""

@@ -7,12 +7,14 @@ these too.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.source.micro_batch import Offset, Offsets, Parts
+from spark_jobs.source.positions import Offset, Parts, Positions
+from spark_jobs.values.numbering import input_of
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
@@ -39,12 +41,11 @@ class Index(NamedTuple):
 
     @classmethod
     def read(
-        cls, paths: Paths, known_generations: Iterable[str], start: Offsets, end: Offsets
+        cls, paths: Paths, known_generations: Iterable[str], start: Positions, end: Positions
     ) -> Index:
         """Slices of these generations. A partition without a start begins at 0."""
         stored = _stored(paths, known_generations)
-        within = {p: (start.get(p, 0), stop) for p, stop in sorted(end.items())}
-        within = {p: part for p, part in within.items() if part[0] < part[1]}
+        within = {p: part for p, [part] in start.parts(end).items()}
         return cls({p: _Slices.of(stored, p, part) for p, part in within.items()}, within)
 
     @property
@@ -53,13 +54,17 @@ class Index(NamedTuple):
         found = {p: tuple(gaps(self.of[p].ranges(), part)) for p, part in self.within.items()}
         return {p: ranges for p, ranges in found.items() if ranges}
 
-    def overlapping(self, spans: Sequence[Span]) -> Parts:
+    def overlapping(
+        self, spans: Sequence[Span], apart: Mapping[int, Sequence[Span]] = MappingProxyType({})
+    ) -> Parts:
         """The offsets of the slices that have a time in a span: of every record with such a time
         that is neither in ops.late nor in ops.quarantine, nor at an offset without a slice; and of
-        others.
+        others. `apart`: number of an input -> the spans for its partitions.
         """
         found = {
-            p: tuple(clipped(of.ranges(of.overlapping(spans)), self.within[p]))
+            p: tuple(
+                clipped(of.ranges(of.overlapping(apart.get(input_of(p), spans))), self.within[p])
+            )
             for p, of in self.of.items()
         }
         return {p: ranges for p, ranges in found.items() if ranges}
@@ -120,6 +125,12 @@ def without(ranges: Iterable[Offset], taken: Sequence[Offset]) -> list[Offset]:
             until += 1
         found += gaps(taken[behind:until], each)
     return found
+
+
+def less(parts: Parts, others: Parts) -> Parts:
+    """The offsets of the parts that are not among the others."""
+    found = {p: tuple(without(ranges, others.get(p, ()))) for p, ranges in parts.items()}
+    return {p: ranges for p, ranges in found.items() if ranges}
 
 
 def merged(

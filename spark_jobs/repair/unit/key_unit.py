@@ -16,7 +16,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.repair.exchange.commit import Prepared
 from spark_jobs.repair.exchange.put_keys import merged
 from spark_jobs.repair.exchange.staging import SIDES, changed_rows
-from spark_jobs.repair.find.plan import offsets_in, places
+from spark_jobs.repair.find.plan import needs, offsets_in, places
 from spark_jobs.repair.find.plan_text import key_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import (
@@ -34,7 +34,6 @@ from spark_jobs.values.spans import EVER, Span
 if TYPE_CHECKING:
     from spark_jobs.messages.request import Request
     from spark_jobs.repair.exchange.preconditions import Claim
-    from spark_jobs.source.micro_batch import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.following import Following
     from spark_jobs.storage.root.paths import Paths
@@ -87,7 +86,7 @@ class KeyUnit:
 
 def _by_quarantined(of: Sought) -> Found:
     found, lines = of.replaying(), partial(key_lines, of.closed)
-    return Found(EVER if found.records else (), EVER, NOWHERE, 0, lines, replays=found)
+    return Found(EVER if found.records else (), EVER, {}, NOWHERE, 0, lines, replays=found)
 
 
 def _as_given(of: Sought) -> Found:
@@ -95,7 +94,7 @@ def _as_given(of: Sought) -> Found:
     known, spec = of.closed.found, of.way.spec
     generations = known.identity.generations
     begin = beginning(of.paths, generations)
-    every: Parts = {p: ((begin.get(p, 0), end),) for p, end in of.closed.horizon.items()}
+    every = begin.parts(of.closed.horizon)
     has, broken = archived_or_why(of.paths.root, spec.inputs, known.topic.id)
     where = located(every, has, known.topic.earliest)
     of.refuse_more(where)
@@ -108,9 +107,9 @@ def _as_given(of: Sought) -> Found:
     if records is None or where.nowhere:
         archive = archive_records(of.paths.root, spec.inputs, known.topic.id)
         records = of.source.count(where.source) + archive.count(where.archive)
-    used = used_within(of.paths, spec.inputs, generations, of.closed.batch, EVER)
+    used = used_within(of.paths, spec.inputs, generations, of.closed.batch, needs(EVER))
     spans = EVER if used or any(where) else ()
-    return Found(spans, EVER, where, records, partial(key_lines, of.closed), used=used)
+    return Found(spans, EVER, {}, where, records, partial(key_lines, of.closed), used=used)
 
 
 def _accounted(paths: Paths, generations: Sequence[str], offsets: int) -> int | None:

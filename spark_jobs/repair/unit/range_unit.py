@@ -21,9 +21,10 @@ from spark_jobs.repair.exchange.commit import (
     refuse_features,
 )
 from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
-from spark_jobs.repair.find.late import LateSpans, Touching, count_within, in_ranges
+from spark_jobs.repair.find.late import LateSpans, Touching, count, in_ranges
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.find.outdated_rows import Outdated
+from spark_jobs.repair.find.plan import needs
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
@@ -82,14 +83,17 @@ class RangeUnit:
         reading = reach.reading(spans, brought.parts if brought else None)
         sought.refuse_more(reading.where)
         counted = _counted(sought, reach, reading)
-        of = (known.identity.generations, closed.batch, needed)
-        late, used = count_within(paths, *of), used_within(paths, spec.inputs, *of)
+        apart = way.apart(spans)
+        within = needs(needed, apart) if spans else "false"
+        of = (known.identity.generations, closed.batch, within)
+        late, used = count(paths, "late", *of), used_within(paths, spec.inputs, *of)
         # No record has a time there, or no window ends there.
         if not (reading.parts or late or used or (ranges.replays and ranges.replays.records)):
             spans = ()
         return Found(
             spans,
             needed,
+            apart,
             reading.where,
             reach.slices.records_at(reading.parts) + counted.found,
             partial(_lines, sought, reach, ranges, left, counted),

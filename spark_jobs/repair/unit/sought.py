@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.quarantine import Place
     from spark_jobs.repair.offsets.archived import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.micro_batch import Parts
     from spark_jobs.source.port import Source
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.values.spans import Span
@@ -74,6 +74,8 @@ class Found(NamedTuple):
     """The positions of the rows; empty if there is nothing to do."""
     needed: tuple[Span, ...]
     """The event times of the records."""
+    apart: dict[int, tuple[Span, ...]]
+    """The same of each input, by its number, where a step takes inputs apart."""
     where: Where
     """Their offsets; nowhere: those that nobody has, whose rows in the table count as right."""
     records: int

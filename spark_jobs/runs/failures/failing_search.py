@@ -236,12 +236,6 @@ def slices(batch: Batch, most: int = SLICE) -> Iterator[Batch]:
     All partitions are cut at the same shares.
     """
     parts = max(1, -(-batch.covered // most))
-    cuts = [
-        {
-            p: batch.start.get(p, 0) + (end - batch.start.get(p, 0)) * n // parts
-            for p, end in batch.end.items()
-        }
-        for n in range(parts + 1)
-    ]
+    cuts = [batch.start.share(batch.end, n, parts) for n in range(parts + 1)]
     for start, end in pairwise(cuts):
         yield batch._replace(start=start, end=end)

@@ -97,8 +97,7 @@ class _Search:
 def spans(part: Batch, start: int, end: int) -> list[tuple[int, int, int]]:
     """Partition, first and last offset of each partition that is between two places."""
     found, at = [], 0
-    for partition, stop in sorted(part.end.items()):
-        begin = part.start.get(partition, 0)
+    for partition, [(begin, stop)] in sorted(part.parts.items()):
         first, last = begin + max(start - at, 0), min(begin + end - at, stop) - 1
         if first <= last:
             found.append((partition, first, last))

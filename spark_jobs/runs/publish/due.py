@@ -5,7 +5,6 @@ Kafka's tools show the lag too, if SLUICE_LAG_GROUP says so.
 
 from __future__ import annotations
 
-import json
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,7 @@ from spark_jobs.journal.change import under_way
 from spark_jobs.ops import ops_tables
 from spark_jobs.settings.installation import lag_group
 from spark_jobs.source.port import ends_of
+from spark_jobs.source.positions import Positions
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def end_of(ends: Ends, paths: Paths, known: Identity, batch: int) -> End | None:
         f"SELECT offsets_end FROM batches WHERE pipeline = '{paths.pipeline}' "
         f"AND {ops_tables.among('generation', known.generations)} AND batch_id = {batch}",
     ).to_pylist()
-    offsets = ({int(p): at for p, at in json.loads(row["offsets_end"]).items()} for row in rows)
+    offsets = (Positions.of_json(row["offsets_end"]) for row in rows)
     return next(filter(None, map(ends.at, offsets)), None)
 
 
@@ -145,7 +145,7 @@ LOG = logging.getLogger(__name__)
 
 def show_lag(spec: Pipeline, event: Event, settings: Callable[[], Settings]) -> None:
     """Commit the offsets of the newest event to the pipeline's group. A failure is a warning."""
-    ends = {int(partition): end for partition, end in event.offsets_end.items()}
+    ends = Positions.of_named(event.offsets_end)
     prefix = lag_group()
     if not prefix or not ends:
         return

@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.source.micro_batch import Offsets
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.state_types import state_types
@@ -72,7 +72,7 @@ def _query(run: Run, spec: Pipeline) -> DataFrame:
     return flow.output(run.paths.root, Timers(run.spark))
 
 
-def of_the_table(run: Run) -> Offsets | None:
+def of_the_table(run: Run) -> Positions | None:
     """Where it ends; None if there is none.
 
     Of a registry's records it runs alone, before anybody asks for schemas: with one more, its state

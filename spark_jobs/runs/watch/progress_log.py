@@ -11,7 +11,8 @@ from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages import log
-from spark_jobs.source.micro_batch import Batch, Offsets
+from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec.duration import approximate
 from spark_jobs.steps.timers import Timers
 
@@ -21,18 +22,17 @@ LOG = logging.getLogger(__name__)
 class ProgressLog:
     """Logs each batch and its operators once.
 
-    `target`: partition -> Kafka's end offset when the run began.
+    `target`: where the source ended when the run began.
     """
 
-    def __init__(self, run: Run, target: Offsets, timers: Timers) -> None:
+    def __init__(self, run: Run, target: Positions, timers: Timers) -> None:
         self._run = run
         self._target = target
         self._timers = timers
         self._shown: set[int] = set()
-        self._start: Offsets | None = None
-        """First offsets of the run's first batch.
-
-        Greater than 0 if retention removed records before the first run.
+        self._start = Positions()
+        """Where the run's first batch starts: not at 0 if retention removed records before the
+        first run.
         """
         self._seconds = 0.0
         """Duration of this run's batches with data."""
@@ -42,7 +42,7 @@ class ProgressLog:
         for batch_id in sorted(progress.keys() - self._shown):
             self._shown.add(batch_id)
             batch = self._run.checkpoint.batch(batch_id)
-            self._start = batch.start if self._start is None else self._start
+            self._start = self._start or batch.start
             self._seconds += progress[batch_id].seconds if batch.covered else 0
             with log.context(batch=batch_id):
                 self._log(batch, progress[batch_id])
@@ -68,12 +68,8 @@ class ProgressLog:
 
     def _so_far(self, batch: Batch) -> str:
         return format_remaining(
-            self._offsets_to(batch.end), self._offsets_to(self._target), self._seconds
+            self._start.count(batch.end), self._start.count(self._target), self._seconds
         )
-
-    def _offsets_to(self, end: Offsets) -> int:
-        start = self._start or {}
-        return sum(offset - start.get(partition, 0) for partition, offset in end.items())
 
 
 def format_remaining(done: int, whole: int, seconds: float) -> str:

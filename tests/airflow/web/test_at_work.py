@@ -14,6 +14,7 @@ from spark_jobs.checkpoint.lease import Begun, lease
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from tests.airflow.web.test_in_a_browser import browser, opened
 from tests.airflow.web.written import MINE
@@ -42,7 +43,7 @@ class Works:
         held.enter_context(lease(self.paths.lease, RUN))
         Begun(
             kind="drain", run_id=RUN, started_at=self.began, pid=1, host="worker-1",
-            begins={0: 0}, ends={0: 3300},
+            begins=Positions({0: 0}), ends=Positions({0: 3300}),
         ).write(self.paths.running)  # fmt: skip
         self.batches = []
 

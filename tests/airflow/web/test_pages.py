@@ -17,6 +17,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage, Interval
 from spark_jobs.settings.roots import root_of
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
 from tests.airflow.web.written import HOSTILE, LATE, MINE, OTHER
@@ -236,7 +237,7 @@ def test_a_run_that_works_has_a_page_that_says_how_far_it_is_and_one_that_died_i
     now = datetime.now(UTC)
     Begun(
         kind="drain", run_id="scheduled__9+00:00-try1", started_at=now, pid=7, host=HOSTILE[:300],
-        begins={0: 0}, ends={0: 400},
+        begins=Positions({0: 0}), ends=Positions({0: 400}),
     ).write(paths.running)  # fmt: skip
     addresses = (
         f"/pipelines/{MINE}/run?run_id=scheduled__9%2B00:00-try1",
