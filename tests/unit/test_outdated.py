@@ -340,6 +340,7 @@ def test_without_state_a_repair_settles_only_what_batches_up_to_its_own_have_rea
 
 
 def test_maintain_forgets_changes_that_repairs_settled_which_nobody_can_take_back(root):
+    root.moved_on(10)
     root.has("1", 0, 1, "b")
     root.begin()
     root.has("1", 0, 2, "c")

@@ -46,7 +46,7 @@ class Standing(NamedTuple):
     """A repair that is in the table, or found the table as it had computed it."""
 
     order: tuple[int, bool]
-    """A later one has a higher order."""
+    """The table's version, and whether it changed no row. A later one has a higher order."""
     at: datetime
     """Since when it stands."""
     spans: tuple[Span, ...]
@@ -101,10 +101,17 @@ class Outdated:
         found = (Open(of[0], self._left(*of, self._standing)) for of in self._marks)
         return [each for each in found if each.touching]
 
-    def settled(self, before: datetime) -> list[Marks]:
-        """Versions that change no row any more, by repairs that stand since before this time."""
-        older = [each for each in self._standing if each.at < before]
-        return [of[0] for of in self._marks if not self._left(*of, older)]
+    def settled(self, before: datetime, until: datetime | None) -> list[Marks]:
+        """Versions that change no row any more, by repairs that stand since before this time; nor
+        one that drains will write. `until`: rows before it are final.
+        """
+        older, final = [each for each in self._standing if each.at < before], until or FIRST
+        return [
+            marks
+            for marks, touching in self._marks
+            if not any(self._left(marks, touching, each) for each in (older, self._standing))
+            and all(each.span.end <= final for each in self._whole(marks))
+        ]
 
     @property
     def extent(self) -> Span | None:
@@ -169,7 +176,10 @@ class Outdated:
         for each in touching:
             left, unsettled = [each.span], list[Span]()
             for repair in standing:
-                if not repair.settles(marks, final=final):
+                settles, (_, same) = repair.settles(marks, final=final), repair.order
+                if same and not settles:
+                    continue
+                if not settles:
                     unsettled += [a.within(b) for a in left for b in repair.spans]
                 left = [part for span in left for part in span.without(repair.spans)]
             found += [each._replace(span=span) for span in joined([*left, *unsettled])]
@@ -210,7 +220,7 @@ class Outdated:
             if can and marks.keyed:
                 asked.append(marks)
             else:
-                found[marks.version] = self._whole(steps, marks)
+                found[marks.version] = self._whole(marks)
         for some in _few(asked):
             wanted = dict[int, list[Changed]]()
             for marks in some:
@@ -218,7 +228,7 @@ class Outdated:
                 if all(fit(table, changes, step.leaving) for step in steps):
                     wanted[marks.version] = changes
                 else:
-                    found[marks.version] = self._whole(steps, marks)
+                    found[marks.version] = self._whole(marks)
             reads = {marks.version: self._read(marks.batch) for marks in some}
             for step in steps:
                 sought = [
@@ -232,9 +242,9 @@ class Outdated:
                     found[version].append(touching)
         return found
 
-    def _whole(self, steps: Sequence[LookedUp], marks: Marks) -> list[Touching]:
+    def _whole(self, marks: Marks) -> list[Touching]:
         """All rows of the changes' times, whatever their keys are."""
-        read = self._read(marks.batch)
+        read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
         spans = [step.touched(marks.times, read).within(WHOLE) for step in steps if read]
         return [Touching(span, 0, changes=marks.changes) for span in joined(spans)]
 
