@@ -8,11 +8,11 @@ from spark_jobs.table.published.commit import PROVED
 from tests.e2e import pipelines
 from tests.harness.command import answer, sluice, undone
 from tests.harness.scene import Scene
-from tests.harness.turns import held_by
+from tests.harness.turns import alike
 
 PIPELINE = "flight_events"
 SHARE = {"SLUICE_PROOF": "100%"}
-pytestmark = held_by("unit/test_proofs.py", "unit/test_hand_edits.py", "spark/test_proofs.py")
+pytestmark = alike("a proof of days")
 
 
 def test_a_night_proves_a_day_and_tells_its_readers_until_a_hand_changes_its_rows(kafka, tmp_path):

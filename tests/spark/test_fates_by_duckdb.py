@@ -72,6 +72,8 @@ WITH own AS (
     FROM judged j JOIN firsts f ON j.id = f.id AND j.batch = f.batch WHERE became = 'accepted'
     GROUP BY j.id
 )
+
+pytestmark = alike("the fate of a record")
 SELECT part, spot, batch, missed,
        CASE WHEN became <> 'accepted' THEN became WHEN NOT list_contains(places, [part, spot])
             THEN 'duplicate' WHEN len(places) = 1 THEN 'accepted' ELSE 'accepted or duplicate' END,

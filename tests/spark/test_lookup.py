@@ -26,6 +26,7 @@ from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.roots import rows_of
+from tests.harness.turns import alike
 from tests.spark import truth
 from tests.spark.operators import ON_TIME, Operator
 from tests.spark.test_repair import Repairs
@@ -56,6 +57,8 @@ TIMES = pa.timestamp("us", "UTC")
 COLUMNS = pa.schema(
     [("carrier", pa.string()), ("since", TIMES), ("until", TIMES), ("fee", pa.int64()), ("kind", pa.string())]
 )  # fmt: skip
+
+pytestmark = alike("a lookup")
 NAMES = {each: f"Airline {each}" for each in CARRIERS[::2]}
 
 

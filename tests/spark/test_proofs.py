@@ -22,12 +22,16 @@ from spark_jobs.runs.publish.publication import publish
 from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.table.published.commit import PROVED
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark import operators
 
 HOUR = timedelta(hours=1)
 A_NIGHT = 5
 """Hours that a night may prove."""
-pytestmark = pytest.mark.usefixtures("examples")
+pytestmark = [
+    pytest.mark.usefixtures("examples"),
+    alike("a proof of days"),
+]
 
 
 class Nights:

@@ -27,9 +27,12 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import told
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
 from tests.spark.test_several_topics import EU, HOUR, US, Sales
 from tests.unit.specs import deduplicate, pipeline, topic
+
+pytestmark = alike("a row rule")
 
 START, DAY = datetime(2026, 1, 1, tzinfo=UTC), timedelta(days=1)
 POSITIVE = Rule(name="positive", sql="amount > 0", on_failure="quarantine", null="fails")

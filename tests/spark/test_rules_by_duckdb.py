@@ -18,8 +18,11 @@ from spark_jobs.steps.classify import Outcome, resolve_outcomes
 from spark_jobs.values.numbering import BITS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
 from tests.harness.session import COMPILED, INTERPRETED
+from tests.harness.turns import alike
 from tests.spark.test_dataflow import CLOCK_MS, LATE_BEFORE_MS, SCHEMA, SENT, SETTINGS
 from tests.unit.specs import deduplicate, pipeline, topic
+
+pytestmark = alike("a row rule")
 
 CASES = int(os.environ.get("SLUICE_CASES", "6"))
 TIMES = [SENT, SENT - timedelta(hours=3), SENT + timedelta(hours=1)]

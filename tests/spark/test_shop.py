@@ -27,7 +27,10 @@ from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.refused import because
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a lookup")
 
 FINAL = (datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, 13, tzinfo=UTC))
 Row = dict[str, Any]

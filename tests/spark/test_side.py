@@ -10,6 +10,7 @@ import pytest
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.spec import Aggregate, Deduplicate, Pipeline, Transform, Tumbling
 from spark_jobs.topics.flights import FLIGHTS
+from tests.harness.turns import alike
 from tests.seams.test_side import Charge, ChargeOperator, Fees, put
 from tests.spark.test_repair import Repairs
 
@@ -18,6 +19,8 @@ SUMS = {"flights": "count(*)", "fees": "sum(fee)"}
 HOURS = Aggregate(
     window=Tumbling(size="1 hour"), keys=("carrier",), measures=SUMS, counts="flights"
 )
+
+pytestmark = alike("a lookup")
 
 
 class Behind(Charge):

@@ -29,8 +29,11 @@ from tests.harness.command import answer, sluice, sluice_here
 from tests.harness.crash import copied
 from tests.harness.pipelines import variables_of
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.told import asking, fates
 from tests.unit.specs import FIELDS, aggregate, deduplicate, pipeline, topic
+
+pytestmark = alike("the fate of a record")
 
 HERE = "tests.harness.pipelines"
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

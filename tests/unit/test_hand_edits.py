@@ -25,9 +25,12 @@ from spark_jobs.storage.root.path_forms import from_uri
 from tests.harness import roots
 from tests.harness.long_form import examples
 from tests.harness.sources import says
+from tests.harness.turns import alike
 from tests.unit.repaired import DAY, FINAL, POSITION, SHOPS, SPEC, Root, hour, hours, row, ten_hours
 from tests.unit.test_coverage import sliced
 from tests.unit.test_proofs import HOURLY, NOW, published, verified
+
+pytestmark = alike("a proof of days")
 
 A_NIGHT = 2
 """Hours that a night may prove."""

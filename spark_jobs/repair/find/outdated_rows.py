@@ -7,11 +7,10 @@ two repairs that compute a row again the later one counts.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -29,7 +28,8 @@ from spark_jobs.repair.find.rows_of_keys import (
     fit,
     intervals,
 )
-from spark_jobs.side.port import Changed, Pin
+from spark_jobs.repair.find.standing import Part, Standing, in_parts
+from spark_jobs.side.port import Changed
 from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
@@ -48,46 +48,6 @@ if TYPE_CHECKING:
 
 LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 """Of the intervals in which rows are looked for (Ranges.every)."""
-
-
-class Standing(NamedTuple):
-    """A repair that is in the table, or found the table as it had computed it."""
-
-    order: tuple[int, bool]
-    """The table's version, and whether it changed no row. A later one has a higher order."""
-    at: datetime
-    """Since when it stands."""
-    spans: tuple[Span, ...]
-    inputs: Mapping[str, Pin]
-    batch: int
-    """The newest whose records it has."""
-
-    @classmethod
-    def of(cls, row: Row) -> Standing:
-        version, before = row["table_version"], row["table_version_before"]
-        order = (before if version is None else version) or 0
-        inputs = json.loads(row["inputs"] or "{}").items()
-        return cls(
-            (order, version is None),
-            row["swapped_at"] or row["staged_at"] or datetime.now(UTC),
-            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
-            {name: Pin(**each) for name, each in inputs},
-            -1 if row["batch"] is None else row["batch"],
-        )
-
-    def settles(self, marks: Marks, *, final: bool) -> bool:
-        """`final`: whether no later batch has written into its ranges."""
-        pin = self.inputs.get(marks.input)
-        if pin is None or pin.table_id != marks.table_id or pin.version < marks.version:
-            return False
-        return final or self.batch >= marks.batch
-
-
-class Part(NamedTuple):
-    """Positions, and the repair that has computed their rows last."""
-
-    span: Span
-    by: Standing
 
 
 class Open(NamedTuple):
@@ -126,7 +86,7 @@ class Outdated:
             marks
             for marks, touching in self._marks
             if not any(self._left(marks, touching, each) for each in (older, self._standing))
-            and all(each.span.end <= final for each in self._whole(marks))
+            and all(span.end <= final for span in self._spans(marks, WHOLE))
         ]
 
     def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
@@ -260,13 +220,17 @@ class Outdated:
 
     def _whole(self, marks: Marks) -> list[Touching]:
         """All rows of the changes' times, whatever their keys are."""
-        read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
-        if not read:
-            return []
-        unread = read == WHOLE
+        unread = self._read(marks.batch) == WHOLE
         limit = extent(table_of(self._paths), self._way.position) if unread else WHOLE
-        spans = [step.touched(marks.times, read).within(limit) for step in steps]
-        return [Touching(span, 0, changes=marks.changes) for span in joined(spans)]
+        spans = joined(self._spans(marks, limit))
+        return [Touching(span, 0, changes=marks.changes) for span in spans]
+
+    def _spans(self, marks: Marks, limit: Span) -> list[Span]:
+        """The positions, within `limit`, that depend on the changes' times: of rows that are
+        written, and of those that windows hold.
+        """
+        read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
+        return [step.touched(marks.times, read).within(limit) for step in steps if read]
 
     def _read(self, batch: int) -> Span | None:
         if batch not in self._reads:
@@ -298,16 +262,6 @@ class Outdated:
         if not known:
             return None
         return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
-
-
-def in_parts(standing: Iterable[Standing]) -> list[Part]:
-    """Of these repairs, the latest first, what each has computed last; in the order of time."""
-    found, seen = list[Part](), list[Span]()
-    for repair in standing:
-        found += [Part(part, repair) for span in repair.spans for part in span.without(seen)]
-        seen += repair.spans
-        seen = [*joined(seen, len(seen))]
-    return sorted(found, key=lambda part: part.span)
 
 
 def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:

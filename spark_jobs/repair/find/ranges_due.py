@@ -25,7 +25,8 @@ from spark_jobs.messages.kind import LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
-from spark_jobs.repair.find.outdated_rows import Outdated, Standing
+from spark_jobs.repair.find.outdated_rows import Outdated
+from spark_jobs.repair.find.standing import Standing
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged

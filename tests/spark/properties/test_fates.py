@@ -15,6 +15,7 @@ from spark_jobs.spec import Deduplicate, State
 from tests.harness.moments import MICROSECOND, us
 from tests.harness.replay import batch_of, watermarks
 from tests.harness.roots import ROOT
+from tests.harness.turns import alike
 from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.case import Case
 from tests.spark.properties.deduplication import Deduplication
@@ -37,6 +38,8 @@ FORMS = (
     Aggregation(HOUR),
     Deduplication(Deduplicate(keys=("event_id", "event_time"), scope="event_time")),
 )
+
+pytestmark = alike("the fate of a record")
 
 
 def truth(case: Case, ends, form):
