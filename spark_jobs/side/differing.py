@@ -64,12 +64,12 @@ def by_key(rows: pa.Table, keys: int) -> dict[Key, tuple[Row, ...]]:
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """Its values; of times numbers."""
+    """Its values as texts: NaN is then as NaN, and -0.0 no 0.0. Of times numbers."""
     import pyarrow as pa  # noqa: PLC0415 - what only plans reads no table
 
-    timed = pa.types.is_timestamp(column.type)
-    values: list[Any] = (column.cast(pa.int64()) if timed else column).to_pylist()
-    return values
+    if pa.types.is_timestamp(column.type):
+        return list(column.cast(pa.int64()).to_pylist())
+    return [*map(repr, column.to_pylist())]
 
 
 def _moment(at: int) -> datetime | None:

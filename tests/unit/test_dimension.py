@@ -362,6 +362,45 @@ def test_a_files_rows_are_those_of_its_content(tmp_path, suffix):
     assert not of.side.has(pin)
 
 
+FLOATS = {
+    "nothing": (float("nan"), float("nan"), []),
+    "a sign": (0.0, -0.0, [("a", None, None)]),
+    "a number": (float("nan"), 1.0, [("a", None, None)]),
+}
+
+
+@pytest.mark.parametrize("what", FLOATS)
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_number_differs_if_it_is_another_value_and_nan_is_none(tmp_path, what, listed):
+    was, now, told = FLOATS[what]
+    path, kind = str(tmp_path / "rates"), pa.list_(pa.float64()) if listed else pa.float64()
+    rate = Field(name="rate", type="array<double>" if listed else "double")
+    side = DimensionSide(Dimension(table=path, key=("id",), fields=(rate,)), Here(str(tmp_path)))
+    pins = list[Pin]()
+    for each in (was, now):
+        rates = pa.array([[each] if listed else each], kind)
+        deltalake.write_deltalake(path, pa.table({"id": ["a"], "rate": rates}), mode="overwrite")
+        pins.append(side.now())
+    found = [
+        (json.loads(str(each.key))["id"], each.start, each.end)
+        for each in side.changed(None, *pins)
+    ]
+    assert found == told
+
+
+def test_a_version_that_lacks_a_column_declared_today_may_have_been_anything(tmp_path):
+    of = Table(tmp_path, **_field(name="zone"))
+    first = of.put(("a", None, None, "x"))
+    wider = pa.Table.from_pylist(
+        [{"id": "a", "since": None, "until": None, "zone": "y"}],
+        SCHEMA.set(3, pa.field("zone", pa.string())),
+    )
+    deltalake.write_deltalake(
+        of.path, wider, mode="overwrite", schema_mode="overwrite", partition_by=["zone"]
+    )
+    assert [*of.side.changed(None, first, of.side.now())] == [(None, None, None)]
+
+
 TORN = {
     "csv": ("id,region,rate,opened\n1,x\n", "unreadable", {}),
     "csv ": ("", "unreadable", {}),
