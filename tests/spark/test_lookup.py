@@ -15,16 +15,19 @@ import pyarrow as pa
 import pytest
 
 from spark_jobs.checkpoint import pins
+from spark_jobs.errors import SpecInvalid
 from spark_jobs.runs.explain import deep
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Pipeline, Tumbling
+from spark_jobs.steps.beside.lookup import with_fields
 from spark_jobs.storage import failpoint
 from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.values.conversions import arrow_type
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
+from tests.harness.refused import fails
 from tests.harness.roots import rows_of
 from tests.spark import truth
 from tests.spark.operators import ON_TIME, Operator
@@ -313,3 +316,39 @@ def test_two_topics_have_lookups_before_and_behind_an_aggregate(kafka, tmp_path)
         unmatched.update(dict(row["unmatched"] or ()))
     assert unmatched == {"regions": 0, "managers": 2}
     assert {row["reason"] for row in made.ops("quarantine")} == {"no regions for shop"}
+
+
+def looked_up(spark, folder, key: str, stored: list, sql: str) -> list:
+    """What rows of SQL, of a column `k`, find: of each the number of a stored key."""
+    places = pa.array(range(len(stored)), pa.int64())
+    keys = pa.array(stored, arrow_type(key))
+    deltalake.write_deltalake(str(folder), pa.table({"k": keys, "n": places}), mode="overwrite")
+    dimension = Dimension(
+        name="of", table=str(folder), key=(Field(name="k", type=key),),
+        fields=(Field(name="n", type="bigint"),),
+    )  # fmt: skip
+    side, step = (
+        DimensionSide(dimension, Settings.from_environment()),
+        Lookup(dimension=dimension, on={"k": "k"}),
+    )
+    sides = {"of": side.rows(spark, side.now())}
+    found = with_fields(spark.sql(f"SELECT k FROM VALUES {sql} AS v(k)"), step, sides, "at")
+    return [row["n"] for row in found.collect()]
+
+
+def test_a_row_finds_the_row_of_its_very_key_or_none(spark, tmp_path):
+    texts = ["a", "a ", "A", "", "\u00e9", "e\u0301", None]
+    sql = "('a'), ('a '), ('A'), (''), ('\u00e9'), ('e\u0301'), (NULL), (' a')"
+    assert looked_up(spark, tmp_path, "string", texts, sql) == [0, 1, 2, 3, 4, 5, None, None]
+    sql = "(1.50BD), (NULL), (-0.00BD), (1.51BD)"
+    decimals = [Decimal("1.50"), Decimal("0.00"), None]
+    assert looked_up(spark, tmp_path / "d", "decimal(3,2)", decimals, sql) == [0, None, 1, None]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["(7)", "(7L)", "(7.0D)", "('7' COLLATE UTF8_LCASE)", "(DATE'2026-01-01')", "(true)"],
+)
+def test_a_row_whose_key_has_another_type_is_refused(spark, tmp_path, sql):
+    with fails(SpecInvalid, "looked_up_by_other_type", name="k", key="k", type="string"):
+        looked_up(spark, tmp_path, "string", ["7", "07"], sql)
