@@ -83,6 +83,10 @@ class SpecInvalid(SluiceError):
         "Declare the key as the table has it: Field(name={key!r}, type=...). Or change the "
         "column's type in a Transform before.",
     )
+    sides_in_circle = reason(
+        "{pipeline} looks up rows that depend on its own: {way}.",
+        "Look them up in a table that is computed without it.",
+    )
     key_unpackable = reason(
         "GroupState.keys: {name} has type {kind}. Sluice makes no buckets of it.",
         "Use a key of {known}, or form='row'.",

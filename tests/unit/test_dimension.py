@@ -14,7 +14,7 @@ from pyarrow import parquet
 from spark_jobs.errors import DimensionAmbiguous, DimensionUnfit, SpecInvalid
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.side.dimension import DimensionSide
-from spark_jobs.side.port import Pin
+from spark_jobs.side.port import Pin, refuse_misdeclared
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Transform, Tumbling
 from tests.harness.refused import fails, has
 from tests.unit.specs import aggregate, deduplicate, pipeline
@@ -214,6 +214,19 @@ def _at(rows: list[Piece], regions: list[str], key: int, day: int) -> list[str]:
         for (k, start, end), of in zip(rows, regions, strict=True)
         if k == key and start <= day < end
     ]
+
+
+@pytest.mark.parametrize("way", [("sales",), ("sales", "shops"), ("sales", "shops", "zones")])
+def test_pipelines_that_look_up_each_others_rows_are_refused(monkeypatch, way):
+    def of(name: str, table: str) -> Any:
+        return pipeline(name=name, steps=(lookup(dimension=shops(table=table, valid=None)),))
+
+    specs = {name: of(name, way[(n + 1) % len(way)]) for n, name in enumerate(way)}
+    specs["outer"] = of("outer", "sales")
+    monkeypatch.setattr("spark_jobs.registry.find.load", specs.__getitem__)
+    for spec in specs.values():
+        with fails(SpecInvalid, "sides_in_circle"):
+            refuse_misdeclared(spec, Here("/nowhere"))
 
 
 PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 8), st.integers(0, 9)), max_size=8)
