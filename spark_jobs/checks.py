@@ -32,6 +32,7 @@ from pyspark.sql import DataFrame as SparkFrame
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.errors import CheckBroken
 from spark_jobs.messages.report import CheckResult
+from spark_jobs.messages.withheld import of_check
 from spark_jobs.spec import Check, Pipeline
 from spark_jobs.spec.analysis import state_checks
 from spark_jobs.spec.checks.check import StateMetrics
@@ -127,14 +128,17 @@ def check_output(run: Run, since: int | None, version: int | None) -> list[Check
         return []
     rows = run.target.table.written(run.spark, run.spec, since, version)
     try:
-        return _validate("output", run.spec.output_checks, rows)
+        return check_rows(run.spec, rows)
     finally:
         rows.unpersist()
 
 
 def check_rows(spec: Pipeline, rows: SparkFrame) -> list[CheckResult]:
-    """Run the output checks over rows that are not in the table yet. Raises CheckBroken."""
-    return _validate("output", spec.output_checks, rows) if spec.output_checks else []
+    """Run the output checks over rows that are not in the table yet. Raises CheckBroken. No result
+    has a value where some tell of persons.
+    """
+    results = _validate("output", spec.output_checks, rows) if spec.output_checks else []
+    return [*map(of_check, results)] if spec.inputs.personal else results
 
 
 def check_change(spec_checks: Iterable[Check], row: dict[str, float]) -> list[CheckResult]:

@@ -26,7 +26,7 @@ from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
 from spark_jobs.steps.beside.lookup import without_counted
-from spark_jobs.steps.by_rules import judged, keeps_some
+from spark_jobs.steps.by_rules import has_rules, judged, keeps_some, rule_counts
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
 from spark_jobs.steps.chain import refuse_unheld, rejected
 from spark_jobs.steps.classify import (
@@ -136,8 +136,8 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     `failing` has the records on which an expression fails (checkpoint/notes/failing.py): they are
     malformed, so no step sees them. `notes` gets the slices of the records.
 
-    `counts` observes outcome_counts in a batch query. `in_jvm` as decode has it, `refusing` as
-    classify.
+    `counts` observes outcome_counts, and rule_counts, in a batch query. `in_jvm` as decode has it,
+    `refusing` as classify.
     """
     clock = F.current_timestamp() if clock_ms is None else F.timestamp_millis(F.lit(clock_ms))
     limits = unheld(spec)
@@ -172,7 +172,8 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         if capture and observed:
             classified = observe_classified(classified, spec, capture, number)
         if counts:
-            classified = classified.observe(counts, *outcome_counts())
+            ruled = [rule_counts(topics, spec.inputs.rules)] if has_rules(topics) else []
+            classified = classified.observe(counts, *outcome_counts(), *ruled)
         stateful_input = chain.stateful_input(good_records(classified, spec.inputs), spec, sides)
         if capture and observed:
             stateful_input = observe_stateful_input(stateful_input, spec, capture, number)

@@ -1,12 +1,15 @@
-"""Blocks: the entries of state stores' files, decompressed without a JVM: SSTs of RocksDB, and
-snapshots and deltas of Spark's HDFS provider.
+"""Blocks: what is compressed, without a JVM: whole files and values, and the entries of state
+stores' files: SSTs of RocksDB, and snapshots and deltas of Spark's HDFS provider.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -21,6 +24,24 @@ _SNAPPY, _DEFLATE = 1, 2
 _MORE: Final = 0x80
 """In a byte of a number, that another one follows."""
 _CODECS: Final = {4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+
+
+_INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+    b"\x28\xb5\x2f\xfd": lambda content: bytes(
+        pa.input_stream(pa.BufferReader(content), compression="zstd").read()
+    ),
+}
+"""With what a compressed text begins -> what inflates it."""
+
+
+def inflated(content: bytes) -> bytes | None:
+    """None of what is not compressed as a whole. Raises the errors of damage."""
+    of = (inflate for begins, inflate in _INFLATED.items() if content.startswith(begins))
+    inflate = next(of, None)
+    return inflate(content) if inflate else None
 
 
 def sst_entries(content: bytes) -> Iterator[bytes]:

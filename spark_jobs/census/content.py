@@ -4,7 +4,6 @@ and last bytes, not by its name.
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import zipfile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.census.blocks import LZ4_BLOCK, MAGIC, lz4_stream, sst_entries
+from spark_jobs.census.blocks import LZ4_BLOCK, MAGIC, inflated, lz4_stream, sst_entries
 from spark_jobs.table.delta.answer import rows_of_file
 
 if TYPE_CHECKING:
@@ -43,15 +42,13 @@ class Looker(NamedTuple):
             return sum(self.words.stored.search(each) is not None for each in sst_entries(content))
         if content[:8] == LZ4_BLOCK:
             return len(self.words.stored.findall(lz4_stream(content)))
-        if content[:2] == b"\x1f\x8b":
-            return self.count(gzip.decompress(content))
+        if (whole := inflated(content)) is not None:
+            return self.count(whole)
         return sum(map(self._has, _documents(content)))
 
     def _has(self, document: object) -> bool:
         if isinstance(document, bytes):
-            # In what is no text, a value has no spaces around it.
-            words = self.words.stored if b"\0" in document else self.words.text
-            return words.search(document) is not None
+            return self.words.in_bytes(document)
         return self.words.in_tree(document, anywhere=self.anywhere)
 
 

@@ -8,16 +8,27 @@ import json
 import math
 import re
 import struct
+from base64 import b64encode
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
+from spark_jobs.census.blocks import inflated
 from spark_jobs.values.times import EPOCH, iso
 
 CUT: Final = 32
 """Characters that Delta keeps of a text in a log's statistics."""
 _LITERALS: Final = re.compile(r"'((?:[^']|'')*)'|(?<![\w.])(-?\d+(?:\.\d+)?)(?![\w.])")
+SHORTEST: Final = 6
+"""Bytes of a form that stands for a text: a shorter one is found by chance."""
+_OF_URLS: Final = bytes.maketrans(b"+/", b"-_")
+_SHORT: Final = {
+    '"': b'"', "\\": rb"\\", "/": b"/", "\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t",
+}  # fmt: skip
+"""Letters that JSON escapes by one other -> that."""
+_NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
 
 
@@ -51,8 +62,8 @@ def texts(value: object) -> Iterator[str]:
         yield value.isoformat()
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         yield str(value)
-        if not isinstance(value, int) and math.isfinite(value) and value == int(value):
-            yield str(int(value))
+        if not isinstance(value, int) and math.isfinite(value):
+            yield format(Decimal(str(value)).normalize(), "f")
 
 
 def binary(value: object) -> Iterator[bytes]:
@@ -66,38 +77,88 @@ def binary(value: object) -> Iterator[bytes]:
         yield struct.pack("<d", value)
 
 
+def written(text: str) -> bytes:
+    r"""A pattern of the text as it is, and with any of its letters escaped as JSON does or as paths
+    and names of folders do, also twice.
+
+    >>> [bool(re.fullmatch(written("é"), each)) for each in (rb"\u00E9", b"%C3%A9", b"%25C3%25A9")]
+    [True, True, True]
+    """
+    found = []
+    for letter in text:
+        raw, units = letter.encode(), letter.encode("utf-16-be")
+        escaped = (units[n : n + 2].hex().encode() for n in range(0, len(units), 2))
+        ways = [
+            re.escape(raw),
+            b"".join(rb"\\+u(?i:%s)" % each for each in escaped),
+            b"".join(b"%%(?:25)*(?i:%02x)" % each for each in raw),
+        ]
+        if letter in _SHORT:
+            ways.append(rb"\\+" + _SHORT[letter])
+        found.append(b"(?:" + b"|".join(ways) + b")")
+    return b"".join(found)
+
+
+def packed(text: str) -> set[bytes]:
+    """The text in UTF-16, and what Base64 and hexadecimal digits make of it wherever it stands."""
+    raw = text.encode()
+    found = {text.encode("utf-16-le"), text.encode("utf-16-be"), raw.hex().encode()}
+    found.add(raw.hex().upper().encode())
+    for before in range(3):
+        whole = b64encode(b"\0" * before + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        found |= {whole, whole.translate(_OF_URLS)}
+    return {each for each in found if len(each) >= SHORTEST}
+
+
 class Words(NamedTuple):
     """What is looked for, compiled."""
 
-    names: frozenset[str]
-    """Of the columns that have the values."""
+    names: frozenset[str] | None
+    """Of the columns that have the values; None of all."""
     exact: frozenset[str]
     cut: tuple[str, ...]
     """The starts of texts that are too long for statistics."""
-    text: re.Pattern[bytes]
+    plain: re.Pattern[bytes]
+    escaped: re.Pattern[bytes]
     stored: re.Pattern[bytes]
+    """In what is no text, where a value has no spaces around it."""
 
     @classmethod
     def of(cls, values: Collection[object], names: Collection[str]) -> Self:
         """Whole words: 17 is not in 170, and in a_17."""
         exact = {text for value in values for text in texts(value) if text}
-        packed = {form for value in values for form in binary(value)}
-        inner = {text.encode() for text in exact}
-        word = rb"(?<![A-Za-z0-9])(?:%s)(?![A-Za-z0-9])" % _any(inner) if inner else b""
-        of_texts = {text.encode() for value in values for text in texts(value) if _is_text(value)}
+        of_texts = {text for value in values for text in texts(value) if text and _is_text(value)}
+        others = {form for text in of_texts for form in packed(text)}
+        in_rows = {form for value in values for form in binary(value)}
         return cls(
             frozenset(names),
             frozenset(exact),
             tuple(text[:CUT] for text in exact if len(text) > CUT),
-            re.compile(word) if word else _NOTHING,
-            re.compile(_any(of_texts | packed)) if of_texts | packed else _NOTHING,
+            _pattern(_word(_any({text.encode() for text in exact})), others),
+            _pattern(_word(b"|".join(map(written, of_texts))), ()),
+            _pattern(b"", others | in_rows | {text.encode() for text in of_texts}),
         )
 
     @classmethod
     def of_bytes(cls, text: str) -> Self:
         """This text, wherever it is, also within a word."""
-        found = re.compile(re.escape(text.encode()))
-        return cls(frozenset(), frozenset(), (), found, found)
+        others, raw = packed(text), text.encode()
+        in_rows = {*binary(int(text))} if text.isdecimal() else set[bytes]()
+        return cls(
+            None,
+            frozenset({text}),
+            (text[:CUT],) if len(text) > CUT else (),
+            _pattern(b"", others | {raw}),
+            _pattern(written(text), ()),
+            _pattern(b"", others | in_rows | {raw}),
+        )
+
+    def in_bytes(self, content: bytes) -> bool:
+        """Whether bytes have one of them; those with a zero are no text."""
+        if (self.stored if b"\0" in content else self.plain).search(content):
+            return True
+        may = b"\\" in content or b"%" in content
+        return may and self.escaped.search(content) is not None
 
     def in_tree(self, tree: object, name: str = "", *, anywhere: bool = False) -> bool:
         """Whether a document of JSON, or a row, has one of them. A number counts by its name."""
@@ -106,25 +167,38 @@ class Words(NamedTuple):
                 self.in_text(str(key)) or self.in_tree(value, str(key), anywhere=anywhere)
                 for key, value in tree.items()
             )
-        if isinstance(tree, tuple) and len(tree) == 2:  # noqa: PLR2004 - pyarrow's entry of a map
-            return self.in_tree({str(tree[0]): tree[1]}, anywhere=anywhere)
         if isinstance(tree, list | tuple):
+            if isinstance(tree, tuple) and len(tree) == 2:  # noqa: PLR2004 - pyarrow's entry of a map
+                return self.in_tree({str(tree[0]): tree[1]}, anywhere=anywhere)
             return any(self.in_tree(each, name, anywhere=anywhere) for each in tree)
-        if isinstance(tree, bytes):
-            return self.text.search(tree) is not None
-        if isinstance(tree, str):
-            return self._in_string(tree, name, anywhere=anywhere)
-        counts = anywhere or name in self.names
-        return counts and any(text in self.exact for text in texts(tree))
+        if isinstance(tree, bytes):  # a topic's values may be compressed one by one
+            whole = None
+            with suppress(Exception):
+                whole = inflated(tree)
+            return self.in_bytes(tree if whole is None else whole)
+        of_one = self._in_string if isinstance(tree, str) else self._in_value
+        return of_one(tree, name, anywhere=anywhere)
 
     def in_text(self, text: str) -> bool:
         """Whether a text has one of them as a word."""
-        return self.text.search(text.encode(errors="replace")) is not None
+        return self.in_bytes(text.encode(errors="replace"))
 
-    def _in_string(self, text: str, name: str, *, anywhere: bool) -> bool:
-        if self.in_text(text) or (name in self.names and self._is_start(text)):
+    def _in_string(self, text: Any, name: str, *, anywhere: bool) -> bool:
+        of_it = self.names is None or name in self.names
+        if self.in_text(text) or (of_it and (self._is_start(text) or self._is_number(text))):
             return True
         return text[:1] in "{[" and self.in_tree(_parsed(text), name, anywhere=anywhere)
+
+    def _in_value(self, value: object, name: str, *, anywhere: bool) -> bool:
+        if self.names is None:
+            return any(map(self.in_text, texts(value)))
+        return (anywhere or name in self.names) and not self.exact.isdisjoint(texts(value))
+
+    def _is_number(self, text: str) -> bool:
+        """A partition's decimal has all its digits: 12.50."""
+        return _NUMBER.fullmatch(text) is not None and not self.exact.isdisjoint(
+            texts(Decimal(text))
+        )
 
     def _is_start(self, text: str) -> bool:
         """Of the largest value Delta changes or adds a last character."""
@@ -133,6 +207,18 @@ class Words(NamedTuple):
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str | bytes)
+
+
+def _word(regex: bytes) -> bytes:
+    """Behind no letter or digit, unless that is an escaped one's, and before none."""
+    begins = rb"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
+    return begins + rb"(?:%s)(?![A-Za-z0-9])" % regex if regex else b""
+
+
+def _pattern(regex: bytes, texts_: Collection[bytes]) -> re.Pattern[bytes]:
+    """Of the expression, or one of the texts; of nothing without either."""
+    ways = [*filter(None, (regex, _any(texts_)))]
+    return re.compile(b"|".join(ways)) if ways else _NOTHING
 
 
 def _any(found: Collection[bytes]) -> bytes:

@@ -83,7 +83,12 @@ def inputs_of(
 
     Raises SideGone if one cannot be read any more, or nobody has noted it.
     """
-    inputs = _noted_for(batch, checkpoint, spec)
+    if not spec.sides:
+        return {}
+    found = _noted(batch, checkpoint)
+    inputs, folder = found.inputs if found else {}, checkpoint.folder / INPUTS
+    if unnoted := [side.name for side in spec.sides if side.name not in inputs]:
+        raise SideGone.unnoted(pipeline=spec.name, batch=batch, side=unnoted[0], folder=folder)
     if lost := gone(spec, settings, inputs):
         version = inputs[lost].version
         raise SideGone.of_batch(pipeline=spec.name, batch=batch, side=lost, version=version)
@@ -92,7 +97,10 @@ def inputs_of(
 
 def newest_noted(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
     """Name -> the version that the newest run has noted of each. Raises SideGone if none has."""
-    return _noted_for(_following(checkpoint), checkpoint, spec)
+    found = noted_now(checkpoint, spec)
+    if unnoted := [side.name for side in spec.sides if side.name not in found]:
+        raise SideGone.no_run(pipeline=spec.name, side=unnoted[0])
+    return found
 
 
 def noted_now(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
@@ -151,16 +159,6 @@ def still_read(root: UPath) -> set[Pin]:
             noted = _noted(batch, checkpoint)
             found |= {*noted.inputs.values()} if noted else set()
     return found
-
-
-def _noted_for(batch: int, checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
-    if not spec.sides:
-        return {}
-    found = _noted(batch, checkpoint)
-    inputs, folder = found.inputs if found else {}, checkpoint.folder / INPUTS
-    if unnoted := [side.name for side in spec.sides if side.name not in inputs]:
-        raise SideGone.unnoted(pipeline=spec.name, batch=batch, side=unnoted[0], folder=folder)
-    return inputs
 
 
 def _following(checkpoint: Checkpoint) -> int:

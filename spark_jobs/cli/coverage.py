@@ -38,16 +38,15 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
+    from spark_jobs.prove.provable import Held
     from spark_jobs.repair.find.coverage import Coverage, Interval
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
-NAMES = (
-    "from", "to", "state", "late", "outdated", "replayable", "last", WHEN, "who", "proved",
-    "refuted",
-)  # fmt: skip
+PROOF = ("proved", "refuted", "provable")
+WAITS = ("late", "outdated", "replayable")
+NAMES = ("from", "to", "state", *WAITS, "last", WHEN, "who", *PROOF)
 
 
 @commands.command(
@@ -82,21 +81,25 @@ def coverage(
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
         bound = Request(start=start, end=end).span
-        earliest = _earliest(spec, settings)
-        found = covered(spec, Paths(settings.root, spec), earliest, bound)
+        held = _asked(spec, settings)
+        found = covered(spec, Paths(settings.root, spec), held, bound)
     if output is not Format.table:
         lines = as_json if output is Format.json else as_csv
         rows = Rows(NAMES, tuple(map(_values, found.intervals)))
         for line in lines(rows):
             typer.echo(line)
         return
-    for line in _told(found, asked=earliest is not None):
+    for line in _told(found, asked=held is not None):
         typer.echo(line.rstrip())
 
 
-def _earliest(spec: Pipeline, settings: Settings) -> Positions | None:
+def _asked(spec: Pipeline, settings: Settings) -> Held | None:
+    """None where the source does not answer."""
+    from spark_jobs.prove.provable import Held  # noqa: PLC0415 - Delta, which the help does not need
+
+    source = source_of(spec, settings)
     try:
-        return source_of(spec, settings).state().earliest
+        return Held.by(source, source.state().earliest, datetime.now(UTC))
     except (KafkaUnreachable, KafkaRefused):
         return None
 
@@ -118,6 +121,13 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
     yield from map(str, found.gone)
     if not asked:
         yield "Kafka did not answer: which days it no longer has is not known"
+    if soon := [each for each in found.intervals if each.provable_until]:
+        yield (
+            f"{len(soon):,} of these can be proved until their records leave only: see provable, "
+            "or declare Topic(archive=...)"
+        )
+    if any(each.untold for each in found.intervals):
+        yield f"until when they can be proved cannot be told: {found.untold}"
     if any(each.state == "late" for each in found.intervals):
         yield f"merge the late records: sluice repair {found.pipeline}"
     elif any(each.state == "outdated" for each in found.intervals):
@@ -128,7 +138,12 @@ def _told(found: Coverage, *, asked: bool) -> Iterator[str]:
 
 def _same(each: Interval) -> tuple[object, ...]:
     waits = each.start if each.late or each.outdated or each.replayable else None
-    return (each.state, each.repair_id, waits, each.proved_at, each.refuted_at)
+    return (each.state, each.repair_id, waits, *_proof(each))
+
+
+def _proof(each: Interval) -> tuple[object, ...]:
+    until = "cannot be told" if each.untold else each.provable_until
+    return (each.proved_at, each.refuted_at, until)
 
 
 def _joined(group: list[Interval]) -> tuple[object, ...]:
@@ -138,8 +153,7 @@ def _joined(group: list[Interval]) -> tuple[object, ...]:
 
 def _values(each: Interval) -> tuple[object, ...]:
     waits = (each.late, each.outdated, each.replayable)
-    proof = (each.proved_at, each.refuted_at)
-    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who, *proof)
+    return (each.start, each.end, each.state, *waits, each.kind, each.at, each.who, *_proof(each))
 
 
 @commands.command(

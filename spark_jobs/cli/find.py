@@ -22,10 +22,11 @@ from spark_jobs.cli.terminal import (
     terminal_width,
     with_spark,
 )
+from spark_jobs.errors import SluiceError
 from spark_jobs.messages import log
 from spark_jobs.ops.views import Rows
 from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import log_format
+from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import every_root
 from spark_jobs.storage.root.store import opened
 
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
+IN_KAFKA = "Kafka keeps the record until its topic's retention, or for ever if it is compacted"
 NOT_OURS = (
-    "Kafka keeps the record until its topic's retention, or for ever if it is compacted",
     "not looked at: backups, event logs of Spark, Airflow's logs and database, copies of consumers",
     "not read: state that Spark encodes as Avro, and values that a step computed anew",
 )
@@ -84,12 +85,33 @@ def find(
     if bool(text) == bool(where) or bool(topic) != bool(where):
         raise typer.BadParameter("give --topic with --where, or --bytes alone")
     with one_line_errors():
+        not_ours = (_in_kafka(topic), *NOT_OURS)
         for where_is in every_root():
             require_readable(where_is)
             condition = _condition(topic, where, where_is) if where else None
             found = Census(opened(where_is), condition, text).answer()
-            for line in _as_json(where_is, found) if output == "json" else _told(where_is, found):
+            told = _as_json if output == "json" else _told
+            for line in told(where_is, found, not_ours):
                 typer.echo(line)
+
+
+def _in_kafka(name: str) -> str:
+    """How long Kafka keeps a record of the topic, as the brokers say, if they do."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - which the help does not need
+
+    from spark_jobs.source.topic_state import retention  # noqa: PLC0415 - as above
+
+    if not name:
+        return IN_KAFKA
+    topic = _topic(name)
+    try:
+        settings = Settings.from_environment(cluster=topic.cluster, root=None)
+        kept = retention(settings, topic.name)
+    except (SluiceError, KafkaException, KeyError, ValueError):
+        return f"{IN_KAFKA}; no broker said what {topic.name} has"
+    if kept is None:
+        return f"Kafka keeps the record for ever, unless a key of {topic.name} is written again"
+    return f"Kafka keeps the record {kept} or longer, as {topic.name} says, until its segment goes"
 
 
 def _condition(name: str, where: str, root: str) -> Condition:
@@ -113,7 +135,7 @@ def _topic(name: str) -> Topic:
     raise typer.BadParameter(f"no pipeline reads {name!r}; there are {there}", param_hint="--topic")
 
 
-def _told(root: str, answer: Answer) -> list[str]:
+def _told(root: str, answer: Answer, not_ours: tuple[str, ...]) -> list[str]:
     return [
         f"{root}: {answer.opened:,} files",
         *(
@@ -122,14 +144,14 @@ def _told(root: str, answer: Answer) -> list[str]:
         ),
         *([] if answer.found else ["  nothing found"]),
         *(f"  not read: {each}" for each in answer.unread),
-        *(f"  {each}" for each in NOT_OURS),
+        *(f"  {each}" for each in not_ours),
     ]
 
 
-def _as_json(root: str, answer: Answer) -> list[str]:
+def _as_json(root: str, answer: Answer, not_ours: tuple[str, ...]) -> list[str]:
     found = [each._asdict() for each in answer.found]
     told = {"root": root, "files": answer.opened, "found": found, "unread": answer.unread}
-    return [json.dumps(told | {"not_ours": NOT_OURS})]
+    return [json.dumps(told | {"not_ours": not_ours})]
 
 
 SHORT = 20
@@ -190,7 +212,7 @@ def where(
     with with_spark():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
-        telling = Telling(spec, settings, lambda job: ask(job, settings))
+        telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
             if key is not None:
                 wanted = telling.by_key(key, asked.MOST)
@@ -200,6 +222,8 @@ def where(
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="PARTITION:OFFSET") from None
         except Failed as failed:
+            if failed.why:  # of a condition; of places it is an answer
+                raise typer.BadParameter(failed.why, param_hint="--key") from None
             raise typer.Exit(failed.status) from None
     if output is not Format.table:
         rows = Rows(COLUMNS, tuple(each.values(spec.inputs) for each in found))

@@ -187,6 +187,8 @@ def _show(made: Draft, records: int) -> None:
         late = (f"{made.disorder.late(parse_duration(each)):,} with {each}" for each in LATE)
         say(f"behind the newest event time: {made.disorder}")
         say(f"late, by the watermark's delay: {', '.join(late)}")
+    for name, evidence in made.shown.items():
+        say(f"{name}: {evidence}")
     for name, note in made.notes.items():
         say(f"look at {name}: {note}")
 

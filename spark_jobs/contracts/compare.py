@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.contracts.finding import Finding, Whom
+from spark_jobs.contracts.rules import of_rules
 from spark_jobs.registry.fingerprint.environment import all_changes
 from spark_jobs.registry.fingerprint.topic import why_kept
 
@@ -116,6 +117,7 @@ def _of_topic(topic: str, was: Classification, now: Classification) -> Iterator[
     if now.max_ahead < was.max_ahead:
         what = f"max_ahead was {was.max_ahead}, is {now.max_ahead}"
         yield Finding(f"{topic}: {what}: more records are premature", PRODUCERS, FIRST)
+    yield from of_rules(topic, was, now)
 
 
 def _narrower(fact: str, was: Any, now: Any) -> bool:

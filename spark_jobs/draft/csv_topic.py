@@ -47,9 +47,11 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     rows = [row for row in rows if tuple(row[1]) != names]
     stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
     given = names or tuple(f"column_{number}" for number in range(1, len(rows[0][1]) + 1))
-    leaves = [Leaf((name,), _column([row[at] for _, row in rows])) for at, name in enumerate(given)]
+    leaves = [Leaf((name,), numbers([row[at] for _, row in rows])) for at, name in enumerate(given)]
     notes = {} if names else {"format": NO_HEADER}
-    fields: list[Drafted] = drafted(leaves, median(stamps) if stamps else 0, of=_kind, notes=notes)
+    fields: list[Drafted] = drafted(
+        leaves, median(stamps) if stamps else 0, of=kind_of_cells, notes=notes
+    )
     format_ = Csv(columns=given, delimiter=delimiter)
     return Reading([each for each, _ in rows], fields, format_, notes=notes)
 
@@ -79,14 +81,14 @@ def _header(rows: Sequence[Row]) -> tuple[str, ...]:
     """
     first = [cell.strip() for cell in rows[0][1]]
     others = [row for _, row in rows if row != rows[0][1]]
-    below = [_column([row[at] for row in others]) for at in range(len(first))]
+    below = [numbers([row[at] for row in others]) for at in range(len(first))]
     typed = any(any(isinstance(each, int | float) for each in column) for column in below)
     named = all(map(_NAME.fullmatch, first)) and len({*first}) == len(first)
     apart = all(name not in column for name, column in zip(first, below, strict=True))
     return tuple(rows[0][1]) if named and typed and apart else ()
 
 
-def _column(cells: Sequence[str]) -> list[Any]:
+def numbers(cells: Sequence[str]) -> list[Any]:
     """As numbers, where almost all are; an empty cell is null."""
     given = [cell for cell in cells if cell]
     for pattern, make in _MADE:
@@ -95,7 +97,7 @@ def _column(cells: Sequence[str]) -> list[Any]:
     return [cell or None for cell in cells]
 
 
-def _kind(leaf: Leaf, clock_ms: float) -> Kind:
+def kind_of_cells(leaf: Leaf, clock_ms: float) -> Kind:
     """What is of several types is a text as it is."""
     found = kind(leaf, clock_ms)
     return found if found.format != "json" else Kind("string")

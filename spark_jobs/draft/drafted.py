@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import json
-import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Final, NamedTuple
 
+from spark_jobs.draft.beside import beside
 from spark_jobs.draft.csv_topic import of_csv
-from spark_jobs.draft.fields import (
-    Disorder,
-    Drafted,
-    Reading,
-    disorder,
-    event_time,
-    optional,
-    required,
-)
+from spark_jobs.draft.evidence import of_key, of_time
+from spark_jobs.draft.fields import Disorder, Drafted, Reading, disorder, optional, required
 from spark_jobs.draft.json_topic import of_json, payload
-from spark_jobs.draft.leaf import FEW
 from spark_jobs.draft.registered_topic import is_registered, of_registered
 from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tried
 from spark_jobs.errors import SampleUnusable
-from spark_jobs.spec import Check, Compressed, Deduplicate, Field, Latest, Pipeline, Topic, within
+from spark_jobs.spec import (
+    Check,
+    Compressed,
+    Deduplicate,
+    Field,
+    Format,
+    Latest,
+    Pipeline,
+    Topic,
+    within,
+)
 from spark_jobs.spec.fields.place import Envelope
+from spark_jobs.spec.formats.format import TEXT
 from spark_jobs.spec.steps.following import COMPARABLE
 
 ARRIVED: Final = Field(name="arrived_at", type="timestamp", part="timestamp")
@@ -33,9 +36,6 @@ CHANGED: Final = Field(
     name="changed_at", type="timestamp", part="envelope", path="ts_ms", format="ms"
 )
 OP: Final = Field(name="op", type="string", part="envelope")
-_ID: Final = re.compile(r"(^|_)(id|uuid|guid|ulid)$")
-ENOUGH: Final = 50
-"""Records that say whether a field is a key."""
 
 
 class Draft(NamedTuple):
@@ -43,7 +43,9 @@ class Draft(NamedTuple):
 
     spec: Pipeline
     notes: Mapping[str, str]
-    """Field, or part of the spec -> what a person should look at."""
+    """Field, or part of the spec -> what a person should look at: the sample cannot tell."""
+    shown: Mapping[str, str]
+    """Choice, event_time or key -> what the sample shows of it."""
     disorder: Disorder
     tried: Tried
     """What the topic makes of the sample."""
@@ -74,9 +76,17 @@ def draft(
     notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
-    clock, fields = _clock(fields, envelope, [each.timestamp for each in of_them], notes)
-    step = _step(fields, envelope, of_them, notes)
-    needed = {clock, *step.keys, *step.placed}
+    shown = dict[str, str]()
+    key: Format = TEXT
+    stamps = [each.timestamp for each in of_them]
+    if envelope is None and not is_registered(ordered):
+        clock_ms = median(filter(None, stamps)) if any(stamps) else 0
+        more, key = beside(of_them, fields, clock_ms, notes, shown)
+        fields = [*fields, *more]
+    clock, fields = _clock(fields, envelope, stamps, notes, shown)
+    step = _step(fields, envelope, of_them, notes, shown)
+    all_fields = len(step.keys) + 1 == len(fields) and clock == ARRIVED.name
+    needed = {clock, *([] if all_fields else step.keys), *step.placed}
     fields = [
         required(each)
         if each.field.name in needed
@@ -93,6 +103,7 @@ def draft(
         fields=tuple(each.field for each in fields),
         envelope=envelope,
         format=format_,
+        key=key,
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
     )
     outcome = tried(made, ordered, root)
@@ -110,7 +121,7 @@ def draft(
         output_checks=_checks(step.keys),
         state_checks=(within("malformed_share", 0.02),),
     )
-    return Draft(spec, notes, behind, outcome, step.keys)
+    return Draft(spec, notes, shown, behind, outcome, step.keys)
 
 
 def _read(ordered: Sequence[Sampled], root: str) -> Reading:
@@ -128,13 +139,16 @@ def _clock(
     envelope: Envelope | None,
     stamps: Sequence[int | None],
     notes: dict[str, str],
+    shown: dict[str, str],
 ) -> tuple[str, list[Drafted]]:
     nothing = fields[0].leaf._replace(column=[])
     if envelope == "debezium":
         return CHANGED.name, [*fields, Drafted(OP, nothing), Drafted(CHANGED, nothing)]
-    chosen = event_time(fields, stamps)
-    if chosen is not None:
-        return chosen.field.name, fields
+    choice = of_time(fields, stamps)
+    shown |= {"event_time": choice.shown} if choice.shown else {}
+    notes |= {"event_time": choice.look} if choice.look else {}
+    if choice.fields:
+        return choice.fields[0].field.name, fields
     notes[ARRIVED.name] = "no field is a time in every record: the event time is Kafka's timestamp"
     return ARRIVED.name, [*fields, Drafted(ARRIVED, nothing)]
 
@@ -144,43 +158,28 @@ def _step(
     envelope: Envelope | None,
     ordered: Sequence[Sampled],
     notes: dict[str, str],
+    shown: dict[str, str],
 ) -> Deduplicate | Latest:
     if envelope == "debezium":
         return _latest(fields, ordered, notes)
-    values = [each.value for each in ordered]
-    for names in _likely(fields, envelope, len(values)):
-        keys = list(zip(*(each.leaf.column for each in names), strict=True))
-        alike = defaultdict[str, set[bytes | None]](set)
-        for key, value in zip(keys, values, strict=True):
-            if None not in key:
-                alike[repr(key)].add(value)  # a key may be a list
-        if all(len(contents) == 1 for contents in alike.values()):
-            again = sum(None not in key for key in keys) - len(alike)
-            told = " and ".join(each.field.name for each in names)
-            notes["steps"] = f"{again} of {len(values)} records have the {told} of another: copies"
-            return Deduplicate(keys=tuple(each.field.name for each in names))
-    notes["steps"] = "no field is surely an id: equal records are duplicates"
-    return Deduplicate(keys=("*",))
+    arrival = ARRIVED.name if fields[-1].field == ARRIVED else ""
+    if envelope == "cloudevents" and (keys := _of_cloud(fields)):
+        return Deduplicate(keys=keys)
+    choice = of_key(fields, arrival)
+    shown |= {"key": choice.shown} if choice.shown else {}
+    notes |= {"steps": choice.look} if choice.look else {}
+    if choice.fields:
+        return Deduplicate(keys=tuple(each.field.name for each in choice.fields))
+    # Copies have another time of arrival, each its own.
+    all_but = tuple(each.field.name for each in fields if each.field.name != arrival)
+    return Deduplicate(keys=all_but if arrival else ("*",))
 
 
-def _likely(
-    fields: Sequence[Drafted], envelope: Envelope | None, records: int
-) -> list[list[Drafted]]:
-    """Fields that may tell events apart: called an id, and of nearly as many values as there are
-    records. Of CloudEvents it is source and id.
-    """
-    if envelope == "cloudevents":
-        own = {each.leaf.path: each for each in fields if each.field.part == "envelope"}
-        return [[own["source",], own["id",]]] if {("source",), ("id",)} <= own.keys() else []
-    found = []
-    for each in fields:
-        plain = each.field.type in {"string", "bigint"} and not each.field.format
-        if not plain or not _ID.search(each.field.name):
-            continue
-        texts = [value for value in each.leaf.values if isinstance(value, str | int)]
-        if len(texts) >= max(ENOUGH, (1 - FEW) * records) and len(set(texts)) * 2 > records:
-            found.append((-len(set(texts)), each))
-    return [[each] for _, each in sorted(found, key=lambda pair: pair[0])]
+def _of_cloud(fields: Sequence[Drafted]) -> tuple[str, ...]:
+    """The names of an event's source and id, by which its specification tells it apart."""
+    own = {each.leaf.path: each.field.name for each in fields if each.field.part == "envelope"}
+    both = (("source",), ("id",))
+    return tuple(own[path] for path in both) if {*both} <= own.keys() else ()
 
 
 def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[str, str]) -> Latest:

@@ -1,14 +1,12 @@
-"""Fields: the declaration of each leaf, with a column's name that no other has; which field is the
-event time, and how far out of order the sample's event times are.
+"""Fields: the declaration of each leaf, with a column's name that no other has; and how far out of
+order the sample's event times are.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -179,19 +177,6 @@ class Disorder(NamedTuple):
         return NICE[next(fitting, len(NICE) - 1)]
 
 
-def event_time(fields: Sequence[Drafted], stamps: Sequence[int | None]) -> Drafted | None:
-    """Of the times that almost every record has the one that is nearest to when records arrived;
-    None without one.
-    """
-    known = [each for each in stamps if each is not None]
-    times = [each for each in fields if each.field.type == "timestamp"]
-    candidates = [each for each in times if nearly_always(each)]
-    if not candidates:
-        return None
-    middle = median(known) if known else 0
-    return min(candidates, key=lambda each: abs(median(_read(each) or [0.0]) - middle))
-
-
 def disorder(times_ms: Sequence[float]) -> Disorder:
     """Of event times in the order of their arrival."""
     newest, behind = -math.inf, []
@@ -212,12 +197,3 @@ def milliseconds(value: object, format_: str | None) -> float:
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
     assert isinstance(value, int | float)
     return value * UNITS[format_ or "ms"]
-
-
-def _read(of: Drafted) -> list[float]:
-    format_ = str(of.field.format) if of.field.format else None
-    found = []
-    for value in of.leaf.values:
-        with suppress(ValueError, AssertionError):
-            found.append(milliseconds(value, format_))
-    return found

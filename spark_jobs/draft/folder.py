@@ -13,6 +13,7 @@ from keyword import iskeyword
 from pathlib import Path
 from shlex import quote
 
+from spark_jobs.draft.beside import KEY
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.fields import LEFT_OUT
 from spark_jobs.errors import SampleUnusable
@@ -20,8 +21,9 @@ from spark_jobs.registry import find as registry
 from spark_jobs.spec import Field, Format, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.fields.field import is_name
-from spark_jobs.spec.formats.format import JSON
+from spark_jobs.spec.formats.format import JSON, TEXT
 
+BESIDE = (KEY, "headers")
 OWN = Path("pipelines")
 """The package that a first pipeline makes, in this folder."""
 
@@ -80,6 +82,7 @@ def text(draft: Draft, records: int) -> str:
     steps = [each.kind.capitalize() for each in spec.steps]
     checks = ["Check"] if spec.output_checks else []
     formats = [type(each).__name__ for each in (topic.format, topic.format.within) if each != JSON]
+    formats += [] if topic.key == TEXT else [type(topic.key).__name__]
     names = sorted({*checks, *steps, *formats, "Field", "Pipeline", "Topic", "within"})
     lines = [
         f'"""{spec.about}',
@@ -92,11 +95,14 @@ def text(draft: Draft, records: int) -> str:
         f"{_constant(spec)} = Topic(",
         f"    name={_quoted(topic.name)},",
         *([f"    cluster={_quoted(topic.cluster)},"] if topic.cluster else []),
+        *_said(draft, "event_time", "event_time"),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
-        *(_format(draft) if formats else []),
+        *(_format(draft) if topic.format != JSON else []),
+        *([f"    key={_made(topic.key)},"] if topic.key != TEXT else []),
+        *(f"    # {each}: {said}" for each in BESIDE if (said := draft.shown.get(each))),
         *(['    tombstones="dropped",'] if topic.tombstones == "dropped" else []),
-        *([f"    # {note}"] if (note := draft.notes.get(LEFT_OUT)) else []),
+        *([f"    # look: {note}"] if (note := draft.notes.get(LEFT_OUT)) else []),
         "    fields=(",
         *(line for field in topic.fields for line in _field(field, draft.notes)),
         "    ),",
@@ -126,7 +132,7 @@ def _quoted(value: object) -> str:
 
 def _format(draft: Draft) -> Iterator[str]:
     if note := draft.notes.get("format"):
-        yield f"    # {note}"
+        yield f"    # look: {note}"
     yield f"    format={_made(draft.topic.format)},"
 
 
@@ -150,8 +156,16 @@ def _field(field: Field, notes: Mapping[str, str]) -> Iterator[str]:
         if value != Field.model_fields[name].default:
             given.append(f"{name}={_quoted(value)}")
     if note := notes.get(field.name):
-        yield f"        # {note}"
+        yield f"        # look: {note}"
     yield f"        Field({', '.join(given)}),"
+
+
+def _said(draft: Draft, choice: str, note: str) -> Iterator[str]:
+    """What the sample shows of a choice, and what it cannot tell."""
+    if shown := draft.shown.get(choice):
+        yield f"    # {choice}: {shown}"
+    if look := draft.notes.get(note):
+        yield f"    # look: {look}"
 
 
 def _delay(draft: Draft) -> Iterator[str]:
@@ -166,8 +180,7 @@ def _delay(draft: Draft) -> Iterator[str]:
 
 
 def _steps(draft: Draft) -> Iterator[str]:
-    if note := draft.notes.get("steps"):
-        yield f"    # {note}"
+    yield from _said(draft, "key", "steps")
     for step in draft.spec.steps:
         given = [name for name in type(step).model_fields if name in step.model_fields_set]
         told = ", ".join(f"{name}={_quoted(getattr(step, name))}" for name in given)

@@ -7,6 +7,7 @@ org.apache.kafka.connect.json.JsonConverter; Debezium's "temporal types".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,8 @@ from spark_jobs.decode.json.connect import DECIMAL, UNITS
 from spark_jobs.draft.avro_schema import MOST_DIGITS
 from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import DEEPEST, FEW, Kind, Leaf, kind, leaves
-from spark_jobs.draft.sample import Sampled, objects
+from spark_jobs.draft.sample import Sampled
+from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec.fields.place import Envelope
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ _PLAIN: Final = {
     "boolean": Kind("boolean"),
     "bytes": Kind("binary"),
 }
+FEW_AROUND: Final = 3
+"""Fields of a value that is a list of records and what they have in common."""
 _DEEPEST: Final = DEEPEST + 2
 """With what is around a row."""
 
@@ -95,6 +99,38 @@ def of_json(ordered: Sequence[Sampled]) -> Reading:
     return Reading(of_them, fields, envelope=envelope, notes=notes)
 
 
+def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
+    """Those whose value is a JSON object, with it. Raises SampleUnusable where fewer than half
+    are.
+    """
+    found = list[tuple[Sampled, dict[str, Any]]]()
+    valued = [each.value for each in sample if each.value]
+    for each in sample:
+        try:
+            parsed = json.loads((each.value or b"").decode())  # no mark, no UTF-16: as decoders
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(parsed, dict):
+            found.append((each, parsed))
+    if (several := sum(map(_has_several, valued))) * 2 > len(valued):
+        raise SampleUnusable.several_in_one(found=several, sampled=len(valued))
+    if len(found) * 2 < len(valued) or not found:
+        raise SampleUnusable.no_json(found=len(found), sampled=len(valued))
+    return found
+
+
+def _has_several(value: bytes) -> bool:
+    """Whether a value is a list of JSON objects, or lines of them."""
+    try:
+        text = value.decode().strip()
+        lines = text.splitlines()
+        parsed = json.loads(text) if text.startswith("[") else [*map(json.loads, lines)]
+    except (ValueError, RecursionError):
+        return False
+    several = len(parsed) > 1 or text.startswith("[")
+    return several and all(isinstance(each, dict) for each in parsed)
+
+
 def _envelope(found: Sequence[Mapping[str, Any]]) -> Envelope | None:
     payloads = [payload(each) for each in found]
     enough = (1 - FEW) * len(found)
@@ -150,9 +186,19 @@ def _fields(
 
     taken = ("changed_at", "op", "arrived_at")
     fields = drafted(leaves(rows), clock_ms, taken=taken, of=of, notes=notes)
+    fields = [each._replace(note=_several(each, len(fields)) or each.note) for each in fields]
     names = [each.field.name for each in fields]
     beside = drafted(leaves(around), clock_ms, "envelope", names, notes=notes)
     return fields + [each for each in beside if each.leaf.values]
+
+
+def _several(of: Drafted, fields: int) -> str:
+    """Of a value that is a list of records, with little around them, how many it has."""
+    counts = [len(each) for each in of.leaf.values if isinstance(each, list)]
+    inner = [each for value in of.leaf.values if isinstance(value, list) for each in value]
+    if fields > FEW_AROUND or not inner or not all(isinstance(each, dict) for each in inner):
+        return ""
+    return f"each value has {min(counts)} to {max(counts)} of them, and is one row"
 
 
 def _without_schema(record: Mapping[str, Any]) -> Mapping[str, Any]:

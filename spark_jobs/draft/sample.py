@@ -11,7 +11,7 @@ import json
 from base64 import b64decode, b64encode
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
@@ -57,23 +57,38 @@ class Sampled(NamedTuple):
 
 
 def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
-    """At most so many and MOST_BYTES, as many of each partition, in the order of their partitions
-    and offsets.
+    """The newest of each partition, at most so many and MOST_BYTES together, in the order of their
+    partitions and offsets.
 
     Raises TopicMissing, KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or SampleUnusable.
     """
     state = topic_state(settings, topic)
-    partitions = max(1, len(state.latest))
-    each, size = max(1, most // partitions), MOST_BYTES // partitions
-    parts = state.earliest.maximum(state.latest.back(each)).parts(state.latest)
+    size = MOST_BYTES // max(1, len(state.latest))
+    whole = {each: span for each, [span] in state.earliest.parts(state.latest).items()}
+    wanted = shares({each: end - first for each, (first, end) in whole.items()}, most)
     with reading(settings, topic) as reader:
         found = [
             record
-            for partition, [(first, end)] in parts.items()
-            for record in _newest(reader, TopicPartition(topic, partition, first), end, size)
+            for partition, (_, end) in whole.items()
+            for begin in [TopicPartition(topic, partition, end - wanted[partition])]
+            for record in _newest(reader, begin, end, size)
         ]
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
+    return found
+
+
+def shares(there: Mapping[int, int], most: int) -> dict[int, int]:
+    """Of each partition how many are read: equally many, but what one has not, others give. One of
+    each at least.
+
+    >>> shares({0: 5000, 1: 100, 2: 4000}, 3000)
+    {1: 100, 2: 1450, 0: 1450}
+    """
+    found, left = dict[int, int](), most
+    for partition, count in sorted(there.items(), key=lambda each: each[1]):
+        found[partition] = min(count, max(1, left // (len(there) - len(found))))
+        left -= found[partition]
     return found
 
 
@@ -118,24 +133,6 @@ def records(sample: list[Sampled]) -> Records:
         timestamp=pa.array(stamps, pa.timestamp("us", "UTC")),
         headers=pa.array(headers, HEADERS),
     )
-
-
-def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
-    """Those whose value is a JSON object, with it. Raises SampleUnusable where fewer than half
-    are.
-    """
-    found = list[tuple[Sampled, dict[str, Any]]]()
-    valued = [each.value for each in sample if each.value]
-    for each in sample:
-        try:
-            parsed = json.loads((each.value or b"").decode())  # no mark, no UTF-16: as decoders
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(parsed, dict):
-            found.append((each, parsed))
-    if len(found) * 2 < len(valued) or not found:
-        raise SampleUnusable.no_json(found=len(found), sampled=len(valued))
-    return found
 
 
 def _newest(reader: Consumer, begin: TopicPartition, end: int, most: int) -> list[Sampled]:

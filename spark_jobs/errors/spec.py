@@ -172,6 +172,11 @@ class SampleUnusable(SluiceError):
         "is drafted of these, and of a registry's Avro.",
         "Declare the topic yourself, with its format: docs/records.md.",
     )
+    several_in_one = reason(
+        "{found} of {sampled} values have several JSON objects, in a list or in lines. The account "
+        "is per record of Kafka, and such a value is malformed.",
+        "Let the producer send each object in a record of its own.",
+    )
     by_registry = reason(
         "Most of {sampled} values begin with the id of a schema, and no registry is declared that "
         "has it.",

@@ -130,6 +130,11 @@ class SideGone(SluiceError):
         "rows the batch has read.",
         "Restore the notes in it. Or go back behind a batch before: `sluice rewind {pipeline}`.",
     )
+    no_run = reason(
+        "No run of {pipeline} has noted a version of {side} yet. A repair reads the one that the "
+        "newest run has noted.",
+        "Run {pipeline}, then plan the repair again.",
+    )
     of_repair = reason(
         "Repair {repair} of {pipeline} reads version {version} of {side}, as the newest run has "
         "noted. It is there no more: the table was made anew, or its old files were removed.",

@@ -1,4 +1,5 @@
-"""Processes: a process and all its descendants; and a driver whose submitter has died.
+"""Processes: a process and all its descendants, with the processor seconds that they took; and a
+driver whose submitter has died.
 
 A process group is not enough: PySpark's worker daemon has its own.
 
@@ -49,9 +50,30 @@ def kill_others(pid: int, seconds: float) -> None:
 def kill_jvm() -> None:
     """Send SIGKILL to spark-submit's JVM, which is this driver's parent."""
     with suppress(psutil.Error, OSError):
-        parent = psutil.Process(os.getppid())
-        if parent.name() == "java":
+        if parent := _jvm():
             parent.kill()
+
+
+def processor_seconds() -> float:
+    """What this driver, spark-submit's JVM and all their processes have taken of processors so far,
+    those that have ended too. Executors of a cluster are not among them.
+    """
+    with suppress(psutil.Error, OSError):
+        parent = _jvm()
+        return sum(map(_taken, tree(parent.pid if parent else os.getpid())))
+    return 0.0
+
+
+def _jvm() -> psutil.Process | None:
+    parent = psutil.Process(os.getppid())
+    return parent if parent.name() == "java" else None
+
+
+def _taken(process: psutil.Process) -> float:
+    with suppress(psutil.Error):
+        times = process.cpu_times()
+        return float(times.user + times.system + times.children_user + times.children_system)
+    return 0.0
 
 
 def end_tree(pid: int, grace_seconds: float) -> None:

@@ -124,26 +124,11 @@ class Preview(_OfPipeline):
 
 
 class Where(_OfPipeline):
-    """Tell what the steps before state make of records. Leaves its answer in files
-    (where/by_spark.py).
-    """
+    """Tell what the steps before state make of records."""
 
     do: Literal["where"] = "where"
     folder: str
-    """It takes the answer."""
-    asked: dict[int, tuple[tuple[int, int], ...]] = {}
-    """Partition -> ranges of offsets."""
-    beside: dict[int, tuple[tuple[int, int], ...]] = {}
-    """Likewise those among which copies of them are looked for."""
-    earliest: dict[str, int] = {}
-    """Partition -> from which offset on Kafka has them. What is before comes from an archive."""
-    batch: int = -1
-    """The batch whose versions of the tables beside the stream they read."""
-    key: str = ""
-    """In place of `asked`: a condition over decoded columns; the answer is the places, at most
-    `most` of them, of the records among `beside` that it holds for.
-    """
-    most: int = 0
+    """It has the question, and takes the answer (where/ask.py)."""
 
 
 class Serve(_Job):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,11 @@ from spark_jobs.values.times import at_seconds
 
 Format = Literal["text", "json"]
 LOGGER: Final = __name__.partition(".")[0]
-"""The parent of all of Sluice's loggers. Other libraries' loggers are left as they are."""
+"""The parent of all of Sluice's loggers. Other libraries' loggers are left as they are, but for
+OF_SPARK.
+"""
+OF_SPARK: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "py4j.clientserver")
+"""Loggers of Spark's Python: they say an error, with the value that it quotes, that Sluice says."""
 FIELDS: Final = {
     "time": "when, in UTC, as ISO 8601 with milliseconds",
     "level": "info, warning or error. An error line has the error that ended the run, its code "
@@ -78,6 +83,8 @@ def setup(form: Format = "text") -> None:
     logger.propagate = (
         False  # a pipeline may give the root logger a handler: each line would appear twice
     )
+    for name in () if os.environ.get("SLUICE_TRACEBACK") else OF_SPARK:
+        logging.getLogger(name).disabled = True
     for name, known in logging.root.manager.loggerDict.items():
         if isinstance(known, logging.Logger) and (name == LOGGER or name.startswith(f"{LOGGER}.")):
             known.disabled = False

@@ -270,6 +270,10 @@ class Report(Part):
     query_seconds: float = Described(
         default=0, description="seconds from the query's start to its end"
     )
+    processor_seconds: float | None = Described(
+        default=None,
+        description="processor seconds of driver, JVM and Python's workers; null if not counted",
+    )
     generation: str = Described(
         default="",
         description="the checkpoint's generation; empty where the run ended before it was known",

@@ -37,7 +37,7 @@ class Marks(NamedTuple):
     """The newest batch that has read the table without it."""
     noted_at: datetime
     changes: int
-    keyed: bool
+    by_key: bool
     """Whether each has a key."""
     times: Span
     """The event times that they concern, and those between them."""
@@ -98,7 +98,7 @@ def stored(
         of_it = f"{_of(pipeline, generations, name, pin.table_id)} AND version <= {pin.version}"
         sql = (
             "SELECT version, max(batch) AS batch, max(noted_at) AS noted_at, count(*) AS changes, "
-            'count(*) = count("key") AS keyed, '
+            'count(*) = count("key") AS by_key, '
             'CASE WHEN count(*) = count("start") THEN min("start") END AS s, '
             'CASE WHEN count(*) = count("end") THEN max("end") END AS e '
             f"FROM {TABLE} WHERE {of_it} GROUP BY version ORDER BY version"

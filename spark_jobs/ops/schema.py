@@ -297,6 +297,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("malformed", _LONG, "of them, those that did not decode"),
         Column("premature", _LONG, "of them, those ahead of their time by more than max_ahead"),
         Column("filtered", _LONG, "of them, those that a condition of the spec left out"),
+        Column("rules", pa.map_(_STRING, _LONG), "as in ops.batches"),
         Column(
             "kept_aside",
             _LONG,

@@ -80,4 +80,5 @@ def _placed(groups: Sequence[Sequence[Interval]], of: int) -> list[Segment]:
 
 def _alike(each: Interval) -> tuple[object, ...]:
     waits = each.start if each.state in KINDS else None
-    return (each.state, each.repair_id, waits, each.proved_at, each.refuted_at)
+    proof = (each.proved_at, each.refuted_at, each.provable_until, each.untold)
+    return (each.state, each.repair_id, waits, *proof)

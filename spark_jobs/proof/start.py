@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from spark_jobs.draft.sample import write
-from spark_jobs.launch import foreground
 from spark_jobs.launch.submit import INSPECTION_MASTER, command, environment
-from spark_jobs.launch.warm.client import begun
+from spark_jobs.launch.warm.client import asked
 from spark_jobs.messages.job import Preview, Prove
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer
 from spark_jobs.registry import find as registry
@@ -51,10 +50,6 @@ def commands(
         yield command(settings, job), {**os.environ, **environment(settings)}
 
 
-STDOUT: Final = 1
-STDERR: Final = 2
-
-
 def ask(pipeline: str, settings: Settings, sample: list[Sampled]) -> Answer | int:
     """What came of the sample; or the exit status of a run that failed, and has said why."""
     # A worker's Python processes may end behind the run.
@@ -64,16 +59,7 @@ def ask(pipeline: str, settings: Settings, sample: list[Sampled]) -> Answer | in
     ):
         write(Path(folder) / SAMPLE, sample)
         job = Preview(pipeline=pipeline, folder=folder)
-        variables, many = {**os.environ, **environment(settings)}, len(sample)
-        if warm := begun(settings, pipeline, job.words(), variables, many, (STDOUT, STDERR)):
-            try:
-                warm.follow()
-            except BaseException:
-                warm.kill()
-                raise
-            status = warm.status
-        else:
-            status = foreground.run(command(settings, job, many), variables)
+        status = asked(settings, job, len(sample))
         path = Path(folder) / FILE
         if status or not path.exists():
             return status or 1

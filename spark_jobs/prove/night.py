@@ -5,31 +5,32 @@ Each day is one verify, as `sluice verify` does it. Where the budget ends, the n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.errors import CheckFailed, RangeThinned, RecordsUnreachable, SluiceError
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
-from spark_jobs.prove.budget import RUN_PREFIX, Budget, budget
+from spark_jobs.prove.budget import RUN_PREFIX, Budget, budget, seconds
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.proof import REFUTING
+from spark_jobs.prove.provable import Held
+from spark_jobs.prove.told import published_until, tell_proved
 from spark_jobs.repair.find.coverage import Interval
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec.analysis.ranged import Ranged, ranged
-from spark_jobs.values.spans import Span
+from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 Verify = Callable[[RepairPlan, str], Report]
@@ -51,7 +52,23 @@ class Night(NamedTuple):
     """Of them, those that are wrong and that nobody has changed since."""
     gone: tuple[Span, ...]
     """Of them, those whose records nobody has any more."""
+    leaving: tuple[tuple[Span, datetime], ...]
+    """Of them, those whose records retention may take soon, and until when it does not."""
+    untold: str
+    """Why nobody can tell that of some; empty if it is told."""
     budget: Budget
+
+    def _too_little(self) -> Iterator[str]:
+        """Where no week is enough for one day, or this night is not."""
+        of = self.budget
+        if self.published > len(self.gone) and not self.days and of.drains:
+            least = 100 * of.cost / of.drains
+            yield f"  no day tonight: a week has one from SLUICE_PROOF={least:,.1f}% on"
+
+    def _soon(self) -> Iterator[tuple[datetime, str]]:
+        """Until when, and the days that are provable until then."""
+        for until in sorted({until for _, until in self.leaving}):
+            yield until, _joined([day for day, then in self.leaving if then == until])
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -60,10 +77,17 @@ class Night(NamedTuple):
         return (
             f"{self.pipeline}: {self.published:,} published days, {self.proved:,} proved, "
             f"{len(self.refuted):,} wrong, {len(self.gone):,} without their records",
-            f"  budget          {of.tonight:,.0f} s, and about {of.cost:,.0f} s a day; in the last "
-            f"week drains took {of.drains:,.0f} s and proofs {of.proofs:,.0f} s",
+            f"  budget          {of.tonight:,.0f} processor seconds, about {of.cost:,.0f} a day; "
+            f"in the last week drains took {of.drains:,.0f} and proofs {of.proofs:,.0f}",
+            *(f"  provable until  {until:%F %H:%M}: {days}" for until, days in self._soon()),
+            *([f"  provable until  cannot be told: {self.untold}"] if self.untold else []),
             *(f"  verify          {day}" for day in self.days),
+            *self._too_little(),
         )
+
+
+def _joined(days: Sequence[Span]) -> str:
+    return ", ".join(map(str, joined(days, len(days))))
 
 
 def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> Night:
@@ -72,16 +96,17 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
     """
     way, known = ranged(spec), read_identity(paths)
     of = budget(paths, settings.proof_share, now)
-    until = _published_until(way, paths)
+    until = published_until(way, paths)
     if known is None or until is None:
-        return Night(spec.name, (), 0, 0, (), (), of)
-    first = source_of(spec, settings).state().earliest
-    found = covered(spec, paths, first)
+        return Night(spec.name, (), 0, 0, (), (), (), "", of)
+    source = source_of(spec, settings)
+    held = Held.by(source, source.state().earliest, now)
+    found = covered(spec, paths, held)
     intervals = [
         each for each in found.intervals if each.state == "canonical" and each.end <= until
     ]
     horizon = Checkpoint(paths.checkpoint).batch(found.batch).end
-    gone = Reach.of(way, paths, known, first, horizon).lacking([*map(_span, intervals)])
+    gone = Reach.of(way, paths, known, held.earliest, horizon).lacking([*map(_span, intervals)])
     due = [each for each in intervals if _span(each) not in gone]
     number = int(of.tonight / of.cost) if of.cost else 0
     return Night(
@@ -91,14 +116,10 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
         sum(each.proved_at is not None for each in intervals),
         tuple(_span(each) for each in intervals if each.refuted_at),
         gone,
+        tuple((_span(each), each.provable_until) for each in intervals if each.provable_until),
+        found.untold if any(each.untold for each in intervals) else "",
         of,
     )
-
-
-def _published_until(way: Ranged, paths: Paths) -> datetime | None:
-    """Consumers have been told of all rows before this position; None if of none."""
-    event = read_published(paths).event
-    return way.closed_until(event.watermark) if event else None
 
 
 def _span(each: Interval) -> Span:
@@ -131,8 +152,9 @@ def prove(
             say(f"{spec.name}: {day} is not proved: no record has a row there")
             continue
         report = verify(plan, f"{RUN_PREFIX}{plan.repair_id}-{number}")
-        spent += (report.ended_at - report.started_at).total_seconds()
+        spent += seconds(report.processor_seconds, report.started_at, report.ended_at)
         problem = _take(report, day, wrong, say) or problem
+    tell_proved(spec, Paths(settings.root, spec))
     if wrong:
         raise _refuted(spec.name, sorted(wrong))
     if problem:

@@ -17,8 +17,8 @@ from spark_jobs.errors import ChangeUnexplained, CheckFailed, StagingStale
 from spark_jobs.messages.kind import PROVING_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.repair.exchange.commit import Base, may_hold
-from spark_jobs.table.delta.delta_log import Log, file_key, only_rearranges
+from spark_jobs.repair.exchange.commit import Base
+from spark_jobs.table.delta.delta_log import Log, file_key, may_hold, only_rearranges
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 
@@ -151,7 +151,7 @@ def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set
         elif not any(each.restores for each in touching):
             asked.setdefault(proof.version, []).append(day)
     for version, days in asked.items():
-        holds.update(_same(Base(paths.table, version, position, ()), sorted(days)))
+        holds.update(_same(Base(table_of(paths), version, position, ()), sorted(days)))
     return holds
 
 
@@ -187,7 +187,8 @@ class _Change(NamedTuple):
     position: Position
 
     def touches(self, day: Span) -> bool:
-        return self.anywhere or any(may_hold(each, self.position, (day,)) for each in self.files)
+        column = self.position.column
+        return self.anywhere or any(may_hold(each, column, (day,)) for each in self.files)
 
 
 def _changes(log: Log, told: range, position: Position) -> Iterator[_Change]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -60,6 +60,8 @@ class Staged(NamedTuple):
     merged: tuple[MergedRecord, ...]
     copies: Observation | None
     """As Computed has it."""
+    rules: Mapping[str, int] | None
+    """The records that fail each rule; None without rules."""
 
 
 def put_staged(
@@ -106,6 +108,7 @@ def put_staged(
         "malformed": account.malformed,
         "premature": account.premature,
         "filtered": account.filtered,
+        "rules": None if staged.rules is None else [*staged.rules.items()],
         "kept_aside": account.kept_aside,
         "outside": account.outside,
         "used": account.accepted,
@@ -248,10 +251,12 @@ class Comparison(NamedTuple):
         outcome.lap("checks")
         problem = staged_verdict(plan.pipeline, outcome.checks, rows.proved)
         around = unit.around(plan.spans)
-        staged = Staged(parts, () if around == plan.spans else around, merged, computed.copies)
+        rules = computed.read.get.get("rules")
+        around = () if around == plan.spans else around
+        staged = Staged(parts, around, merged, computed.copies, rules)
         put_staged(judging.paths, rows.way, plan, outcome, staged, problem, self.held)
         failpoint.at("staged.judged")
-        if problem and not change.thinned:
+        if problem and not change.thinned and not spec.inputs.personal:
             log_sample(folder)
         return problem
 

@@ -58,6 +58,7 @@ def plan_repair(
         approve="always" if found.without or found.where.nowhere else approve,
         spans=found.spans,
         needed=found.needed,
+        apart=found.apart,
         generations=known.identity.generations,
         table_version=compared,
         spec_digest=digest(spec),

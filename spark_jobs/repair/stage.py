@@ -51,7 +51,7 @@ def stage(
 
     SIGTERM and Ctrl-C request a stop (limits.py); what was staged then is garbage.
     """
-    outcome = RunOutcome(kind, spec.name, run_id, repair_id=repair_id)
+    outcome = RunOutcome(kind, spec.name, run_id, bool(spec.inputs.personal), repair_id=repair_id)
     run = partial(_run, spec, settings, outcome)
     return reported(spec.name, settings, stop, run, outcome.report)
 

@@ -53,7 +53,7 @@ def drain(
     SIGTERM and Ctrl-C request a stop (limits.py). A caller that handles them already passes its
     `stop`.
     """
-    outcome = RunOutcome("drain", spec.name, run_id)
+    outcome = RunOutcome("drain", spec.name, run_id, bool(spec.inputs.personal))
     run = partial(_run, spec, settings, outcome)
     return reported(spec.name, settings, stop, run, outcome.report)
 
@@ -154,7 +154,7 @@ def _say_rejected(run: Run, outcome: RunOutcome) -> None:
     judged = {check.column for check in outcome.checks if check.outcome == "failed"}
     if 0 not in drained.batches and not judged & REJECTIONS:
         return
-    shown = run.settings.record_bytes == "shown"
+    shown = run.settings.record_bytes == "shown" and not run.spec.inputs.personal
     of_it = (run.identity.generations, drained.batches, drained.account)
     try:
         lines = first_rejected(run.paths, run.spec, *of_it, shown=shown)

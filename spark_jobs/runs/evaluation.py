@@ -29,7 +29,7 @@ from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.runs.timely import Metric, timely
-from spark_jobs.sink.keyed.standing import size
+from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, counting_step, has_truncates
 from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.spec.checks.rule_share import PREFIX, rule_metrics
@@ -37,7 +37,6 @@ from spark_jobs.spec.inputs import Topics
 from spark_jobs.state.reader import MOST_STATE_ROWS, records_in_groups
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
-from spark_jobs.table.delta.door import open_table
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -213,7 +212,8 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 def _remembered(run: Run) -> float | None:
     if not run.spec.keyed or not run.target.table.exists():
         return None
-    found = size(open_table(path := run.target.table.path), path)
+    table = run.target.table
+    found = size_at(table.path, table.version())
     return None if found is None else found.remembered / max(found.live, 1)
 
 

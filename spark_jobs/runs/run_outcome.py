@@ -15,10 +15,12 @@ from spark_jobs.checkpoint.run import Run
 from spark_jobs.checkpoint.standing import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch.limits import RunLimits
+from spark_jobs.launch.processes import processor_seconds
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.withheld import of_report
 from spark_jobs.runs.lag import archive_lag
 from spark_jobs.runs.watch.stall import PULSE
 from spark_jobs.source.micro_batch import Batch
@@ -67,6 +69,8 @@ class RunOutcome:
     kind: Kind
     pipeline: str
     run_id: str
+    personal: bool = False
+    """Whether the report may have no value of a record."""
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
     held: Mapping[int, HeldBack] = field(default_factory=dict)
@@ -79,6 +83,7 @@ class RunOutcome:
     change: Change | None = None
     seconds: dict[Phase, float] = field(default_factory=dict)
     _lap_began: float = field(default_factory=time.monotonic)
+    _taken_before: float = field(default_factory=processor_seconds)
 
     def lap(self, phase: Phase) -> None:
         """Record the seconds since the last lap as this phase's."""
@@ -98,10 +103,12 @@ class RunOutcome:
         never hidden.
         """
         try:
-            return self._report(problem)
+            report = self._report(problem)
+            return of_report(report) if self.personal else report
         except Exception as error:  # noqa: BLE001 - a run leaves a report, whatever is wrong with its outcome
             why = problem or unexpected(error)
-            return Report.of_failure(self.kind, self.pipeline, self.run_id, why, self.started_at)
+            report = Report.of_failure(self.kind, self.pipeline, self.run_id, why, self.started_at)
+            return of_report(report) if self.personal else report
 
     def _report(self, problem: SluiceError | None) -> Report:
         drained = self.drained
@@ -114,6 +121,7 @@ class RunOutcome:
             started_at=self.started_at,
             ended_at=datetime.now(UTC),
             query_seconds=self.seconds.get("query", 0),
+            processor_seconds=round(max(processor_seconds() - self._taken_before, 0.0), 3),
             seconds=dict(self.seconds),
             lost={str(partition): span for partition, span in self.lost.items()},
             up_to=self.end.up_to if self.end and self.end.is_end_of(drained.end) else None,

@@ -118,8 +118,8 @@ VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
         "off",
     ),
     "SLUICE_PROOF": (
-        "what proofs by night may take of the last week's drains, as a share of their seconds: "
-        "5 %; or off",
+        "what proofs by night may take of the last week's drains, as a share of their "
+        "processor seconds: 5 %; or off",
         "off",
     ),
     "SLUICE_SPARK_ENV": (

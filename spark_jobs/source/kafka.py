@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.consumer import count_records
+from spark_jobs.source.leaving import leaving
 from spark_jobs.source.topic_state import (
     first_offsets,
     is_compacted,
@@ -16,12 +17,12 @@ from spark_jobs.source.topic_state import (
 from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.source.port import SourceState
+    from spark_jobs.source.port import Leaving, SourceState
     from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Topic
 
@@ -50,6 +51,9 @@ class KafkaSource(NamedTuple):
 
     def compacted(self) -> bool:
         return is_compacted(self.settings, self.topic.name)
+
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        return leaving(self.settings, self.topic.name, partitions, times)
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         from spark_jobs.source.kafka_reader import read_stream  # noqa: PLC0415 - Spark

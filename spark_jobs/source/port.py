@@ -8,7 +8,7 @@ Without Spark, until records are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -57,6 +57,23 @@ class SourceState(NamedTuple):
         return self.earliest.maximum(self.starting.among(self.earliest))
 
 
+class Leaving(NamedTuple):
+    """What retention leaves at coming times."""
+
+    first: tuple[Positions, ...]
+    """For each time, at the first records that certainly stay until then."""
+    untold: str = ""
+    """Why nobody can tell; empty if it is told."""
+    of_nobody: Positions = Positions()
+    """Behind all records of the partitions of which nobody can tell."""
+
+    @classmethod
+    def not_told(cls, why: str, partitions: Iterable[int], times: Sequence[datetime]) -> Leaving:
+        """Nobody can tell for these partitions."""
+        behind = Positions(dict.fromkeys(partitions, 2**63 - 1))
+        return cls((Positions(),) * len(times), why, behind)
+
+
 class Records(Protocol):
     """Records that can be read again by their places."""
 
@@ -90,6 +107,9 @@ class Source(Records, Protocol):
     def compacted(self) -> bool:
         """Whether records may go from between others."""
 
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        """What it will still have at these times, ascending."""
+
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         """The records as a stream for each topic, from the first offset or from the checkpoint's
         last one.
@@ -108,6 +128,10 @@ class Lasting:
     def compacted(self) -> bool:
         """See Source."""
         return False
+
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        """See Source."""
+        return Leaving((self.earliest(partitions),) * len(times))
 
     def count(self, parts: Parts) -> int:
         """See Records."""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from spark_jobs.source.port import Records, Source, SourceState
+from spark_jobs.source.port import Leaving, Records, Source, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in
 
@@ -78,6 +78,18 @@ class UnionSource(NamedTuple):
 
     def compacted(self) -> bool:
         return any(source.compacted() for source in self.of)
+
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        own = by_input(dict.fromkeys(partitions))
+        found = [self.of[n].leaving([*of], times) for n, of in own.items()]
+        return Leaving(
+            tuple(
+                Positions.of_all((each.first[number] for each in found), own)
+                for number in range(len(times))
+            ),
+            "; ".join(each.untold for each in found if each.untold),
+            Positions.of_all((each.of_nobody for each in found), own),
+        )
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         frames = (source.stream(spark) for source in self.of)

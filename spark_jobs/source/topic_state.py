@@ -55,7 +55,7 @@ def topic_state(settings: Settings, topic: str, starting: datetime | None = None
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid or TopicMissing.
     """
     with admin_client(settings, topic) as client:
-        configured = _configuration(client, topic)  # its answer comes beside those of the others
+        configured = configuration(client, topic)  # its answer comes beside those of the others
         described = client.describe_topics(
             TopicCollection([topic]),
             include_authorized_operations=True,
@@ -84,8 +84,8 @@ def topic_state(settings: Settings, topic: str, starting: datetime | None = None
         }
         timestamps, appended, compacted = "", None, False
         with suppress(KafkaException, KeyError):  # they are only told, and not every server answers
-            compacted = "compact" in _setting(configured, "cleanup.policy")
-            timestamps = _setting(configured, "message.timestamp.type")
+            compacted = "compact" in setting(configured, "cleanup.policy")
+            timestamps = setting(configured, "message.timestamp.type")
             appended = _newest(client, topic, partitions) if timestamps == LOG_APPEND_TIME else None
         return SourceState(
             id=str(described.topic_id),
@@ -139,7 +139,19 @@ def is_compacted(settings: Settings, topic: str) -> bool:
     Raises the same errors as topic_state.
     """
     with admin_client(settings, topic) as client:
-        return "compact" in _setting(_configuration(client, topic), "cleanup.policy")
+        return "compact" in setting(configuration(client, topic), "cleanup.policy")
+
+
+def retention(settings: Settings, topic: str) -> timedelta | None:
+    """How long Kafka keeps a record at least, if no size limits the topic; None for ever, which is
+    so where it compacts alone. Raises the same errors as topic_state, and what librdkafka does.
+    """
+    with admin_client(settings, topic) as client:
+        configured = configuration(client, topic)
+        if "delete" not in setting(configured, "cleanup.policy"):
+            return None
+        ms = int(setting(configured, "retention.ms"))
+        return None if ms < 0 else timedelta(milliseconds=ms)
 
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
@@ -158,7 +170,8 @@ def _newest(client: AdminClient, topic: str, partitions: Iterable[int]) -> datet
     return kafka_time.clamped(newest_ms) if newest_ms > 0 else None
 
 
-def _configuration(client: AdminClient, topic: str) -> Future[dict[str, ConfigEntry]]:
+def configuration(client: AdminClient, topic: str) -> Future[dict[str, ConfigEntry]]:
+    """A question for the topic's configuration, without waiting for the answer."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     asked: dict[ConfigResource, Future[dict[str, ConfigEntry]]] = client.describe_configs(
         [resource], request_timeout=TIMEOUT_SECONDS
@@ -166,7 +179,7 @@ def _configuration(client: AdminClient, topic: str) -> Future[dict[str, ConfigEn
     return asked[resource]
 
 
-def _setting(configured: Future[dict[str, ConfigEntry]], name: str) -> str:
+def setting(configured: Future[dict[str, ConfigEntry]], name: str) -> str:
     """Empty if this user may not read the topic's configuration."""
     try:
         return str(configured.result()[name].value)
@@ -256,11 +269,30 @@ def _list_offsets(
     spec: OffsetSpec,
     isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
 ) -> dict[int, ListOffsetsResultInfo]:
-    futures = client.list_offsets(
+    return answered(asked(client, topic, partitions, spec, isolation))
+
+
+Asked = dict[TopicPartition, Future[ListOffsetsResultInfo]]
+
+
+def asked(
+    client: AdminClient,
+    topic: str,
+    partitions: Iterable[int],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+) -> Asked:
+    """A question for offsets, without waiting for the answer."""
+    found: Asked = client.list_offsets(
         {TopicPartition(topic, partition): spec for partition in partitions},
         isolation_level=isolation,
         request_timeout=TIMEOUT_SECONDS,
     )
+    return found
+
+
+def answered(futures: Asked) -> dict[int, ListOffsetsResultInfo]:
+    """Partition -> the answer. Raises KafkaException."""
     results = {partition.partition: future.result() for partition, future in futures.items()}
     if any(result.offset == OFFSET_INVALID for result in results.values()):
         # The client raises nothing if a leader did not answer in time. Without this check the topic

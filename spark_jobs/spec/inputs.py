@@ -71,6 +71,7 @@ class Topics(tuple[Topic, ...]):
                 type=of[0].type,
                 required=len(of) == len(self) and all(field.required for field in of),
                 about=of[0].about,
+                personal=any(field.personal for field in of),
             )
             for name, of in found.items()
         )
@@ -85,6 +86,11 @@ class Topics(tuple[Topic, ...]):
     def columns(self) -> tuple[str, ...]:
         """Those of a record as the steps get it, in order."""
         return tuple(self.types)
+
+    @property
+    def personal(self) -> frozenset[str]:
+        """The columns that tell of persons."""
+        return frozenset(field.name for field in self.fields if field.personal)
 
     @property
     def max_ahead(self) -> timedelta:

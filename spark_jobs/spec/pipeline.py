@@ -286,6 +286,7 @@ class Pipeline(Model):
         self._refuse_conditions()
         self._refuse_raw_bytes()
         self._refuse_ranges(columns)
+        self.layout.refuse_personal(self.inputs.personal)
         self.layout.refuse_unfit(columns, types)
         for metric in self.state_checks_off:
             if metric not in STATE_METRICS:

@@ -112,6 +112,13 @@ class Topic(Model):
                 else "Declare it so, of a number with format='ms'; or Kafka's own, with "
                 "part='timestamp'",
             )
+        if clock.personal:
+            refuse(
+                "event_time",
+                self.event_time,
+                "it is personal, and slices, watermarks and ranges tell of it",
+                "Declare another field personal, or take Kafka's own time: part='timestamp'",
+            )
         self._refuse_parts()
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(

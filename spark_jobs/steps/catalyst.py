@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from py4j.java_gateway import is_instance_of  # type: ignore[import-untyped]
 from pyspark import SparkContext
@@ -76,12 +76,17 @@ def all_nodes(node: Node) -> Iterator[Node]:
         yield from all_nodes(child)
 
 
-def below(node: Node) -> list[Node]:
-    """What is directly below a node: plans within expressions and expressions within plans too."""
-    found = sequence(node.children()) + sequence(node.innerChildren())
-    if is_kind(node, "plans.QueryPlan"):
+def below(node: Node, of: str = "") -> list[Node]:
+    """What is directly below a node of this class: plans within expressions and expressions within
+    plans too.
+    """
+    of = of or full_name(node)
+    found = [] if is_kind(node, "trees.LeafLike", of) else sequence(node.children())
+    if _has_inner(node, of):
+        found += sequence(node.innerChildren())
+    if is_kind(node, "plans.QueryPlan", of):
         found += sequence(node.expressions())
-    if is_kind(node, "expressions.PlanExpression"):
+    if is_kind(node, "expressions.PlanExpression", of):
         found.append(node.plan())
     return found
 
@@ -91,17 +96,41 @@ def sequence(items: Any) -> list[Any]:
     return [items.apply(index) for index in range(items.size())]
 
 
-def class_name(node: Node) -> str:
+def full_name(node: Node) -> str:
+    """The name of its class, with the package. A call of the JVM costs: whoever asks several things
+    of a node asks this once.
+    """
+    return str(node.getClass().getName())
+
+
+def class_name(node: Node, of: str = "") -> str:
     """The name of its class, without the package."""
-    return str(node.getClass().getSimpleName())
+    of = of or full_name(node)
+    if of not in _NAMES:
+        _NAMES[of] = str(node.getClass().getSimpleName())
+    return _NAMES[of]
 
 
-def is_kind(node: Node, name: str) -> bool:
-    """Whether it is of this class of Catalyst's, or of one below. Asks the JVM once for a class."""
-    key = (str(node.getClass().getName()), name)
+def is_kind(node: Node, name: str, of: str = "") -> bool:
+    """Whether it is of this class of Catalyst's, or of one below."""
+    key = (of or full_name(node), name)
     if key not in _KINDS:
         _KINDS[key] = bool(is_instance_of(SparkContext._gateway, node, TREES + name))  # noqa: SLF001 - no public way to it
     return _KINDS[key]
 
 
+def _has_inner(node: Node, of: str) -> bool:
+    """Whether its class has inner children of its own, and not those of every tree: none."""
+    key = (of, INNER)
+    if key not in _KINDS:
+        gateway: Any = SparkContext._gateway  # noqa: SLF001 - as above
+        none = gateway.new_array(gateway.jvm.java.lang.Class, 0)
+        declares = node.getClass().getMethod(INNER, none).getDeclaringClass()
+        _KINDS[key] = str(declares.getName()) != f"{TREES}trees.TreeNode"
+    return _KINDS[key]
+
+
+INNER: Final = "innerChildren"
+# The JVM answers once for a class.
+_NAMES: dict[str, str] = {}
 _KINDS: dict[tuple[str, str], bool] = {}

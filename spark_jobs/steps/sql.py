@@ -15,26 +15,22 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F
-
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Pipeline, Rule
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql import REFUSED, SqlText, sql_texts
+from spark_jobs.steps.by_rules import refuse_unusable_rules
 from spark_jobs.steps.catalyst import (
     Node,
-    analyzed,
-    asks_for_the_time,
     below,
     class_name,
+    full_name,
     is_kind,
     sequence,
 )
-from spark_jobs.values.conversions import spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 MOST_ARGUMENTS: Final = {"from_xml": 2, "schema_of_xml": 1}
 """Function that is allowed without the options that follow: rowValidationXSDPath reads a file."""
@@ -134,11 +130,6 @@ LEAVES = {
 RelationTimeTravel hides the table that it reads.
 """
 _STEP = re.compile(r"steps\[(?P<index>\d+)\]\.(?P<field>.*)", re.DOTALL)
-_PARSED_NOW: Final = re.compile(
-    r"\b(?:date|timestamp(?:_ltz|_ntz)?)\s*['\"]\s*(?:now|today|tomorrow|yesterday)\b",
-    re.IGNORECASE,
-)
-"""What the parser itself makes a time of, so that no plan tells it."""
 Names = frozenset[str]
 """Relations that a query may read, in lower case."""
 
@@ -150,38 +141,6 @@ def refuse_unsafe_trees(spark: SparkSession, spec: Pipeline) -> None:
     """
     _refuse_unsafe(spark, spec, sql_texts(spec))
     refuse_unusable_rules(spark, spec)
-
-
-def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
-    """Raise SpecInvalid for a rule that names an unknown column, that is not boolean, or that takes
-    more than one record, as an aggregate does. Their SQL parses.
-    """
-    for topic in (each for each in spec.inputs if each.rules):
-        columns = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
-        rows = spark.range(0).select(*columns)
-        for rule in topic.rules:
-            if why := _why_no_condition(rows, rule):
-                raise SpecInvalid.rule_unusable(
-                    pipeline=spec.name,
-                    rule=rule.name,
-                    topic=topic.name,
-                    sql=rule.sql,
-                    why=why,
-                    columns=topic.columns,
-                )
-
-
-def _why_no_condition(rows: DataFrame, rule: Rule) -> str | None:
-    """Why Spark does not take it; None if it does."""
-    try:
-        judged = rows.where(F.expr(rule.sql))
-    except AnalysisException as error:
-        return str(error).strip().splitlines()[0].rstrip(". ")
-    if not analyzed(judged).child().fastEquals(analyzed(rows)):
-        return "it makes rows of its own, as a window does: records would be lost, or come twice"
-    if asks_for_the_time(judged) or _PARSED_NOW.search(rule.sql):
-        return "it depends on when it is asked, and a record is judged more than once"
-    return None
 
 
 def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]) -> None:
@@ -229,24 +188,24 @@ def reason(spark: SparkSession, sql: SqlText, columns: Collection[str] = ()) -> 
         return f"Spark cannot parse it: {str(error).strip().splitlines()[0]}"
     ours = {name.lower() for name in columns}
     found = (
-        _call_without_parentheses(node, ours) or _wrong(node, known, sql)
-        for node, known in _nodes(tree, frozenset([ROWS]))
+        _call_without_parentheses(node, of, ours) or _wrong(node, of, known, sql)
+        for node, of, known in _nodes(tree, frozenset([ROWS]))
     )
     return next(filter(None, found), "")
 
 
-def _call_without_parentheses(node: Node, columns: set[str]) -> str:
+def _call_without_parentheses(node: Node, of: str, columns: set[str]) -> str:
     """Such a name is a function's unless it is a column (LiteralFunctionResolution)."""
-    if class_name(node) != "UnresolvedAttribute":
+    if class_name(node, of) != "UnresolvedAttribute":
         return ""
     parts = sequence(node.nameParts())
     name = parts[0].lower()
     return "" if len(parts) > 1 or name in columns or name not in BARE else _call([name], BARE, 0)
 
 
-def _wrong(node: Node, known: Names, sql: SqlText) -> str:
-    """What is wrong with one node; empty if nothing is."""
-    name = class_name(node)
+def _wrong(node: Node, of: str, known: Names, sql: SqlText) -> str:
+    """What is wrong with one node of this class; empty if nothing is."""
+    name = class_name(node, of)
     if name == "UnresolvedRelation":
         parts = sequence(node.multipartIdentifier())
         given = len(parts) == 1 and parts[0].lower() in known
@@ -255,18 +214,19 @@ def _wrong(node: Node, known: Names, sql: SqlText) -> str:
         return CALLS[name](node)
     if "UnresolvedIdentifier" in name:
         return "IDENTIFIER makes a name of an expression, which may give any"
-    if not sql.query and is_kind(node, "expressions.PlanExpression"):
+    if not sql.query and is_kind(node, "expressions.PlanExpression", of):
         return "the field takes an expression over a record's columns, not a query"
-    return _wrong_kind(node)
+    return _wrong_kind(node, of)
 
 
-def _wrong_kind(node: Node) -> str:
-    if any(is_kind(node, f"plans.logical.{kind}") for kind in ("Command", "ParsedStatement")):
+def _wrong_kind(node: Node, of: str) -> str:
+    if any(is_kind(node, f"plans.logical.{kind}", of) for kind in ("Command", "ParsedStatement")):
         return "it is a command, and not a query"
-    if class_name(node) == "ScriptTransformation":
+    name = class_name(node, of)
+    if name == "ScriptTransformation":
         return "it runs a command of the operating system"
-    if is_kind(node, "plans.logical.LeafNode") and class_name(node) not in LEAVES:
-        return f"it has a {class_name(node)}, which may read something else than rows"
+    if is_kind(node, "plans.logical.LeafNode", of) and name not in LEAVES:
+        return f"it has a {name}, which may read something else than rows"
     return ""
 
 
@@ -291,12 +251,13 @@ CALLS: dict[str, Callable[[Node], str]] = {
 """The kinds of nodes that call a function by its name -> what is wrong with the call."""
 
 
-def _nodes(node: Node, known: Names) -> Iterator[tuple[Node, Names]]:
+def _nodes(node: Node, known: Names) -> Iterator[tuple[Node, str, Names]]:
     """The node and all below it, plans within expressions and expressions within plans too; each
-    with the names of the relations that it may read.
+    with the full name of its class, and the names of the relations that it may read.
     """
-    yield node, known
-    if class_name(node) == "UnresolvedWith":
+    of = full_name(node)
+    yield node, of, known
+    if class_name(node, of) == "UnresolvedWith":
         # A query of a WITH may read those before it; itself only where it may recur.
         for relation in sequence(node.cteRelations()):
             name = frozenset([relation._1().lower()])  # noqa: SLF001 - a tuple of Scala's
@@ -305,5 +266,5 @@ def _nodes(node: Node, known: Names) -> Iterator[tuple[Node, Names]]:
             known |= name
         yield from _nodes(node.child(), known)
         return
-    for child in below(node):
+    for child in below(node, of):
         yield from _nodes(child, known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableLacks
@@ -228,6 +229,12 @@ class Table(Protocol):
         """
         raise self.lacks("replace", f"removing rows WHERE {where}")
 
+    def untried(self, *, merged: bool = False) -> Sequence[str]:  # noqa: ARG002 - as above
+        """Features that it has, and with which replacing rows was not tried; `merged`: by a merge,
+        which reads files by itself.
+        """
+        return ()
+
     def refuse_unrestorable(self, for_what: str) -> None:
         """Raise TableLacks or MaintenanceRefused if it cannot have the rows of an earlier version
         again, nor be given to another generation.
@@ -256,10 +263,25 @@ class Table(Protocol):
         late.
         """
 
-    def query(self, sql: str, name: str = "t", **beside: Table) -> pa.Table:  # noqa: ARG002 - as above
-        """The answer to SQL (DataFusion's) over its newest rows by this name, and over those of
-        other tables by theirs: read without Spark, in memory.
+    def query(
+        self,
+        sql: str,  # noqa: ARG002 - as above
+        name: str = "t",  # noqa: ARG002 - as above
+        beside: Mapping[str, Table] = MappingProxyType({}),  # noqa: ARG002 - as above
+        version: int | None = None,  # noqa: ARG002 - as above
+    ) -> pa.Table:
+        """The answer to SQL (DataFusion's) over the rows of the version, the newest without one, by
+        this name, and over the newest rows of other tables by theirs: read without Spark, in
+        memory.
         """
+        raise self.lacks("query", "a question that is asked without Spark")
+
+    def stream(self, sql: str, name: str = "t") -> pa.RecordBatchReader:  # noqa: ARG002 - as above
+        """The answer over its newest rows, part by part, in the order in which files have them."""
+        raise self.lacks("query", "a question that is asked without Spark")
+
+    def arrow(self, version: int | None = None) -> pa.Schema:  # noqa: ARG002 - as above
+        """The columns of the version, the newest without one, as Arrow has them."""
         raise self.lacks("query", "a question that is asked without Spark")
 
     def require(self, ability: Ability, for_what: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.times import iso
 
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -51,8 +52,8 @@ class Span(NamedTuple):
         >>> [str(each) for each in Span(at[0], at[3]).without([Span(at[1], at[2])])]
         ['2026-01-01 00:00 to 2026-01-02 00:00', '2026-01-03 00:00 to 2026-01-09 00:00']
         """
-        left, start = list[Span](), self.start
-        for each in joined(taken):
+        left, start, taken = list[Span](), self.start, [*taken]
+        for each in joined(taken, len(taken)):
             left.append(Span(start, min(each.start, self.end)))
             start = max(start, each.end)
         return [each for each in (*left, Span(start, self.end)) if not each.empty]
@@ -219,6 +220,16 @@ class SpanSql(NamedTuple):
     def at(cls, time: str) -> SpanSql:
         """The one microsecond."""
         return cls(time, f"({time} + 1)")
+
+    @classmethod
+    def of_inputs(cls, spans: Sequence[SpanSql], partition: str) -> SpanSql:
+        """Of each input its own, by the number of a record's partition (values/numbering.py)."""
+        first, *others = spans
+        for number, each in enumerate(others, 1):
+            condition = f"{partition} >= {numbered_in(number, 0)}"
+            pairs = zip(each, first, strict=True)
+            first = cls(*(f"CASE WHEN {condition} THEN {new} ELSE {old} END" for new, old in pairs))
+        return first
 
     def widened(self, before: timedelta, after: timedelta) -> SpanSql:
         """With this much more at both ends, as far as there are dates."""

@@ -1,5 +1,5 @@
-"""Where: the fate of a record by its place, asked of what is kept already: accounts, kept records,
-the table's log, events, repairs, and Kafka.
+"""Where: the fate of a record by its place, asked of what is kept already: a place, what is known
+of it (accounts, ops tables, rejected records), its outcome, and where it went. tell.py has the way.
 
 May import: checkpoint, dataflow, decode, draft, errors, launch, messages, ops, repair, settings,
 source, spec, steps, storage, table, values. Imported by: cli, main.

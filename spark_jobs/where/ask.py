@@ -4,93 +4,100 @@ is. Needs no Spark.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.launch import foreground
-from spark_jobs.launch.submit import command, environment
-from spark_jobs.launch.warm.client import begun
+from spark_jobs.launch.warm.client import asked
+from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
 from spark_jobs.where.read import Seen, values
 
 if TYPE_CHECKING:
-    from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
 
-REACHED: Final = "reached.arrow"
-ENTERED: Final = "entered.arrow"
-REACHED_COLUMN: Final = own("reached")
-WHY_COLUMN: Final = own("why")
-RULES_COLUMN: Final = own("failed_rules")
-CLOCK_COLUMN: Final = own("by_clock")
-STDOUT, STDERR = 1, 2
+QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
+"""Files of a job's folder."""
+REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
+"""Columns of the answer, beside a place's."""
+CLOCK: Final = "the steps ask for the time of the query"
+
+
+class Question(BaseModel):
+    """A file, since a command line holds no 10,000 places."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    asked: dict[int, dict[int, tuple[tuple[int, int], ...]]] = {}
+    """Batch -> partition -> ranges of offsets, read with the versions of the tables beside the
+    stream that the batch had.
+    """
+    beside: dict[int, tuple[tuple[int, int], ...]] = {}
+    """Likewise those among which copies of them are looked for."""
+    earliest: Positions = Positions()
+    """At the first records that Kafka has. What is before comes from an archive."""
+    aside: list[tuple[int, int, str]] = []
+    """Partition, offset and reason of records that no step sees."""
+    key: str = ""
+    """In place of `asked`: a condition over decoded columns; the answer is the places, at most
+    `most` of them, of the records among `beside` that it holds for.
+    """
+    most: int = 0
 
 
 class Failed(Exception):
-    """The application has failed, and has said why."""
+    """The application has failed, and has said why; `why` is empty unless a record was it."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, why: str = "") -> None:
         super().__init__(status)
         self.status = status
+        self.why = why
 
 
-def ask(job: Where, settings: Settings) -> dict[Place, Seen]:
+def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
     """What it tells. Raises Failed."""
     # A worker's Python processes may end behind the run.
     with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
-        job = job.model_copy(update={"folder": folder})
-        if status := _run(job, settings):
+        put(question, Path(folder))
+        job = Where(pipeline=pipeline, folder=folder)
+        every = (question.beside, *question.asked.values())
+        if status := asked(settings, job, sum(map(offsets_in, every))):
             raise Failed(status)
         return answered(Path(folder))
 
 
-def _run(job: Where, settings: Settings) -> int:
-    variables = {**os.environ, **environment(settings)}
-    many = offsets_in(job.asked) + offsets_in(job.beside)
-    words, out = job.words(), (STDOUT, STDERR)
-    if not (warm := begun(settings, job.pipeline, words, variables, many, out)):
-        return foreground.run(command(settings, job, many), variables)
-    try:
-        warm.follow()
-    except BaseException:
-        warm.kill()
-        raise
-    return warm.status
+def put(question: Question, folder: Path) -> None:
+    """For answered to answer."""
+    (folder / QUESTION).write_text(question.model_dump_json())
 
 
 def answered(folder: Path) -> dict[Place, Seen]:
-    """The answer in the folder of a job that has ended well."""
-    entered = {_place(row): row for row in _rows(folder / ENTERED)}
-    found: dict[Place, Seen] = {}
-    for row in _rows(folder / REACHED):
-        place = _place(row)
-        of_it = entered.pop(place, {})
-        found[place] = Seen(
-            row.get(REACHED_COLUMN, 0),
-            _columns(of_it),
-            row.get(WHY_COLUMN),
-            row.get(RULES_COLUMN),
-            row.get(CLOCK_COLUMN, False),
+    """The answer in the folder of a job that has ended well. Raises Failed."""
+    if (folder / FAILED).exists():
+        raise Failed(1, (folder / FAILED).read_text())
+    with pa.OSFile(str(folder / ANSWER)) as file:
+        table = pa.ipc.open_file(file).read_all()
+    entered: list[dict[str, Any]] = [{}] * table.num_rows
+    if ROW in table.column_names:
+        column = table[ROW].combine_chunks()
+        columns = pa.table(column.flatten(), names=[field.name for field in column.type])
+        there = column.is_valid().to_pylist()
+        pairs = zip(values(columns), there, strict=True)
+        entered = [row if is_there else {} for row, is_there in pairs]
+        table = table.drop_columns(ROW)
+    return {
+        Place(told[PARTITION], told[OFFSET]): Seen(
+            told.get(REACHED) or 0,
+            row,
+            told.get(WHY),
+            told.get(RULES),
+            CLOCK if told.get(BY_CLOCK) else "",
         )
-    return found | {place: Seen(0, _columns(row), None) for place, row in entered.items()}
-
-
-def _place(row: dict[str, Any]) -> Place:
-    return Place(row[PARTITION], row[OFFSET])
-
-
-def _columns(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in (PARTITION, OFFSET)}
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with pa.OSFile(str(path)) as file:
-        return values(pa.ipc.open_file(file).read_all())
+        for told, row in zip(table.to_pylist(), entered, strict=True)
+    }

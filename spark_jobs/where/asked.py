@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.place import Place
+from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,10 +47,36 @@ def parts_of(asked: Iterable[Place]) -> Parts:
     {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
     """
     found: dict[int, list[tuple[int, int]]] = {}
-    for place in sorted(asked):
-        ranges = found.setdefault(place.partition, [])
-        if ranges and ranges[-1][1] == place.offset:
-            ranges[-1] = (ranges[-1][0], place.offset + 1)
+    for partition, offset in sorted(asked):
+        ranges = found.setdefault(partition, [])
+        if ranges and ranges[-1][1] == offset:
+            ranges[-1] = (ranges[-1][0], offset + 1)
         else:
-            ranges.append((place.offset, place.offset + 1))
+            ranges.append((offset, offset + 1))
     return {partition: tuple(ranges) for partition, ranges in found.items()}
+
+
+def union(one: Parts, other: Parts) -> Parts:
+    """Both, and what is between near ranges of them."""
+    return {
+        partition: tuple(merged([*one.get(partition, ()), *other.get(partition, ())]))
+        for partition in one.keys() | other.keys()
+    }
+
+
+def within(place: Place, parts: Parts) -> bool:
+    """Whether one of the ranges has it, which ascend."""
+    ranges = parts.get(place[0], ())
+    number = bisect_right(ranges, (place[1], 2**63)) - 1
+    return number >= 0 and place[1] < ranges[number][1]
+
+
+def in_parts(parts: Parts, partition: str, first: str, last: str) -> str:
+    """SQL for rows whose offsets from `first` to `last` overlap the ranges, or are near them. The
+    other arguments are names of columns.
+    """
+    near = ((number, each) for number, ranges in parts.items() for each in merged(ranges))
+    return any_of(
+        f"({partition} = {number} AND {last} >= {begin} AND {first} < {stop})"
+        for number, (begin, stop) in near
+    )

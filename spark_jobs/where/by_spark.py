@@ -5,11 +5,15 @@ The application's half; ask.py is the half of whoever asks.
 
 from __future__ import annotations
 
+import re
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -19,8 +23,7 @@ from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.session import session
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
-from spark_jobs.repair.offsets.slices import merged
-from spark_jobs.source.positions import Positions
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
@@ -28,14 +31,20 @@ from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
+from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import (
-    CLOCK_COLUMN,
-    ENTERED,
+    ANSWER,
+    BY_CLOCK,
+    FAILED,
+    QUESTION,
     REACHED,
-    REACHED_COLUMN,
-    RULES_COLUMN,
-    WHY_COLUMN,
+    ROW,
+    RULES,
+    WHY,
+    Question,
 )
+from spark_jobs.where.asked import union
+from spark_jobs.where.copies import deduplicates
 from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
@@ -53,52 +62,110 @@ END_OF_TIME_MS: Final = 253_402_300_799_000
 """A clock by which nothing is premature: what was so in its batch is kept, and known."""
 
 
+_CONDITION: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]+")
+
+
 def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     """Prints nothing: the answer is files."""
-    spark = session(spec.name, spec.state, settings.root)
-    paths = Paths(settings.root, spec)
     folder = Path(job.folder)
-    read = _Read(spark, spec, settings, paths, job)
-    if job.key:
-        found = read.flow(job.beside).by_decoder.where(F.expr(job.key))
-        _write(folder / REACHED, found.select(*_place()).limit(job.most))
+    question = Question.model_validate_json((folder / QUESTION).read_text())
+    answer = _Answer(session(spec.name, spec.state, settings.root), spec, settings, question)
+    try:
+        table = (answer.by_key() if question.key else answer.of_places()).toArrow()
+    except (PySparkException, Py4JJavaError) as error:
+        text = str(error).strip()
+        said = _CONDITION.search(text)  # behind the wrappers of Python's client
+        (folder / FAILED).write_text(said[0] if said else text.splitlines()[0])
     else:
-        aside = read_failing(paths.failing).reasons
-        beside, asked = (read.flow(parts, aside) for parts in (job.beside, job.asked))
-        _write(folder / REACHED, _reached(asked, spec, job.asked))
-        _write(folder / ENTERED, _entered(beside, asked, spec, job.asked))
+        file = pa.OSFile(str(folder / ANSWER), "wb")
+        with file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
     yield from ()
 
 
-class _Read:
+class _Answer:
     """The dataflow over records, wherever they are now."""
 
     def __init__(
-        self, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, job: Where
+        self, spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
     ) -> None:
-        self._spark, self._spec, self._settings, self._paths = spark, spec, settings, paths
-        self._sides = inputs_of(job.batch, Checkpoint(paths.checkpoint), spec, settings)
-        known = read_identity(paths)
+        self._spark, self._spec, self._settings, self._question = spark, spec, settings, question
+        self._paths = Paths(settings.root, spec)
+        known = read_identity(self._paths)
         assert known is not None
-        self._id = known.topic_id
-        self._source = source_of(spec, settings)
-        self._earliest = Positions.of_named(job.earliest)
-        self._has, _ = archived_or_why(paths.root, spec.inputs, self._id)
+        self._topic_id = known.topic_id
+        kept = {Place(p, offset): reason for p, offset, reason in question.aside}
+        self._aside = kept | read_failing(self._paths.failing).reasons
+        self._has, _ = archived_or_why(self._paths.root, spec.inputs, known.topic_id)
 
-    def flow(self, parts: Parts, aside: Reasons | None = None) -> Dataflow:
-        """No record ends it, neither one that a rule refuses nor one that was put aside."""
-        near = {p: tuple(merged(ranges)) for p, ranges in parts.items()}
-        where = located(near, self._has, self._earliest)
+    def by_key(self) -> DataFrame:
+        found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
+        return found.where(F.expr(self._question.key)).select(*_place()).limit(self._question.most)
+
+    def of_places(self) -> DataFrame:
+        """A row of each place with a record, and of each copy of one."""
+        each = (self._told(parts, batch) for batch, parts in self._question.asked.items())
+        rows = reduce(DataFrame.unionAll, chain.from_iterable(each))
+        keys = step.state_key(None) if (step := deduplicates(self._spec)) else ()
+        if self._question.beside and keys != ():
+            rows = rows.unionAll(self._copies(max(self._question.asked), rows, keys))
+        return rows.groupBy(PARTITION, OFFSET).agg(
+            *(F.max(name).alias(name) for name in (REACHED, WHY, RULES, BY_CLOCK)),
+            F.first(ROW, ignorenulls=True).alias(ROW),
+        )
+
+    def _told(self, parts: Parts, batch: int) -> list[DataFrame]:
+        """How far each came (read.Seen), why it is malformed, and at last the row that entered."""
+        spec, flow = self._spec, self._flow(parts, batch, self._aside)
+        good, nothing = good_records(flow.classified, spec.inputs), F.lit(None).cast("string")
+        ruled = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
+        dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), ruled)
+        *before, last = [good, *stages(good, spec, flow.sides)]
+        row, by_clock = _row(last), F.lit(asks_for_the_time(last))
+        no_row = F.lit(None).cast(last.select(row).schema[ROW].dataType).alias(ROW)
+        return [
+            _told(flow.classified, DROPPED, F.col(MALFORMED), dropped, by_clock, no_row),
+            *(_told(f, n, nothing, nothing, by_clock, no_row) for n, f in enumerate(before)),
+            _told(last, len(before), nothing, nothing, by_clock, row),
+        ]
+
+    def _copies(self, batch: int, asked: DataFrame, keys: tuple[str, ...] | None) -> DataFrame:
+        """The rows that entered, of the records with the key of one that is asked for."""
+        entered, nothing = (
+            self._flow(self._question.beside, batch, self._aside).stateful_input,
+            F.lit(None),
+        )
+        of = (nothing.cast("string"), nothing.cast("string"), F.lit(None).cast("boolean"))
+        rows = _told(entered, 0, *of, _row(entered))
+        names = [*(keys or (field.name for field in rows.select(f"{ROW}.*").schema))]
+        wanted = asked.where(F.col(ROW).isNotNull()).select(
+            *(F.col(f"{ROW}.`{name}`").alias(own(name)) for name in names)
+        )
+        same = (F.col(f"{ROW}.`{name}`").eqNullSafe(F.col(own(name))) for name in names)
+        alike = reduce(lambda one, other: one & other, same)
+        return rows.join(F.broadcast(wanted.distinct()), alike, "left_semi")
+
+    def _flow(self, parts: Parts, batch: int, aside: Reasons) -> Dataflow:
+        """No record ends it, neither one that a rule refuses nor one that is put aside."""
+        spec, settings = self._spec, self._settings
+        where = located(union(parts, {}), self._has, self._question.earliest)
         frames = []
         if where.source or not where.archive:
-            frames.append(self._source.read(self._spark, where.source or {0: ((0, 0),)}))
+            source = source_of(spec, settings)
+            frames.append(source.read(self._spark, where.source or {0: ((0, 0),)}))
         if where.archive:
-            archive = archive_records(self._paths.root, self._spec.inputs, self._id)
+            archive = archive_records(self._paths.root, spec.inputs, self._topic_id)
             frames.append(archive.read(self._spark, where.archive))
-        records = reduce(DataFrame.unionAll, frames)
+        exact = any_of(
+            f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
+            for p, ranges in parts.items()
+            for first, stop in ranges
+        )
+        records = reduce(DataFrame.unionAll, frames).where(exact or "false")
+        sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
-            records, self._spec, self._settings, self._sides,
-            clock_ms=END_OF_TIME_MS, failing=aside, refusing=False,
+            records, spec, settings, sides, clock_ms=END_OF_TIME_MS,
+            failing=aside, refusing=False,
         )  # fmt: skip
 
 
@@ -106,69 +173,14 @@ def _place() -> tuple[Column, Column]:
     return F.col("kafka.partition").alias(PARTITION), F.col("kafka.offset").alias(OFFSET)
 
 
-def _reached(asked: Dataflow, spec: Pipeline, parts: Parts) -> DataFrame:
-    """How far each came (read.Seen), and why it is malformed."""
-    good = good_records(asked.classified, spec.inputs)
-    frames = [good, *stages(good, spec, asked.sides)]
-    by_clock = asks_for_the_time(asked.stateful_input)
-    nothing = F.lit(None).cast("string")
-    by_rule = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
-    dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), by_rule).alias(RULES_COLUMN)
-    left = F.lit(DROPPED).alias(REACHED_COLUMN)
-    told = [asked.classified.select(*_place(), left, MALFORMED, dropped)]
-    told += [
-        frame.select(*_place(), F.lit(number), nothing, nothing)
-        for number, frame in enumerate(frames)
-    ]
-    rows = reduce(DataFrame.unionAll, told).where(_within(parts))
-    return rows.groupBy(PARTITION, OFFSET).agg(
-        F.max(REACHED_COLUMN).alias(REACHED_COLUMN),
-        F.max(MALFORMED).alias(WHY_COLUMN),
-        F.max(RULES_COLUMN).alias(RULES_COLUMN),
-        F.lit(by_clock).alias(CLOCK_COLUMN),
-    )
+def _row(entered: DataFrame) -> Column:
+    return F.struct(*(f"`{name}`" for name in entered.columns if name != KAFKA)).alias(ROW)
 
 
-def _entered(beside: Dataflow, asked: Dataflow, spec: Pipeline, parts: Parts) -> DataFrame:
-    """The rows that entered, of those asked for and of their copies."""
-
-    def rows(flow: Dataflow) -> DataFrame:
-        entered = flow.stateful_input
-        return entered.select(*_place(), *(name for name in entered.columns if name != KAFKA))
-
-    own_rows = rows(asked).where(_within(parts))
-    keys = spec.entry.state_key(None) if spec.entry and spec.entry.balance.drops_duplicates else ()
-    if keys == ():
-        return own_rows
-    names = [*(keys or (name for name in own_rows.columns if name not in (PARTITION, OFFSET)))]
-    wanted = own_rows.select(*(F.col(f"`{name}`").alias(own(name)) for name in names)).distinct()
-    same = reduce(
-        lambda one, other: one & other,
-        (F.col(f"`{name}`").eqNullSafe(F.col(own(name))) for name in names),
-    )
-    copies = rows(beside).join(F.broadcast(wanted), same, "left_semi")
-    return own_rows.unionByName(copies).dropDuplicates([PARTITION, OFFSET])
-
-
-def _within(parts: Parts) -> Column:
-    """Whether a place is in them."""
-    found = [
-        (F.col(PARTITION) == partition) & F.col(OFFSET).between(first, stop - 1)
-        for partition, ranges in parts.items()
-        for first, stop in ranges
-    ]
-    return _any(found) if found else F.lit(False)
-
-
-def _any(conditions: list[Column]) -> Column:
-    """As a tree of few levels (any_of.py)."""
-    if len(conditions) == 1:
-        return conditions[0]
-    middle = len(conditions) // 2
-    return _any(conditions[:middle]) | _any(conditions[middle:])
-
-
-def _write(path: Path, rows: DataFrame) -> None:
-    table = rows.toArrow()
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+def _told(
+    frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
+) -> DataFrame:
+    return frame.select(
+        *_place(), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
+        by_clock.alias(BY_CLOCK), row.alias(ROW),
+    )  # fmt: skip

@@ -6,16 +6,34 @@ Spark keeps any of a key's copies. So each way is followed; what they agree on i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spark_jobs.repair.offsets.slices import Index, clipped
 from spark_jobs.source.place import Place
+from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
+from spark_jobs.where.read import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
 
+    from spark_jobs.source.positions import Parts
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Step
+    from spark_jobs.where.again import Reader
+    from spark_jobs.where.in_table import InTable
+    from spark_jobs.where.known import Accounted
+    from spark_jobs.where.read import Seen
 
-FOR_EVER: Final = 2**63
+REACHES: Final = (2, 32, None)
+"""How many delays before the watermark of a record's batch its copies are looked for, in turn; None
+for all. A kept copy that counts is one delay before it, unless that one is a copy itself.
+"""
+UNREAD: Final = Place(-1, -1)
+"""In place of a copy that could not be read."""
+_ALL: Final = 2**62
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Copy(NamedTuple):
@@ -27,33 +45,6 @@ class Copy(NamedTuple):
     """Its event time, in microseconds since the epoch."""
     certain: bool = True
     """Whether its batch has accepted it, for all that is known."""
-
-
-class Told(NamedTuple):
-    """What each way says of one record."""
-
-    kept: bool
-    """Whether it is kept in some way."""
-    dropped: bool
-    """Whether it is dropped in some way."""
-    of: tuple[Place, ...]
-    """The records of which it is a copy where it is dropped; where it is not for certain, those
-    that may have been kept in its place.
-    """
-    beyond: bool
-    """Whether it may be a copy of one that could not be read."""
-
-
-@dataclass(frozen=True)
-class _Way:
-    """What the state has: the kept copy, or nothing."""
-
-    kept: Copy | None
-    unread: bool = False
-    """Whether it is one that could not be read, of a time at most `kept.at`."""
-
-
-_NOTHING: Final = _Way(None)
 
 
 class Keeping(NamedTuple):
@@ -68,71 +59,130 @@ class Keeping(NamedTuple):
     or nothing if nobody can tell.
     """
 
-    def alive(self, way: _Way, batch: int) -> bool:
-        if way.kept is None or self.delay is None:
-            return way.kept is not None
-        expires = way.kept.at + self.delay
-        return expires > self.late_before.get(batch, -FOR_EVER)
+    def alive(self, kept: Copy, batch: int) -> bool:
+        return self.delay is None or kept.at + self.delay > self.late_before.get(batch, -_ALL * 2)
 
 
-def told(copies: Iterable[Copy], keeping: Keeping, unread_until: int | None) -> dict[Place, Told]:
-    """Of each copy. `unread_until`: the largest event time that a copy may have which could not be
-    read; None if all were read.
+def kept_of(
+    copies: Iterable[Copy], keeping: Keeping, unread_until: int | None
+) -> dict[Place, set[Place]]:
+    """Of each copy, those that may be the kept one of its key: itself, or UNREAD; none if what is
+    known does not agree. `unread_until`: the largest event time that a copy may have which could
+    not be read; None if all were read.
     """
-    by_batch: dict[int, list[Copy]] = {}
+    by_batch = defaultdict[int, list[Copy]](list)
     for each in copies:
-        by_batch.setdefault(each.batch, []).append(each)
-    unread = None
-    if unread_until is not None:
-        unread = _Way(Copy(Place(-1, -1), -1, unread_until), unread=True)
-    ways = {_NOTHING}
-    found: dict[Place, Told] = {}
-    for batch in sorted(by_batch):
-        ways = {way if keeping.alive(way, batch) else _NOTHING for way in ways}
-        if unread in ways:  # it may be of an earlier time, and gone
-            ways.add(_NOTHING)
-        if unread and _NOTHING in ways and keeping.alive(unread, batch):
-            ways.add(unread)
-        ways, say = _after(ways, by_batch[batch], keeping.wrote.get(batch))
-        found |= say
+        by_batch[each.batch].append(each)
+    gone = None if unread_until is None else Copy(UNREAD, -1, unread_until)
+    ways: set[Copy | None] = {None}
+    found: dict[Place, set[Place]] = {}
+    for batch, here in sorted(by_batch.items()):
+        ways = {way if way and keeping.alive(way, batch) else None for way in ways}
+        if gone and ways & {gone, None}:  # it may be of an earlier time, and dropped
+            ways |= {None, gone if keeping.alive(gone, batch) else None}
+        wrote = keeping.wrote.get(batch)
+        after, kept = set[Copy | None](), set[Place]()
+        for way in ways:
+            if way is None and (wrote is None or wrote or not _sure(here)):
+                firsts = [each for each in here if wrote is None or each.place in wrote]
+                after |= {*firsts} | (set() if wrote or _sure(here) else {None})
+                kept |= {each.place for each in firsts}
+            elif way is not None and not wrote:  # a row of the key says that the state had none
+                after.add(way)
+                kept.add(way.place)
+        found |= {each.place: {*kept} for each in here}
+        ways = after
     return found
 
 
-def _after(
-    ways: set[_Way], here: list[Copy], wrote: frozenset[Place] | None
-) -> tuple[set[_Way], dict[Place, Told]]:
-    """The ways behind a batch, and what they say of its copies."""
-    kept: dict[Place, set[Place | None]] = {each.place: set() for each in here}
-    beyond: set[Place] = set()
-    after: set[_Way] = set()
-    sure = [each for each in here if each.certain]
-    for way in ways:
-        if way.kept is not None:
-            if wrote:  # it wrote a row of the key, so that its state had none
-                continue
-            after.add(way)
-            for each in here:
-                kept[each.place].add(None if way.unread else way.kept.place)
-                if way.unread:
-                    beyond.add(each.place)
-            continue
-        if wrote is not None and not wrote and sure:
-            continue  # it wrote none, so that its state had the key
-        # Which of them entered is not known of those that are not certain.
-        firsts = [each for each in here if wrote is None or each.place in wrote]
-        for first in firsts:
-            after.add(_Way(first))
-            for each in here:
-                kept[each.place].add(first.place)
-        if not sure and not wrote:
-            after.add(way)
-    say = {
-        place: Told(
-            place in of,
-            bool(of - {place}),
-            tuple(sorted(each for each in of if each is not None and each != place)),
-            place in beyond,
-        )
-        for place, of in kept.items()
+def _sure(here: Iterable[Copy]) -> bool:
+    return any(each.certain for each in here)
+
+
+def deduplicates(spec: Pipeline) -> Step | None:
+    """The step by which accepted records are copies of others; None if none is."""
+    return spec.entry if spec.entry and spec.entry.balance.drops_duplicates else None
+
+
+def among(
+    reader: Reader, step: Step, batches: Collection[Accounted], reach: int | None
+) -> tuple[Parts, int | None]:
+    """Where copies of records of these batches are looked for; and the largest event time, in
+    microseconds, of a copy that is not there, or that nobody has any more.
+    """
+    known = reader.known
+    end = known.end(max(each.id for each in batches))
+    index = Index.read(known.paths, known.generations, known.begins, end)
+    since = _since(reader.spec, step, batches, reach)
+    if since is None:
+        parts: Parts = {p: (all_,) for p, all_ in index.within.items()}
+        until = None
+    else:
+        found = defaultdict[int, list[tuple[int, int]]](list)
+        for each in (index.overlapping([Span(since, _LAST)]), index.lacking):
+            for partition, ranges in each.items():
+                found[partition] += clipped(ranges, index.within[partition])
+        parts = {p: tuple(sorted(ranges)) for p, ranges in found.items()}
+        until = (since - EPOCH) // MICROSECOND
+    if lost := reader.nowhere(parts):
+        newest = index.newest_at(lost)
+        at = _ALL if newest is None or index.lacking else (newest - EPOCH) // MICROSECOND
+        until = at if until is None else max(at, until)
+    return parts, until
+
+
+def _since(
+    spec: Pipeline, step: Step, batches: Iterable[Accounted], reach: int | None
+) -> datetime | None:
+    delay, marks = step.copies_for(spec.watermark_delay), [each.late_before for each in batches]
+    known = [each for each in marks if each is not None]
+    if reach is None or delay is None or len(known) < len(marks):
+        return None
+    try:
+        return min(known) - reach * delay
+    except OverflowError:
+        return None
+
+
+def judged(
+    reader: Reader,
+    table: InTable,
+    step: Step,
+    entered: Mapping[Place, tuple[Seen, bool]],
+    asked: AbstractSet[Place],
+    unread_until: int | None,
+) -> dict[Place, set[Place]]:
+    """Of the asked ones, as kept_of. `entered`: they and their copies, as far as they were read,
+    and whether their batch is known to have accepted them.
+    """
+    spec, known = reader.spec, reader.known
+    batch_of, first = known.of(entered), next(iter(entered.values()), None)
+    keys = tuple(step.state_key(tuple(first[0].row)) or ()) if first else ()
+    by_key = defaultdict[str, list[Place]](list)
+    for place, (seen, _) in entered.items():
+        if place in batch_of:
+            by_key[key_of(seen.row, keys)].append(place)
+    delay = step.copies_for(spec.watermark_delay)
+    late_before = {
+        each.id: (each.late_before - EPOCH) // MICROSECOND
+        for each in known.batches
+        if each.late_before is not None
     }
-    return after, say
+    found: dict[Place, set[Place]] = {}
+    for places in by_key.values():
+        if asked.isdisjoint(places):
+            continue
+        here = defaultdict[int, dict[Place, dict[str, Any]]](dict)
+        for place in places:
+            here[batch_of[place].id][place] = entered[place][0].row
+        versions = {batch_of[place].id: batch_of[place].table_version for place in places}
+        wrote = {batch: table.wrote(versions[batch], keys, rows) for batch, rows in here.items()}
+        keeping = Keeping(None if delay is None else delay // MICROSECOND, late_before, wrote)
+        event_time = spec.inputs.event_time
+        copies = (
+            Copy(place, batch_of[place].id, row[event_time], entered[place][1])
+            for place in places
+            for row in (entered[place][0].row,)
+        )
+        found |= kept_of(copies, keeping, unread_until)
+    return found

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.source.place import Place
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
+    from spark_jobs.source.place import Place
     from spark_jobs.spec.inputs import Topics
 
 
@@ -38,8 +39,6 @@ class Became(StrEnum):
     UNTOLD = "cannot be told"
 
 
-ENTERED = (Became.ACCEPTED, Became.DUPLICATE, Became.EITHER)
-"""What an account counts as accepted."""
 COLUMNS = (
     "record", "outcome", "why", "batch", "run_id", "event_time", "watermark_missed", "late_by",
     "copy_of", "table_version", "event", "used_by", "rows", "untold",
@@ -74,49 +73,33 @@ class Fate(NamedTuple):
     """What cannot be told, and why."""
 
     def but(self, *why: str) -> Fate:
-        """The same, where this too cannot be told."""
-        return self._replace(untold=tuple(dict.fromkeys((*self.untold, *why))))
+        """The same, where this too cannot be told; nothing is no reason."""
+        return self._replace(untold=tuple(dict.fromkeys(filter(None, (*self.untold, *why)))))
 
     def values(self, inputs: Topics) -> tuple[Any, ...]:
         """One for each of COLUMNS."""
-        return (
-            self.place.text(inputs.shown),
-            self.became.value,
-            self.why or None,
-            self.batch,
-            self.run_id,
-            self.event_time,
-            self.watermark_missed,
-            None if self.late_by is None else self.late_by.total_seconds(),
-            [each.text(inputs.shown) for each in self.copies] or None,
-            self.table_version,
-            self.event,
-            [*self.used_by] or None,
-            [*self.rows] or None,
-            [*self.untold] or None,
-        )
+        told = self._asdict() | {
+            "place": self.place.text(inputs.shown),
+            "became": self.became.value,
+            "late_by": None if self.late_by is None else self.late_by.total_seconds(),
+            "copies": [each.text(inputs.shown) for each in self.copies],
+            "used_by": [*self.used_by],
+            "rows": [*self.rows],
+            "untold": [*self.untold],
+        }
+        return tuple(None if each in ("", []) else each for each in told.values())
 
     def lines(self, inputs: Topics) -> Iterator[str]:
         """For a reader."""
+        told = dict(zip(COLUMNS, self.values(inputs), strict=True))
         by = "" if self.batch is None else f", batch {self.batch}"
         run = f" of run {self.run_id}" if self.run_id else ""
         why = f": {self.why}" if self.why else ""
-        yield f"{self.place.text(inputs.shown)}  {self.became}{by}{run}{why}"
-        if self.event_time is not None:
-            at = self.event_time
-            yield f"  event time {at if isinstance(at, str) else iso(at, ' ')}"
-        if self.watermark_missed is not None:
-            yield f"  missed the watermark {iso(self.watermark_missed, ' ')} by {self.late_by}"
-        if self.copies:
-            one = "" if len(self.copies) == 1 else "one of "
-            of = ", ".join(each.text(inputs.shown) for each in self.copies)
-            also = "copy of" if self.became is Became.DUPLICATE else "has the same key as"
-            yield f"  {also} {one}{of}"
-        if self.table_version is not None:
-            yield f"  first in version {self.table_version} of the table"
-        if self.event is not None:
-            yield f"  first published by event {self.event}"
-        yield from (f"  {each}" for each in self.used_by)
-        for row in self.rows:
-            yield f"  row: {', '.join(f'{name}={value}' for name, value in row.items())}"
-        yield from (f"  cannot be told: {each}" for each in self.untold)
+        yield f"{told['record']}  {self.became}{by}{run}{why}"
+        told |= {"late_by": self.late_by, "cannot be told": told.pop("untold")}
+        for name in (*COLUMNS[5:-1], "cannot be told"):
+            value = told[name]
+            for each in value if isinstance(value, list) else [value]:
+                if each is not None:
+                    text = iso(each, " ") if isinstance(each, datetime) else each
+                    yield f"  {name.replace('_', ' ')}: {text}"

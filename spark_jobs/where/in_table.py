@@ -1,4 +1,4 @@
-"""In the table: the rows that a record is in now, and what a batch wrote. Without Spark."""
+"""In the table: where an accepted record went, and what a batch wrote. Without Spark."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
+from spark_jobs.where.fate import Became
 from spark_jobs.where.read import key_of, values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.where.known import Known
+    from spark_jobs.where.fate import Fate
+    from spark_jobs.where.known import Accounted
     from spark_jobs.where.read import Seen
 
 SHOWN: Final = 10
@@ -32,9 +34,10 @@ UNCOMPARED: Final = "which rows it is in: its columns cannot be compared without
 class InTable:
     """The table of a pipeline's place."""
 
-    def __init__(self, spec: Pipeline, paths: Paths) -> None:
+    def __init__(self, spec: Pipeline, paths: Paths, batches: Iterable[Accounted]) -> None:
         self.spec = spec
-        self.paths = paths
+        self._batches = batches
+        self._table = table_of(paths)
         self._wrote: dict[int, dict[str, list[dict[str, Any]]] | None] = {}
 
     @property
@@ -44,7 +47,7 @@ class InTable:
         return not self.spec.keyed and all(step.keeps_rows for step in steps)
 
     def wrote(
-        self, version: int | None, keys: tuple[str, ...], copies: Mapping[Place, Seen]
+        self, version: int | None, keys: tuple[str, ...], copies: Mapping[Place, dict[str, Any]]
     ) -> frozenset[Place] | None:
         """Of these copies of one key, in one batch, those that may be what the batch's version
         wrote; none if it wrote none. None if nobody can tell.
@@ -53,44 +56,50 @@ class InTable:
             return None
         if version is None:
             return frozenset()
-        if (of_key := self._added(version, keys)) is None:
+        if version not in self._wrote:
+            rows = self._table.added(version)
+            self._wrote[version] = None if rows is None else defaultdict(list)
+            for row in () if rows is None else values(rows):
+                self._wrote[version][key_of(row, keys)].append(row)  # type: ignore[index]
+        if (of_key := self._wrote[version]) is None:
             return None
-        [key] = {key_of(seen.row, keys) for seen in copies.values()}
+        [key] = {key_of(row, keys) for row in copies.values()}
         found = of_key.get(key, [])
         if len(found) > 1:
             return None
-        return frozenset(
-            place for place, seen in copies.items() if any(_same(row, seen.row) for row in found)
-        )
+        return frozenset(p for p, own in copies.items() if any(_same(row, own) for row in found))
 
-    def _added(self, version: int, keys: tuple[str, ...]) -> dict[str, list[dict[str, Any]]] | None:
-        """Key -> the rows that a version added; None if nobody can tell."""
-        if version not in self._wrote:
-            rows = table_of(self.paths).added(version)
-            found = None if rows is None else defaultdict[str, list[dict[str, Any]]](list)
-            if rows is not None and found is not None:
-                for row in values(rows):
-                    found[key_of(row, keys)].append(row)
-            self._wrote[version] = found
-        return self._wrote[version]
+    def went(self, fate: Fate, seen: Seen, batch: Accounted, *, looked_up: bool) -> Fate:
+        """With the rows that it is in, if they are looked up, and the version that first had it. A
+        duplicate is in none.
+        """
+        if fate.became is Became.DUPLICATE:
+            return fate
+        if looked_up:
+            rows, why = self.rows(fate.place, seen)
+            fate = fate._replace(rows=rows).but(why)
+        if fate.became is not Became.ACCEPTED:
+            return fate
+        version, why = self._first_with(batch, seen)
+        if self.spec.keyed and not fate.rows:  # a newer one of its key may have come first
+            version, why = None, "the version that first had it: its key's row is another record's"
+        return fate._replace(table_version=version).but(why)
 
     def rows(self, place: Place, seen: Seen) -> tuple[tuple[dict[str, Any], ...], str]:
         """Those that the record is in now, and why that cannot be told."""
-        table = table_of(self.paths)
-        if "query" not in table.can or not table.exists():
+        if "query" not in self._table.can or not self._table.exists():
             return (), "which rows it is in: the table answers no question without Spark"
         where, why = self._where(place, seen)
         if not where:
             return (), why
-        names = ", ".join(f'"{name}"' for name in table.columns() if name not in OF_A_KEY)
+        names = ", ".join(f'"{name}"' for name in self._table.columns() if name not in OF_A_KEY)
         most = "" if self.keeps_records else f" LIMIT {SHOWN + 1}"
-        answer = table.query(f"SELECT {names} FROM t WHERE {where}{most}")
+        answer = self._table.query(f"SELECT {names} FROM t WHERE {where}{most}")
         found = answer.to_pylist()
         if self.keeps_records:  # the condition leaves out what has no comparison there
             pairs = zip(found, values(answer), strict=True)
             found = [row for row, compared in pairs if _same(compared, seen.row)]
-        more = "" if len(found) <= SHOWN else f"its other rows: {SHOWN} are shown"
-        return tuple(found[:SHOWN]), more
+        return tuple(found[:SHOWN]), "" if len(found) <= SHOWN else f"other rows than {SHOWN}"
 
     def _where(self, place: Place, seen: Seen) -> tuple[str, str]:
         """A condition for the rows, or why there is none."""
@@ -112,8 +121,27 @@ class InTable:
             if isinstance(at, str) or not FIRST <= at < LAST:
                 return "", "which rows it is in: its event time is in no range"
             way = ranged(spec)
-            keys.append(way.position.sql([way.touched(at)]))
+            keys.append(way.position.sql([way.touched(at, partition=place.partition)]))
         return " AND ".join(keys) or "true", ""
+
+    def _first_with(self, batch: Accounted, seen: Seen) -> tuple[int | None, str]:
+        """The version of the table that first had the rows of an accepted record of this batch, and
+        why that cannot be told.
+        """
+        spec, what = self.spec, "the version that first had its rows"
+        if any(not step.remembers for step in spec.steps[spec.first_stateful :]):
+            return None, f"{what}: a later step may leave it out"
+        waits = [step for step in spec.steps if step.grouping_keys is not None]
+        if spec.output_mode != "append" or not waits:
+            return batch.table_version, ""
+        window, at = waits[0].grouping_window, time_of(seen.row[spec.inputs.event_time])
+        if len(waits) > 1 or window is None or window.kind != "tumbling" or isinstance(at, str):
+            return None, f"{what}: only the step knows when it wrote them"
+        end = window.last_end(at)
+        for each in self._batches:
+            if each.id >= batch.id and each.watermark is not None and each.watermark >= end:
+                return each.table_version, ""
+        return None, f"its rows: their window is open until {iso(end, ' ')}, and not written"
 
 
 def _unfound(spec: Pipeline) -> str:
@@ -127,26 +155,6 @@ def _unfound(spec: Pipeline) -> str:
     if window is not None and window.kind == "session":
         return "which session it is in: the table has none of its records"
     return f"which rows it is in: {unranged(spec)}" if window and unranged(spec) else ""
-
-
-def written_with(known: Known, spec: Pipeline, batch: int, seen: Seen) -> tuple[int | None, str]:
-    """The version of the table that first had the rows of an accepted record of this batch, and why
-    that cannot be told.
-    """
-    own = next(each for each in known.batches if each.id == batch)
-    if any(not step.remembers for step in spec.steps[spec.first_stateful :]):
-        return None, "the version that first had its rows: a later step may leave it out"
-    waits = [step for step in spec.steps if step.grouping_keys is not None]
-    if spec.output_mode != "append" or not waits:
-        return own.table_version, ""
-    window, at = waits[0].grouping_window, time_of(seen.row[spec.inputs.event_time])
-    if len(waits) > 1 or window is None or window.kind != "tumbling" or isinstance(at, str):
-        return None, "the version that first had its rows: only the step knows when it wrote them"
-    end = window.last_end(at)
-    for each in known.batches:
-        if each.id >= batch and each.watermark is not None and each.watermark >= end:
-            return each.table_version, ""
-    return None, f"its rows: they are not written, since their window is open until {iso(end, ' ')}"
 
 
 def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:

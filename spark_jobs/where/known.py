@@ -12,16 +12,16 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.repair.offsets.archived import NO_BATCH, beginning
 from spark_jobs.source.positions import Positions
+from spark_jobs.where.asked import in_parts, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.source.micro_batch import Batch
     from spark_jobs.source.place import Place
-    from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
 
@@ -72,8 +72,8 @@ class Known(NamedTuple):
     """Ascending."""
     begins: Positions
     """At the first records that any batch has read."""
-    unaccounted: tuple[tuple[Batch, bool], ...]
-    """The batches that have no account yet, and whether each is committed."""
+    unaccounted: tuple[Batch, ...]
+    """The batches that have no account yet."""
     audited: int
     stages: frozenset[str]
     """The runs that computed repairs: what they found bad is in ops.quarantine too."""
@@ -89,14 +89,12 @@ class Known(NamedTuple):
         rows = accounts.stored(paths, identity, _COLUMNS)
         batches = tuple(Accounted.of(row) for row in rows if row["batch_id"] <= audited)
         checkpoint = Checkpoint(paths.checkpoint)
-        committed = {*checkpoint.committed()}
-        later = (each for each in checkpoint.planned() if each > audited)
         return cls(
             paths,
             identity,
             batches,
             beginning(paths, identity.generations),
-            tuple((checkpoint.batch(each), each in committed) for each in later),
+            tuple(checkpoint.batch(each) for each in checkpoint.planned() if each > audited),
             audited,
             _stages(paths),
             _same_since(identity, spec, audited),
@@ -121,31 +119,28 @@ class Known(NamedTuple):
                 found[place] = batch
         return found
 
-    def waiting(self, place: Place) -> tuple[int, bool] | None:
-        """The batch without an account that has it, and whether that is committed."""
-        for batch, committed in self.unaccounted:
-            if batch.has(place):
-                return batch.id, committed
-        return None
+    def waiting(self, place: Place) -> int | None:
+        """The batch without an account that has it."""
+        return next((each.id for each in self.unaccounted if each.has(place)), None)
 
-    def sliced(self, place: Place) -> int | None:
-        """The batch that has it by ops.slices, which stay when accounts go; NO_BATCH of a record
-        that a rebuild had from an archive. None if no slice has it.
+    def sliced(self, places: Collection[Place]) -> dict[Place, int]:
+        """The batches that have them by ops.slices, which stay when accounts go; NO_BATCH of a
+        record that a rebuild had from an archive.
         """
         own = ops_tables.of_checkpoint(self.paths.pipeline, self.generations)
-        rows = ops_tables.query(
-            self.paths.root,
-            "slices",
-            f'SELECT batch_id FROM slices WHERE {own} AND "partition" = {place.partition} '
-            f"AND first_offset <= {place.offset} AND last_offset >= {place.offset} LIMIT 1",
-        ).to_pylist()
-        return rows[0]["batch_id"] if rows else None
-
-    def earliest(self, topic: SourceState | None) -> Positions:
-        """At the first records that Kafka has; of no topic behind all."""
-        if topic is not None:
-            return topic.earliest
-        return Positions(dict.fromkeys(self.end(self.audited).partitions, 2**63 - 1))
+        near = in_parts(parts_of(places), '"partition"', "first_offset", "last_offset")
+        sql = (
+            'SELECT "partition", first_offset, last_offset, batch_id FROM slices '
+            f"WHERE {own} AND ({near})"
+        )
+        rows = ops_tables.query(self.paths.root, "slices", sql).to_pylist() if places else []
+        of = [(r["partition"], r["first_offset"], r["last_offset"], r["batch_id"]) for r in rows]
+        return {
+            place: batch
+            for place in places
+            for partition, first, last, batch in of
+            if partition == place.partition and first <= place.offset <= last
+        }
 
     def end(self, batch: int) -> Positions:
         """Behind the last records of the batches up to this one."""

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
 
+DROPPED = -1
+"""In place of a count of steps: it enters none."""
+
+
 class Seen(NamedTuple):
     """A record, as today's spec has it."""
 
@@ -39,11 +43,8 @@ class Seen(NamedTuple):
     """Why it is malformed by today's spec."""
     rules: str | None = None
     """Which rules it fails, if one of them drops it."""
-    by_clock: bool = False
-    """Whether the steps ask for the time of the query, and so may say something else by now."""
-
-
-DROPPED = -1
+    untold: str = ""
+    """Why the steps may have said something else in its batch."""
 
 
 def sampled(

@@ -17,7 +17,7 @@ from spark_jobs.runs.plan import Plan
 from spark_jobs.runs.publish import days
 from spark_jobs.spec.analysis.ranged import Ranged
 from tests.airflow.installed import Installed
-from tests.airflow.metadata import REPO, add_dag, no_other_dags
+from tests.airflow.metadata import REPO, add_dag, forget_events, no_other_dags
 from tests.harness import roots
 from tests.harness.ran import python
 from tests.harness.refused import fails
@@ -87,8 +87,9 @@ class Notes(BaseOperator):
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch) -> Root:
+def root(api, tmp_path, monkeypatch) -> Root:
     """The pipeline's, in which a drain has written its rows and was judged."""
+    forget_events()
     deployed(tmp_path, monkeypatch, OURS)
     # Its columns are not called as the spec's.
     monkeypatch.setattr(days, "ranged", lambda spec: Ranged(spec, POSITION))

@@ -189,7 +189,9 @@ def test_a_switch_and_topics_that_come_need_no_spec_of_the_triggerer(drains, kaf
     assert waiting(NAME, ours, settings).new == 1
     live = {"version": 2, "folder": "v2", "table": NAME, "since": "2026-03-01T12:00:00Z"}
     (drains.paths.above / "live.json").write_text(json.dumps(live))
-    assert waiting(NAME, ours, settings) == Waiting({}, 3, busy=False), "v2 has read nothing yet"
+    assert waiting(NAME, ours, settings) == Waiting(Positions(), 3, busy=False), (
+        "v2 has read nothing yet"
+    )
 
 
 @contextmanager

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.source import sources as union
-from spark_jobs.source.port import SourceState
+from spark_jobs.source.port import Lasting, Leaving, SourceState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.source.positions import Parts, Positions
+
+
+KEPT = Lasting().leaving
 
 
 class Said(NamedTuple):
@@ -24,6 +27,7 @@ class Said(NamedTuple):
     newest_at: datetime | None = None
     records: int = 0
     """At any offsets."""
+    leaves: Callable[[Sequence[int], Sequence[datetime]], Leaving] = KEPT
 
     def state(self) -> SourceState:
         return self.asked()
@@ -37,6 +41,9 @@ class Said(NamedTuple):
     def compacted(self) -> bool:
         return self.asked().compacted
 
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        return self.leaves(partitions, times)
+
     def count(self, parts: Parts) -> int:
         return self.records if parts else 0
 
@@ -47,7 +54,7 @@ class Said(NamedTuple):
         raise NotImplementedError
 
 
-def says(patch, state, newest=None, records=0) -> None:
+def says(patch, state, newest=None, records=0, leaves=KEPT) -> None:
     """From now on the brokers say this of every topic."""
     asked = state if callable(state) else lambda: state
-    patch.setattr(union, "kafka", lambda *_: Said(asked, newest, records))
+    patch.setattr(union, "kafka", lambda *_: Said(asked, newest, records, leaves))

@@ -62,10 +62,10 @@ class Spread(Step):
     def time_after(self, event_time):
         return None
 
-    def needed(self, positions, delay, ranges):
+    def needed(self, positions, delay, ranges, of_input):
         return HOUR.needed(positions)
 
-    def touched(self, positions, ranges):
+    def touched(self, positions, ranges, of_input):
         return HOUR.touched(positions)
 
     def position_after(self, position, ranges):

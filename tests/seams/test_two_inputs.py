@@ -54,11 +54,11 @@ class Paid(Step):
 
     def time_after(self, event_time): ...
 
-    def needed(self, positions, delay, ranges):
-        return positions.widened(timedelta(), HOUR)
+    def needed(self, positions, delay, ranges, of_input):
+        return positions.widened(timedelta(), HOUR * (of_input == self.payments))
 
-    def touched(self, positions, ranges):
-        return positions.widened(HOUR, timedelta())
+    def touched(self, positions, ranges, of_input):
+        return positions.widened(HOUR * (of_input == self.payments), timedelta())
 
     def settled_after(self, ranges):
         return HOUR

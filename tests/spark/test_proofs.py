@@ -2,19 +2,25 @@
 verifies, within the nights that the budget allows.
 """
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.ops import ops_tables
-from spark_jobs.prove.budget import RUN_PREFIX, seconds
+from spark_jobs.prove.budget import RUN_PREFIX
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.night import prove, tonight
 from spark_jobs.repair.stage import stage
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.storage.root.path_forms import from_uri
+from spark_jobs.table.published.commit import PROVED
 from tests.harness.scene import Scene
 from tests.spark import operators
 
@@ -55,21 +61,25 @@ class Nights:
         except CheckFailed as error:
             return str(error.parameters["days"])
         finally:
-            spent = sum(map(seconds, self.proofs()[-len(found.days) :])) if found.days else 0
+            spent = sum(self.proofs()[-len(found.days) :]) if found.days else 0
             assert spent <= found.budget.tonight + found.budget.cost
             self.now += timedelta(days=1)
         return ""
 
-    def proofs(self):
+    def proofs(self) -> list[float]:
+        """The processor seconds of each, by the reports."""
         runs = sorted(self.made.ops("runs"), key=lambda row: row["ended_at"])
-        return [row for row in runs if row["run_id"].startswith(RUN_PREFIX)]
+        proofs = [row["report"] for row in runs if row["run_id"].startswith(RUN_PREFIX)]
+        return [json.loads(report)["processor_seconds"] for report in proofs]
 
     def proved(self) -> list[datetime]:
         found = covered(self.made.spec, self.made.paths).intervals
         return [each.start for each in found if each.proved_at]
 
 
-def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(kafka, tmp_path):
+def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
+    kafka, tmp_path, spark
+):
     spec = operators.named("busy_runways").spec
     spec = spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"every": "hour"})})
     made = Scene(kafka, tmp_path, spec, events=2000, stores=1, partitions=1)
@@ -84,9 +94,16 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(ka
         if len(nights.proved()) < days:
             assert nights.work() == ""
     assert len(nights.proved()) == days
-    assert all(seconds(each) > 0 for each in nights.proofs())
+    assert all(each > 0 for each in nights.proofs())
+    of_spark = f"delta.`{made.paths.published_table}`"
+    told = dict(map(tuple, spark.sql(f"SHOW TBLPROPERTIES {of_spark}").collect()))
+    [[start, end, _]] = json.loads(told[PROVED])["spans"]
+    assert start == f"{nights.proved()[0]:%FT%TZ}"
+    assert end == f"{nights.proved()[-1] + HOUR:%FT%TZ}"
+    rows = spark.sql(f"SELECT count(*) FROM {of_spark}").collect()
+    assert rows == [(len(made.table()),)]
 
-    changed, deleted, *_ = nights.proved()
+    changed, deleted, swapped, *_ = nights.proved()
     table = deltalake.DeltaTable(str(made.paths.table))
     table.optimize.compact()
     assert len(nights.proved()) == days, "other files, and the same rows"
@@ -96,6 +113,23 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(ka
     told = nights.work() + nights.work()
     assert all(f"{day:%F %H:%M}" in told for day in (changed, deleted))
     assert len(nights.proved()) == days - 2
+
+    swap_file(made, swapped)
+    assert len(nights.proved()) == days - 2, "the log does not tell of it"
+    told = "".join(nights.work() for _ in range(days))
+    assert f"{swapped:%F %H:%M}" in told, "and a night does, within so many as prove all"
+
+
+def swap_file(made: Scene, day: datetime) -> None:
+    """The same name, and another row of that hour in it."""
+    table = deltalake.DeltaTable(str(made.paths.table))
+    for path in map(from_uri, table.file_uris()):
+        rows = pq.read_table(path)
+        of_hour = pc.equal(rows["window_end"], pa.scalar(day + HOUR, rows["window_end"].type))
+        if pc.any(of_hour).as_py():
+            more = pc.add(rows["flights"], pc.cast(of_hour, rows["flights"].type))
+            at = rows.schema.get_field_index("flights")
+            pq.write_table(rows.set_column(at, rows.schema.field(at), more), path)
 
 
 def at(day: datetime) -> str:

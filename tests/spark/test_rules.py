@@ -162,6 +162,13 @@ def test_what_rules_say_is_duckdbs_and_a_killed_drain_says_the_same(scene, tmp_p
     fewer = {row["id"] for row in rows if row["amount"] is None or row["amount"] % 4 == 0}
     assert ids(made) == allowed & fewer
     assert any(row["reason"] == "it fails the rules even" for row in made.ops("quarantine"))
+    [told_of] = [row for row in made.ops("repairs") if row["repair_id"] == plan.repair_id]
+    ruled_now = FAILS | {
+        "positive": "coalesce(amount <= -11, false)",
+        "even": "coalesce(amount % 4 <> 0, false)",
+    }
+    wrong = {rule: sum(asked(rows, sql)) for rule, sql in ruled_now.items()}
+    assert dict(told_of["rules"]) == wrong, "also of records that are in quarantine by now"
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
     assert ids(made) == allowed
 
@@ -264,6 +271,10 @@ def test_a_share_of_failing_records_fails_the_run_by_one_line(scene):
     [
         ("amout > 0", "UNRESOLVED_COLUMN"),
         ("amount + 1", "FILTER_NOT_BOOLEAN"),
+        ("shop", "FILTER_NOT_BOOLEAN"),
+        ("'true'", "FILTER_NOT_BOOLEAN"),
+        ("NULL", "FILTER_NOT_BOOLEAN"),
+        ("*", "STAR"),
         ("kafka.offset > 0", "UNRESOLVED_COLUMN"),
         ("sum(amount) > 0", "INVALID_WHERE_CONDITION"),
         ("at < current_timestamp()", "when it is asked"),

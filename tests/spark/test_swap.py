@@ -15,7 +15,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import LeaseHeld, StagingStale
 from spark_jobs.repair.exchange.commit import Base, overwriting, refuse_features, replace
 from spark_jobs.repair.exchange.preconditions import Claim
-from spark_jobs.repair.exchange.staging import arrow_schema, select
+from spark_jobs.repair.exchange.staging import select
 from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
@@ -283,15 +283,16 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     spark.sql(f"INSERT INTO delta.`{path}` SELECT {hour}, id FROM range(0, 24, 1, 1)")
     spark.sql(f"DELETE FROM delta.`{path}` WHERE n % 10 = 3")
     opened = deltalake.DeltaTable(str(path))
-    refuse_features(opened)
+    refuse_features(Delta(UPath(path)))
     of_this = {"spans": (DAWN,), "differing": (DAWN,), "position": AT}
     manifest = roots.manifest("p", generation="g", table_version=opened.version(), **of_this)
-    base = Base(UPath(path), 1, AT, (DAWN,))
+    base = Base(Delta(UPath(path)), 1, AT, (DAWN,))
     assert base.touched()
     with pytest.raises(StagingStale):
         base.compared()
     assert base.at(2).compared().version == 2
-    new = select(opened, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), arrow_schema(opened))
+    own = Delta(UPath(path))
+    new = select(own, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), own.arrow())
     with lease(UPath(path).parent / "lease", "swap") as held:
         version = replace(
             paths,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
@@ -20,8 +20,10 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.source.topic_state import retention
 from spark_jobs.spec import Archive, Latest, Pipeline, Rule, Transform
 from spark_jobs.where import asked
+from spark_jobs.where.ask import Failed
 from spark_jobs.where.tell import Telling
 from tests.harness.command import answer, sluice, sluice_here
 from tests.harness.crash import copied
@@ -253,6 +255,9 @@ def test_of_a_latest_the_row_of_a_key_names_the_record_that_it_is_of(scene):
     made = made_of(scene, spec, sale("a"), sale("b", 5))
     old, new = told(made, 0, 1)
     assert (old.rows, [row["id"] for row in new.rows]) == ((), ["b"])
+    # Nobody can tell whether the older one ever was in a row.
+    assert (old.table_version, new.table_version is not None) == (None, True)
+    assert any("another record's" in each for each in old.untold)
 
 
 def test_steps_that_ask_for_the_time_of_their_query_are_not_asked_once_more(scene):
@@ -264,6 +269,31 @@ def test_steps_that_ask_for_the_time_of_their_query_are_not_asked_once_more(scen
     a, x = told(made, 0, 1)
     assert {str(a.became), str(x.became)} == {"cannot be told"}
     assert all("the time of the query" in each for each in (*a.untold, *x.untold))
+
+
+FAILING = Transform(where="amount > 0 AND if(amount = 7, raise_error('seven') IS NULL, true)")
+
+
+def test_beside_an_older_failing_record_that_is_forgotten_a_fate_is_told(scene):
+    spec = PLAIN.model_copy(update={"steps": (FAILING, deduplicate())})
+    made = made_of(scene, spec, sale("a"), sale("odd", amount=7), sale("x", amount=-1), sale("a"))
+    failing = made.paths.failing
+    failing.write_text(json.dumps(json.loads(failing.read_text()) | {"records": []}))
+    a, odd, x, a2 = told(made, 0, 1, 2, 3)
+    assert (odd.became, "seven" in odd.why) == ("malformed", True)
+    assert (x.became, {str(a.became), str(a2.became)}) == ("filtered", {"accepted or duplicate"})
+
+
+def test_where_spark_fails_on_a_record_today_that_is_the_answer(scene):
+    made = made_of(scene, FILTERED, sale("a"), sale("odd", amount=7), sale("x", amount=-1))
+    made.spec = made.spec.model_copy(update={"steps": (FAILING, deduplicate())})
+    found = told(made, 0, 1, 2)
+    assert {str(each.became) for each in found} == {"cannot be told"}
+    assert [each.untold for each in found if "seven" not in " ".join(each.untold)] == []
+    telling = Telling(made.spec, made.settings, asking(made.spec, made.settings))
+    with pytest.raises(Failed, match="1") as refused:
+        telling.by_key("nothing = 1", 10)
+    assert "nothing" in refused.value.why
 
 
 def test_records_are_found_by_a_condition_over_their_fields(scene):
@@ -315,6 +345,23 @@ def test_the_command_tells_it_without_a_jvm_and_by_spark_where_only_that_knows(s
     key = f"event_id = '{one['rows'][0]['event_id']}'"
     found = where("--key", key, "--format", "json").splitlines()
     assert one["record"] in [json.loads(line)["record"] for line in found]
+
+
+def test_a_census_asks_the_broker_how_long_it_keeps_a_record(scene):
+    made = scene("flight_events", "night", events=60, deliveries=1)
+    [row, *_] = made.table()
+    sql = f"event_id = '{row['event_id']}'"
+    words = ("--topic", made.topic, "--where", sql, "--format", "json")
+    variables = made.settings.environment() | variables_of(made.spec) | {"SLUICE_PIPELINES": HERE}
+    assert retention(made.settings, made.topic) is None, "as the tests' broker has it"
+    week = ConfigEntry("retention.ms", "604800000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource("topic", made.topic, incremental_configs=[week])
+    client = AdminClient({"bootstrap.servers": made.kafka})
+    client.incremental_alter_configs([resource])[resource].result()
+    told = json.loads(answer(sluice_here(variables, "find", *words)).splitlines()[-1])
+    assert "7 days" in told["not_ours"][0]
+    assert {"tables/flight_events"} <= {each["place"] for each in told["found"]}
+    assert row["event_id"] not in json.dumps(told)
 
 
 @pytest.mark.parametrize("words", [["x:1"], ["0:5-1"], [], ["0:1", "--key", "true"]], ids=" ".join)

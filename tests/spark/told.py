@@ -5,24 +5,26 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from spark_jobs.messages.job import Where
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Pipeline
-from spark_jobs.where.ask import answered
+from spark_jobs.where.again import Ask
+from spark_jobs.where.ask import Question, answered, put
 from spark_jobs.where.by_spark import tell
 from spark_jobs.where.fate import Fate
-from spark_jobs.where.rest import Ask
 from spark_jobs.where.tell import Telling
-from tests.harness.replay import Place
 
 
 def asking(spec: Pipeline, settings: Settings, jobs: list[Any] | None = None) -> Ask:
     """What Spark says, as of an application. `jobs` gets what was asked."""
 
-    def ask(job: Any) -> Any:
+    def ask(question: Question) -> Any:
         if jobs is not None:
-            jobs.append(job)
+            jobs.append(question)
         with TemporaryDirectory(prefix="where-") as folder:
-            [*tell(job.model_copy(update={"folder": folder}), spec, settings)]
+            put(question, Path(folder))
+            [*tell(Where(pipeline=spec.name, folder=folder), spec, settings)]
             return answered(Path(folder))
 
     return ask
@@ -32,5 +34,7 @@ def fates(
     spec: Pipeline, settings: Settings, places: Iterable[Place], jobs: list[Any] | None = None
 ) -> dict[Place, Fate]:
     """Of each."""
-    found = Telling(spec, settings, asking(spec, settings, jobs)).fates([*places])
+    found = Telling(spec, settings, asking(spec, settings, jobs)).fates(
+        [Place(*each) for each in places]
+    )
     return {each.place: each for each in found}

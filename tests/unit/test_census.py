@@ -1,12 +1,17 @@
 """The census: a canary in each kind of place is found, and no value is told."""
 
+import base64
+import bz2
+import codecs
 import gzip
 import json
+import lzma
 import re
 import struct
 import tarfile
 import zipfile
 from pathlib import Path
+from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
@@ -19,9 +24,10 @@ from spark_jobs.census.census import Census
 from spark_jobs.census.kinds import KINDS, REST, kind_of
 from spark_jobs.census.rows import Condition
 from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.spec import Field
 from spark_jobs.storage.root import paths
 from spark_jobs.topics.flights import FLIGHTS
-from tests.unit.specs import topic
+from tests.unit.specs import FIELDS, topic
 
 CANARY, OTHER = "canary-4711", "canary-47110"
 SCHEMA = {"id": pa.string(), "shop": pa.string(), "amount": pa.int64()}
@@ -213,13 +219,81 @@ def test_a_link_to_a_folder_of_the_root_counts_nothing_twice_and_one_elsewhere_i
 
 
 def test_a_malformed_record_that_no_decoder_reads_is_said(tmp_path):
-    """Its text may be escaped: whoever looks for bytes does not see it."""
-    escaped = CANARY.replace("-", "\\u002d").encode()
-    parquet(tmp_path, "ops/quarantine/p.parquet", kept(b'{"id": "%s", ' % escaped, record("b")))
+    """Its text may be in a code of the producer's: whoever looks for bytes does not see it."""
+    coded = codecs.encode(CANARY, "rot13").encode()
+    parquet(tmp_path, "ops/quarantine/p.parquet", kept(b'{"id": "%s", ' % coded, record("b")))
     found = census(tmp_path)
     assert found.found == ()
     assert len(found.unread) == 1
     assert "1 malformed records" in found.unread[0]
+
+
+NAME = "Jürgen Groß-4711"
+"""With letters that JSON, paths and other alphabets write otherwise."""
+ESCAPED = json.dumps(NAME)[1:-1].encode()
+FORMS = {
+    "JSON's escapes": b'{"id": "%s"}' % ESCAPED,
+    "JSON's escapes in capitals": b'{"id": "%s"}' % ESCAPED.replace(b"u00fc", b"u00FC"),
+    "JSON within JSON": json.dumps({"row": json.dumps({"id": NAME})}).encode(),
+    "JSON within torn JSON": json.dumps({"row": json.dumps({"id": NAME})}).encode()[:-3],
+    "each letter escaped": b"".join(b"\\u%04x" % ord(each) for each in NAME),
+    "a path": quote(f"tables/t/id={NAME}/p.parquet").encode(),
+    "a path in a path": quote(quote(NAME)).encode(),
+    "UTF-16": f"<{NAME}>".encode("utf-16"),
+    "Base64": base64.b64encode(f"a{NAME}bc".encode()),
+    "Base64 of URLs": base64.urlsafe_b64encode(f"{NAME}".encode()),
+    "Base64 in JSON": json.dumps({"v": base64.b64encode(f"ab{NAME}".encode()).decode()}).encode(),
+    "hexadecimal": f"x{NAME}".encode().hex().upper().encode(),
+    "gzip": gzip.compress(NAME.encode()),
+    "bz2": bz2.compress(NAME.encode()),
+    "xz": lzma.compress(NAME.encode()),
+    "zstd": pa.Codec("zstd").compress(NAME.encode(), asbytes=True),
+}
+
+
+@pytest.mark.parametrize("by", ["bytes", "condition"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_is_found_in_each_form_that_a_file_may_have_it_in(tmp_path, form, by):
+    write(tmp_path, "backup/x", FORMS[form])
+    write(tmp_path, "backup/other", FORMS[form][:9])
+    of = (None, NAME) if by == "bytes" else (condition(f"id = '{NAME}'"), "")
+    found = Census(UPath(tmp_path), *of).answer()
+    assert [(each.place, each.files) for each in found.found] == [("backup", 1)]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "UTF-16"])
+def test_bytes_are_found_in_a_value_that_was_escaped_or_compressed_by_itself(tmp_path, form):
+    parquet(tmp_path, "archive/sales/p.parquet", kept(FORMS[form], record("b")).drop(["topic"]))
+    [found] = Census(UPath(tmp_path), None, NAME).answer().found
+    assert (found.kind, found.entries) == ("archive", 1)
+
+
+def test_digits_are_found_in_numbers_of_rows_statistics_and_state(tmp_path):
+    write_deltalake(f"{tmp_path}/tables/t", rows("a", amount=491511234567))
+    stored = lz4_blocks(struct.pack("<q", 491511234567))
+    write(tmp_path, f"{PLACE}/spark/state/0/0/1.delta", stored)
+    found = Census(UPath(tmp_path), None, "491511234567").answer()
+    assert {each.kind: each.entries for each in found.found} == {
+        "table": 1,
+        "log of a table": 1,
+        "state": 1,
+    }
+
+
+def test_a_text_that_statistics_cut_is_found_by_bytes_too(tmp_path):
+    name = "a-very-long-name-of-a-customer-that-goes-on"
+    write_deltalake(f"{tmp_path}/tables/t", rows(name))
+    found = Census(UPath(tmp_path), None, name).answer()
+    assert {each.kind for each in found.found} == {"table", "log of a table"}
+
+
+def test_a_decimal_is_found_with_the_digits_that_its_partition_has(tmp_path):
+    log = {"add": {"path": "amount=12.50/p.parquet", "partitionValues": {"amount": "12.50"}}}
+    write(tmp_path, "tables/t/_delta_log/00000000000000000000.json", log)
+    fields = (*FIELDS[:3], Field(name="amount", type="decimal(9,2)"))
+    asked = Condition("amount = 12.5", prepare(topic(fields=fields), "", None))
+    found = Census(UPath(tmp_path), asked).answer()
+    assert [each.kind for each in found.found] == ["log of a table"]
 
 
 def test_a_key_that_no_field_names_is_found(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.admin.rebuild.compare import Day, difference, lines
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.spans import Position
 from tests.unit.specs import deduplicate, pipeline
 
@@ -26,7 +27,7 @@ SCHEMA = pa.schema(
 )
 
 
-def table(path: Path, rows: list[tuple[int, str | None, Any]], schema: pa.Schema = SCHEMA) -> UPath:
+def table(path: Path, rows: list[tuple[int, str | None, Any]], schema: pa.Schema = SCHEMA) -> Delta:
     """Rows of the hour that ends so many hours after midnight."""
     made = [
         dict(
@@ -39,7 +40,7 @@ def table(path: Path, rows: list[tuple[int, str | None, Any]], schema: pa.Schema
         for at, shop, value in rows
     ]
     deltalake.write_deltalake(str(path), pa.Table.from_pylist(made, schema))
-    return UPath(path)
+    return Delta(UPath(path))
 
 
 def test_groups_are_compared_by_the_day_in_which_their_window_ends(tmp_path):
@@ -99,7 +100,7 @@ def test_maps_are_compared_by_key_and_lists_of_doubles_as_they_are(tmp_path):
             for row in rows
         ]
         deltalake.write_deltalake(str(tmp_path / name), pa.Table.from_pylist(of, schema))
-        return UPath(tmp_path / name)
+        return Delta(UPath(tmp_path / name))
 
     live = made("live", [("x", 1.0), ("y", 2.0)], [("x", 1.0)])
     side = made("side", [("y", 2.0), ("x", 1.0)], [("x", 3.0)])
@@ -141,7 +142,7 @@ def test_rows_of_any_year_have_their_day(tmp_path):
             {"at": [row["at"] for row in rows]}, pa.schema([SCHEMA.field(0).with_name("at")])
         )
         deltalake.write_deltalake(str(tmp_path / folder), times.append_column("shop", [[shop] * 4]))
-        return UPath(tmp_path / folder)
+        return Delta(UPath(tmp_path / folder))
 
     found = difference(far("live", "a"), far("side", "b"), EVENTS, Position("at"))
     assert [day.day for day in found.days] == [*days]

@@ -19,6 +19,7 @@ from spark_jobs.spec import (
     Latest,
     Layout,
     Pipeline,
+    Rule,
     Schedule,
     State,
     Transform,
@@ -239,3 +240,52 @@ def test_what_sql_makes_of_a_field_is_not_the_field():
     steps = (sql, deduplicate(), aggregate())
     optional = topic(fields=(ID, AT, SHOP.model_copy(update={"required": False}), AMOUNT))
     assert broken(pipeline(steps=steps), pipeline(steps=steps, topic=optional)) == set()
+
+
+POSITIVE = Rule(name="positive", sql="amount > 0", on_failure="quarantine")
+BACKFILL, REPLAY = "sluice backfill", "sluice replay"
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "asks"),
+    [
+        ((), (POSITIVE,), BACKFILL),
+        ((POSITIVE,), (), REPLAY),
+        ((POSITIVE,), ({"name": "above"},), ""),
+        ((POSITIVE,), ({"sql": "amount > 1"},), "only the records tell"),
+        ((POSITIVE,), ({"on_failure": "refuse"},), BACKFILL),
+        ((POSITIVE,), ({"on_failure": "warn"},), REPLAY),
+        (({"on_failure": "drop"},), ({"on_failure": "warn"},), BACKFILL),
+        (({"on_failure": "warn"},), (POSITIVE,), BACKFILL),
+        ((POSITIVE,), ({"null": "fails"},), BACKFILL),
+        (({"null": "fails"},), (POSITIVE,), REPLAY),
+        (({"on_failure": "warn"},), (), ""),
+        (({"on_failure": "warn"},), ({"on_failure": "warn", "null": "fails"},), ""),
+    ],
+    ids=[
+        "new", "gone", "renamed", "other sql", "refuses", "warns", "drops no more", "quarantines",
+        "null fails", "null passes", "a warning gone", "a warning's null",
+    ],
+)  # fmt: skip
+def test_another_rule_is_free_and_says_what_takes_out_or_brings_in_the_records(was, now, asks):
+    def ruled(rules):
+        given = (
+            each if isinstance(each, Rule) else POSITIVE.model_copy(update=each) for each in rules
+        )
+        return pipeline(topic=topic(rules=tuple(given)))
+
+    [finding] = against(ruled(was), ruled(now))["p"]
+    assert finding.breaks == ()
+    assert asks in finding.change
+    assert asks or not {BACKFILL, REPLAY} & {*finding.change.split("`")}
+
+
+def test_the_same_rules_in_another_order_are_no_change():
+    open_ = Rule(name="open", sql="shop <> 'closed'", on_failure="drop")
+    orders = ((POSITIVE, open_), (open_, POSITIVE))
+    assert against(*(pipeline(topic=topic(rules=of)) for of in orders)) == {}
+
+
+def against(was: Pipeline, now: Pipeline):
+    sides = ({"p": Side(spec=contract(each))} for each in (was, now))
+    return compare(*sides, {"p": Declared(now)})

@@ -4,7 +4,7 @@ import itertools
 
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.where.copies import Copy, Keeping, told
+from spark_jobs.where.copies import UNREAD, Copy, Keeping, kept_of
 
 DELAY = 10
 
@@ -42,13 +42,10 @@ def cases(draw):
 def test_what_is_told_of_a_copy_is_what_all_ways_have_in_common(case):
     copies, late_before, delay = case
     every = [*ways(copies, late_before, delay)]
-    found = told(copies, Keeping(delay, late_before, {}), None)
+    found = kept_of(copies, Keeping(delay, late_before, {}), None)
     for each in copies:
         kept_by = {way[each.place] for way in every}
-        say = found[each.place]
-        assert (say.kept, say.dropped) == (each.place in kept_by, bool(kept_by - {each.place}))
-        assert {*say.of} == kept_by - {each.place}
-        assert not say.beyond
+        assert found[each.place] == kept_by
 
 
 @settings(max_examples=400, deadline=None)
@@ -64,14 +61,9 @@ def test_what_the_table_has_of_each_batch_leaves_the_ways_that_wrote_it(case, da
         )
         for batch in {each.batch for each in copies}
     }
-    found = told(copies, Keeping(delay, late_before, wrote), None)
+    found = kept_of(copies, Keeping(delay, late_before, wrote), None)
     for each in copies:
-        say = found[each.place]
-        assert (say.kept, say.dropped) == (
-            true[each.place] == each.place,
-            true[each.place] != each.place,
-        )
-        assert say.of == (() if say.kept else (true[each.place],))
+        assert found[each.place] == {true[each.place]}
 
 
 @settings(max_examples=400, deadline=None)
@@ -82,23 +74,18 @@ def test_without_the_oldest_copies_nothing_is_told_that_they_would_contradict(ca
     read = [each for each in copies if each not in unread]
     until = max((each.at for each in unread), default=None)
     every = [*ways(copies, late_before, delay)]
-    found = told(read, Keeping(delay, late_before, {}), until)
+    found = kept_of(read, Keeping(delay, late_before, {}), until)
     for each in read:
         kept_by = {way[each.place] for way in every}
-        say = found[each.place]
-        assert say.kept or each.place not in kept_by
-        assert say.dropped or kept_by == {each.place}
-        others = kept_by - {each.place} - {gone.place for gone in unread}
-        assert others <= {*say.of}
-        assert say.beyond or not kept_by & {gone.place for gone in unread}
+        gone = {one.place for one in unread}
+        assert {UNREAD if one in gone else one for one in kept_by} <= found[each.place]
 
 
 def test_a_copy_that_may_not_have_entered_decides_nothing_for_certain():
     copies = [Copy((0, 0), 0, 5, certain=False), Copy((0, 1), 1, 5)]
-    found = told(copies, Keeping(DELAY, {}, {}), None)[0, 1]
-    assert (found.kept, found.dropped, found.of) == (True, True, ((0, 0),))
+    assert kept_of(copies, Keeping(DELAY, {}, {}), None)[0, 1] == {(0, 0), (0, 1)}
 
 
 def test_rows_that_no_copy_can_have_written_are_a_contradiction_and_no_answer():
-    found = told([Copy((0, 0), 0, 5)], Keeping(DELAY, {}, {0: frozenset()}), None)[0, 0]
-    assert (found.kept, found.dropped) == (False, False)
+    found = kept_of([Copy((0, 0), 0, 5)], Keeping(DELAY, {}, {0: frozenset()}), None)
+    assert found == {(0, 0): set()}

@@ -20,11 +20,13 @@ from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.swap import described
 from spark_jobs.repair.undo import reject
 from spark_jobs.source import topic_state
+from spark_jobs.source.port import Leaving, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Ranges
 from spark_jobs.values.spans import Span
 from tests.harness.long_form import examples
 from tests.harness.refused import fails
+from tests.harness.sources import says
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, add_late, hour, hours, row, ten_hours
 
 HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
@@ -33,7 +35,11 @@ HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
 @pytest.fixture
 def root(tmp_path) -> Root:
     """Ten hours in ten batches of one record each; what follows the sixth hour is open."""
-    made = ten_hours(tmp_path)
+    return sliced(ten_hours(tmp_path))
+
+
+def sliced(made: Root) -> Root:
+    """With the slices of its ten records."""
     own = {"pipeline": SPEC.name, "generation": "g1", "run_id": "r", "partition": 0}
     times = [DAY + timedelta(hours=n, minutes=20) for n in range(10)]
     slices = [
@@ -200,8 +206,14 @@ def test_a_swap_while_it_looks_does_not_unbalance_it(root, monkeypatch):
     assert (after.merged, after.waiting, after.off) == (1, 0, 0)
 
 
-def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str) -> list[str]:
-    """What the command prints. No broker answers."""
+def told(monkeypatch: pytest.MonkeyPatch, root: Root, *words: str, leaves=None) -> list[str]:
+    """What the command prints. No broker answers, unless one says what leaves."""
+    if leaves:
+        says(
+            monkeypatch,
+            SourceState("topic-1", Positions({0: 0}), Positions({0: 10})),
+            leaves=leaves,
+        )
     monkeypatch.setattr(topic_state, "TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr("spark_jobs.registry.find.load", lambda _: HOURLY)
     where = {"SLUICE_ROOT": root.settings.root, "SLUICE_KAFKA": "127.0.0.1:1", "COLUMNS": "120"}
@@ -225,6 +237,29 @@ def test_the_command_joins_hours_of_the_same_state_and_says_what_to_do(root, mon
     assert advice == "merge the late records: sluice repair sales_hourly"
 
 
+def test_the_command_says_until_when_hours_can_be_proved(root, monkeypatch):
+    def an_offset_a_day(partitions, times):
+        return Leaving(tuple(Positions({0: number}) for number, _ in enumerate(times)))
+
+    lines = told(monkeypatch, root, "--format", "json", leaves=an_offset_a_day)
+    until = [json.loads(line)["provable"] for line in lines]
+    midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    coming = [f"{midnight + timedelta(days=n):%FT%TZ}" for n in (1, 2, 3)]
+    assert until[2 : FINAL + 1] == [until[0], *coming, None]
+    text = told(monkeypatch, root, leaves=an_offset_a_day)
+    assert any(line.startswith("6 of these can be proved") for line in text)
+
+
+def test_the_command_says_why_nobody_can_tell_until_when(root, monkeypatch):
+    def untold(partitions, times):
+        return Leaving.not_told("Kafka compacts topic sales", partitions, times)
+
+    lines = told(monkeypatch, root, "--format", "json", leaves=untold)
+    assert [json.loads(line)["provable"] for line in lines] == ["cannot be told"] * 6 + [None] * 4
+    text = told(monkeypatch, root, leaves=untold)
+    assert text[-1] == "until when they can be proved cannot be told: Kafka compacts topic sales"
+
+
 def test_for_programs_each_hour_is_a_line(root, monkeypatch):
     add_late(root, (11, 3.2))
     hour_by_hour = told(monkeypatch, root, "--format", "json")
@@ -232,5 +267,5 @@ def test_for_programs_each_hour_is_a_line(root, monkeypatch):
     assert json.loads(hour_by_hour[3]) == {
         "from": "2026-03-01T03:00:00Z", "to": "2026-03-01T04:00:00Z", "state": "late", "late": 1,
         "outdated": 0, "replayable": 0, "last": None, "when": None, "who": None, "proved": None,
-        "refuted": None,
+        "refuted": None, "provable": None,
     }  # fmt: skip

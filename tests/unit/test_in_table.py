@@ -33,7 +33,7 @@ def of(folder: Path, kind: str, *amounts: object) -> tuple[InTable, list[Seen]]:
         }
     )
     deltalake.write_deltalake(str(paths.table), rows)
-    return InTable(spec, paths), [Seen(0, row) for row in values(rows)]
+    return InTable(spec, paths, ()), [Seen(0, row) for row in values(rows)]
 
 
 @pytest.mark.parametrize(

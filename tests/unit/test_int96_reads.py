@@ -29,6 +29,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import answer, parquet_file
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.spans import Position
 from tests.harness.refused import fails
 from tests.unit.int96 import PARTS, TIMES, as_spark, persons_table
@@ -64,10 +65,7 @@ def test_a_query_leaves_no_row_out_by_a_time_that_a_person_wrote(path):
 def test_an_older_version_is_read_with_the_times_that_a_person_wrote(path):
     was = door.open_table(path).version()
     rewrite.make_exact(door.open_table(path))
-    table = door.open_table(path)
-    table.load_as_version(was)
-
-    assert _tuples(staging.within(table, "true", COLUMNS)) == WHOLE
+    assert _tuples(staging.within(Delta(path), "true", COLUMNS, was)) == WHOLE
 
 
 def _nested(tmp_path, columns):
@@ -100,7 +98,7 @@ def test_a_swap_knows_the_positions_that_a_person_wrote(path):
     position = SimpleNamespace(column="at", sql=lambda _: "true", sql_among=sorted)
     manifest = SimpleNamespace(position=position, differing=spans * 3)
 
-    found = commit.condition(door.open_table(path), manifest, COLUMNS.empty_table())
+    found = commit.condition(Delta(path), manifest, COLUMNS.empty_table())
 
     assert found == TIMES
 

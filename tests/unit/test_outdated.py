@@ -13,6 +13,7 @@ from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import RUN_PREFIX, touched, untried
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec import Transform
+from spark_jobs.values.spans import MICROSECOND, Span
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained, ten_days
 from tests.unit.specs import aggregate, deduplicate
@@ -284,6 +285,16 @@ def test_times_that_no_range_has_are_for_ever(root):
     assert row == {"start": None, "end": None}
 
 
+def test_where_nobody_knows_what_was_read_all_rows_count_and_no_time_without_one(root):
+    """A run has noted it, and a batch that was killed before has no account yet."""
+    root.has("1", 0, 1, None)
+    root.begin()
+    root.moved(audited=8)
+    [left] = root.outdated.ranges(root.until)
+    assert left.span == Span(DAY + timedelta(hours=12) - MICROSECOND, root.until)
+    assert root.states == "x" * 8 + "oo"
+
+
 def test_keys_are_found_whatever_is_in_them(root):
     odd = 'Ann\'s "shop" `x` \\ %'
     root.sells(odd, 4)
@@ -355,3 +366,9 @@ def test_maintain_forgets_changes_that_repairs_settled_which_nobody_can_take_bac
     assert step.line.startswith("forget 1 changes of version 1 of shops")
     assert {row["version"] for row in root.told("outdated")} == {2}
     assert root.due == [5]
+
+
+def test_of_many_spans_only_their_own_times_are_taken_out():
+    """A repair has 64 at most; many repairs have more."""
+    taken = [days(2 * n) for n in range(100)]
+    assert days(0, 200).without(taken) == [days(2 * n + 1) for n in range(100)]

@@ -13,10 +13,11 @@ from spark_jobs.settings.installation import REPO
 STARTING = """
 import sys
 from spark_jobs.draft.sample import Sampled
+from spark_jobs.launch.warm import client
 from spark_jobs.proof import start
 from spark_jobs.settings.installation import Settings
 
-start.command = lambda *_: [sys.executable, "-c", sys.argv[1]]
+client.command = lambda *_: [sys.executable, "-c", sys.argv[1]]
 start.ask("orders", Settings.from_environment(), [Sampled(0, 0, 0, None, b"secret")])
 """
 AT_WORK = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from spark_jobs.launch.processes import end_tree, is_driver, kill_tree, tree
+from spark_jobs.launch.processes import end_tree, is_driver, kill_tree, processor_seconds, tree
 from tests.harness.patience import patient
 
 PARENT = """
@@ -81,3 +81,10 @@ def test_a_driver_is_the_python_of_its_script(tmp_path):
         script = str(tmp_path / "parent.py")
         assert is_driver(psutil.Process(parent.pid), script)
         assert not is_driver(child, script)
+
+
+def test_the_processor_seconds_of_a_process_that_has_ended_are_counted():
+    before = processor_seconds()
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", busy], check=True)
+    assert processor_seconds() - before > 0.3

@@ -9,7 +9,7 @@ from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckFailed, SettingInvalid
 from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account, Problem
-from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops import repairs
 from spark_jobs.prove.budget import RUN_PREFIX, WEEK, budget
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.night import prove, tonight
@@ -35,6 +35,7 @@ from tests.unit.repaired import (
     row,
     ten_hours,
 )
+from tests.unit.test_coverage import sliced
 
 HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -47,17 +48,7 @@ def root(tmp_path, monkeypatch) -> Root:
     table has another name for the column than a drain of the spec would give it.
     """
     monkeypatch.setattr(analysis, "position_of", lambda _: POSITION)
-    made = ten_hours(tmp_path)
-    own = {"pipeline": SPEC.name, "generation": "g1", "run_id": "r", "partition": 0}
-    times = [DAY + timedelta(hours=n, minutes=20) for n in range(10)]
-    slices = [
-        own
-        | {"batch_id": n, "first_offset": n, "last_offset": n, "records": 1, "late": 0}
-        | {"first_event_time": at, "last_event_time": at}
-        for n, at in enumerate(times)
-    ]
-    ops_tables.append(made.paths.root, "slices", slices)
-    return made
+    return sliced(ten_hours(tmp_path))
 
 
 def verified(root: Root, span: Span, problem: str | None = None, **more: Any) -> None:
@@ -265,13 +256,13 @@ def test_days_whose_records_nobody_has_are_no_part_of_a_night(drained, monkeypat
 @pytest.mark.parametrize(
     ("proofs", "allowed"),
     [
-        ([], 10),
+        ([], 70),
         ([(timedelta(days=1), 4)], 10),
         ([(timedelta(days=3), 4)], 30),
         ([(timedelta(days=1), 66)], 4),
         ([(timedelta(days=1), 90)], 0),
         ([(HOUR * 12, 4), (timedelta(days=2), 4)], 5),
-        ([(timedelta(days=9), 4)], 10),
+        ([(timedelta(days=9), 4)], 70),
     ],
     ids=["none yet", "a night", "three nights", "a week's is nearly spent", "it is", "half", "old"],
 )
@@ -285,15 +276,26 @@ def test_a_budget_is_a_share_of_the_weeks_drains_spread_over_its_nights(drained,
     assert (found.drains, round(found.tonight, 6)) == (700, allowed)
 
 
+def test_what_counts_are_the_processor_seconds_of_a_run_where_somebody_counted_them(drained):
+    for number in range(7):
+        at = NOW - number * timedelta(days=1) - HOUR
+        drained.ended(f"two{number}", processor_seconds=200, started_at=at, ended_at=at)
+    assert budget(drained.paths, 0.1, NOW).drains == 2100
+    ran(drained, "verify", f"{RUN_PREFIX}1", WEEK - HOUR, 10)
+    assert worked(drained, 1, processors=90) == [0, 1, 2], "of 200"
+
+
 def test_a_first_load_that_took_an_hour_does_not_keep_the_proofs_from_beginning(drained):
     ran(drained, "drain", "first", HOUR, 3600)
     found = budget(drained.paths, 0.1, NOW)
-    assert (found.cost, found.tonight > found.cost) == (100, False)
+    assert (found.cost, found.tonight) == (100, 430)
     ran(drained, "verify", f"{RUN_PREFIX}1", WEEK - HOUR, 5)
     assert budget(drained.paths, 0.1, NOW).cost == 5
 
 
-def worked(root: Root, takes: float, wrong: tuple[int, ...] = ()) -> list[int]:
+def worked(
+    root: Root, takes: float, wrong: tuple[int, ...] = (), processors: float | None = None
+) -> list[int]:
     """The hours that a night verifies, where each takes so many seconds."""
     done = list[int]()
 
@@ -304,6 +306,7 @@ def worked(root: Root, takes: float, wrong: tuple[int, ...] = ()) -> list[int]:
         problem = Problem(code="CHANGE_UNEXPLAINED", what="") if span.start.hour in wrong else None
         verified(root, span, problem.code if problem else None, staged_at=plan_time(done))
         ends = {"started_at": NOW - timedelta(seconds=takes), "ended_at": NOW}
+        ends |= {"processor_seconds": processors}
         return roots.report(SPEC.name, run_id, problem, kind="verify", **ends)
 
     found = night(root)

@@ -22,6 +22,7 @@ from spark_jobs.proof.answer import plain
 from spark_jobs.repair.exchange.commit import Base
 from spark_jobs.repair.exchange.staging import same, without
 from spark_jobs.settings.installation import REPO
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values import times
 from spark_jobs.values.python_times import rows_of
 from spark_jobs.values.spans import Position, Span
@@ -122,7 +123,7 @@ def test_a_file_up_to_the_last_time_of_all_may_touch_a_range(tmp_path):
     for _ in range(2):
         rows = pa.table({"at": stamps(-1, BEYOND_US - 1)})
         deltalake.write_deltalake(str(path), rows, mode="append")
-    assert Base(path, 0, Position("at"), (span,)).touched()
+    assert Base(Delta(path), 0, Position("at"), (span,)).touched()
 
 
 PRODUCT = [Path(spark_jobs.__file__).parent, REPO / "plugins", REPO / "dags"]

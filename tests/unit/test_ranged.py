@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import duckdb
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,17 +18,19 @@ from spark_jobs.spec import (
     Ranges,
     Session,
     Sliding,
+    Topic,
     Transform,
     Tumbling,
 )
-from spark_jobs.spec.analysis.ranged import ranged, unranged
+from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.spans import MICROSECOND, Position, Span, joined
+from spark_jobs.values.numbering import PARTITIONS
+from spark_jobs.values.spans import MICROSECOND, Position, Span, joined, microseconds
 from tests.harness.refused import fails
 
 ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 """Of Go: what a producer sends that has set no time."""
-ORIGIN = datetime(2013, 2, 1, tzinfo=UTC)
+ORIGIN, HOUR = datetime(2013, 2, 1, tzinfo=UTC), timedelta(hours=1)
 times = st.integers(0, 3 * 86_400).map(lambda s: ORIGIN + timedelta(seconds=s)) | st.integers(
     0, 10**7
 ).map(lambda us: ORIGIN + timedelta(microseconds=us))
@@ -45,7 +48,10 @@ windows = st.sampled_from(
 
 def spec(*steps: Aggregate | Deduplicate | GroupState | Transform, **fields: object) -> Pipeline:
     base = {"name": "ranged", "about": "a test", "topic": FLIGHTS, "watermark_delay": "2 hours"}
-    return Pipeline.model_validate(base | {"steps": steps} | fields, strict=False)
+    given = base | {"steps": steps} | fields
+    return Pipeline.model_validate(
+        {name: value for name, value in given.items() if value is not None}, strict=False
+    )
 
 
 def counts(window: Tumbling | Sliding | Session | None, **more: str) -> Aggregate:
@@ -186,3 +192,37 @@ def test_a_record_at_the_end_of_time_is_in_no_range_and_stops_no_repair(steps, a
     way = ranged(spec(*steps))
     assert way.touched(at, ORIGIN).empty
     assert joined([way.touched(at), way.touched(ORIGIN)]) == (way.touched(ORIGIN),)
+
+
+ORDER = {"order": "string", "at": "timestamp"}
+
+
+def test_each_input_that_a_step_takes_apart_needs_and_touches_its_own_times():
+    from tests.seams.test_two_inputs import Paid  # noqa: PLC0415 - it imports Spark
+
+    topics = [
+        Topic(
+            name=name,
+            event_time="at",
+            fields=tuple(
+                Field(name=each, type=of) for each, of in (ORDER | {own: "bigint"}).items()
+            ),
+        )
+        for name, own in (("orders", "amount"), ("payments", "paid"))
+    ]
+    of_two = spec(Paid(orders="orders", payments="payments"), topic=None, topics=topics)
+    way = Ranged(of_two, Position("at"))
+    day = Span(ORIGIN, ORIGIN + HOUR)
+    assert way.apart([day]) == {0: (day,), 1: (Span(ORIGIN, ORIGIN + HOUR * 2),)}
+    assert way.needed(day) == Span(ORIGIN, ORIGIN + HOUR * 2)
+    sql, micros = way.touched_sql("t", "missed"), microseconds(ORIGIN)
+    touched = {
+        0: Span(ORIGIN, ORIGIN + MICROSECOND),
+        PARTITIONS: Span(ORIGIN - HOUR, ORIGIN + MICROSECOND),
+    }
+    for partition, wanted in touched.items():
+        assert way.touched(ORIGIN, partition=partition) == wanted
+        given = f'SELECT {micros} AS t, NULL::BIGINT AS missed, {partition} AS "partition"'
+        [found] = duckdb.sql(f"SELECT {sql.start}, {sql.end} FROM ({given})").fetchall()
+        assert found == tuple(map(microseconds, wanted))
+    assert way.touched(ORIGIN) == touched[PARTITIONS]

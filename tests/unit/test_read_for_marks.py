@@ -6,12 +6,14 @@ from unittest.mock import patch
 
 import pytest
 
+from spark_jobs.errors import SideGone
 from spark_jobs.messages.request import Request
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.source import sources
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.table.delta.log_entries import GENERATION
+from tests.harness.refused import fails
 from tests.simulation.topic import Topic
 from tests.unit.checkpoints import commit_batch, plan_batch
 from tests.unit.marked import DAY, Marked
@@ -68,3 +70,17 @@ def test_a_correction_of_a_hundred_keys_in_a_year_reads_the_days_that_have_them(
     assert plan.offsets == plan.records == len(HAVE) * A_DAY
     assert plan.inputs["shops"].version == 1
     assert any("100 changes" in line for line in plan.lines)
+
+
+def test_a_version_that_is_gone_or_that_no_run_has_noted_is_refused_until_a_run_notes_the_newest(
+    root,
+):
+    root.has("1", 2, 2)
+    with patch.object(sources, "kafka", lambda *_: Long()):
+        with fails(SideGone, "of_repair", side="shops", version=0):
+            plan_repair(root.spec, root.settings, Request(who="ana"))
+        (root.paths.checkpoint / "inputs" / "0").unlink()
+        with fails(SideGone, "no_run", side="shops"):
+            plan_repair(root.spec, root.settings, Request(who="ana"))
+        root.begin()
+        assert plan_repair(root.spec, root.settings, Request(who="ana")).idle

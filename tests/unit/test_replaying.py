@@ -10,6 +10,7 @@ from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find import coverage as covering, replaying
 from spark_jobs.repair.find.coverage import Coverage, coverage
+from spark_jobs.repair.find.plan import needs
 from spark_jobs.repair.find.quarantine import Replayable, used_within, waiting
 from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.swap import described
@@ -233,12 +234,14 @@ def test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_th
 
     def used(*minutes: int) -> set[int]:
         span = Span(*(DAY + timedelta(minutes=n) for n in minutes))
-        return {offset for _, offset in used_within(root.paths, SPEC.inputs, ("g1",), 9, [span])}
+        return {
+            offset for _, offset in used_within(root.paths, SPEC.inputs, ("g1",), 9, needs([span]))
+        }
 
     assert used(0, 60) == {20, 21}
     assert used(21, 60) == {21}, "by its event time"
     assert used(30, 60) == set()
-    assert used_within(root.paths, SPEC.inputs, ("g1",), 9, []) == set()
+    assert used_within(root.paths, SPEC.inputs, ("g1",), 9, "false") == set()
     root.undo("r1")
     assert sorted(sifted(root)) == [20, 21, 22]
     assert used(0, 60) == set()
@@ -248,7 +251,7 @@ def test_a_range_whose_replayed_record_is_no_longer_kept_is_unreachable(root):
     put(root, quarantined(20, 1))
     replayed(root, 20, 21)
     with fails(RecordsUnreachable, "replayed_gone"):
-        used_within(root.paths, SPEC.inputs, ("g1",), 9, [hours(0)])
+        used_within(root.paths, SPEC.inputs, ("g1",), 9, needs([hours(0)]))
 
 
 def covered(root: Root, spec: Pipeline = CORRECTED) -> Coverage:

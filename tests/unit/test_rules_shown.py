@@ -12,7 +12,7 @@ from sluice_airflow.web.pages import HERE
 from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.cli.__main__ import app
 from spark_jobs.messages.kind import STAGED_KINDS
-from spark_jobs.ops import history, ops_tables
+from spark_jobs.ops import history, ops_tables, repairs
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.pages.templates import environment
 from tests.unit.specs import pipeline
@@ -80,3 +80,17 @@ def test_a_run_and_its_page_have_the_sum_of_its_batches(root):
         STAGED_KINDS=STAGED_KINDS, topics_differ=[], **empty,
     )  # fmt: skip
     assert '<tr><th scope="row">positive</th><td class="n">5</td><td class="n">16.67 %</td>' in text
+
+
+def test_a_repair_s_row_has_them_beside_those_of_a_sluice_without_rules(tmp_path):
+    schema = SCHEMAS["repairs"]
+    schema = schema.remove(schema.get_field_index("rules"))
+    path = ops_tables.made(UPath(tmp_path), "repairs")
+    deltalake.DeltaTable.create(str(path), schema, mode="overwrite", partition_by=["pipeline"])
+    was = {"pipeline": "sales_hourly", "repair_id": "r0", "state": "canonical", "table_version": 1}
+    rows = ops_tables._arrow("repairs", [was]).drop_columns(["rules"])  # noqa: SLF001 - as then
+    deltalake.write_deltalake(str(path), rows, mode="append")
+    now = was | {"repair_id": "r1", "table_version": 2, "rules": [("positive", 3)]}
+    repairs.put(UPath(tmp_path), [now])
+    found = repairs.stored(UPath(tmp_path), "sales_hourly", "true")
+    assert [row["rules"] and dict(row["rules"]) for row in found] == [None, {"positive": 3}]

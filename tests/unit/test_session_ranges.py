@@ -80,7 +80,7 @@ def longest_of(made: list[Made]) -> timedelta:
 )
 def test_what_a_range_needs_gives_its_sessions_or_shows_that_one_is_too_long(events, one, other):
     span = Span(min(one, other), max(one, other))
-    needed = Aggregate.needed(counts(), span, timedelta(), Ranges(context=LONGEST))
+    needed = Aggregate.needed(counts(), span, timedelta(), Ranges(context=LONGEST), "flights")
     read = by_hand([at for at in events if holds(needed, at)])
     seen = [each for each in read if each[1] > span.start and each[0] <= span.end]
     if all(end - start <= LONGEST for start, end in seen):
@@ -118,7 +118,8 @@ def test_a_gap_of_its_own_is_taken_for_as_long_as_a_session():
     own = Session(gap_sql="CASE WHEN origin = 'EWR' THEN '5 minutes' ELSE '20 minutes' END")
     span, ranges = Span(ORIGIN, ORIGIN + GAP), Ranges(context=LONGEST)
     fixed, free = (
-        counts(each).needed(span, timedelta(), ranges) for each in (Session(gap=GAP), own)
+        counts(each).needed(span, timedelta(), ranges, "flights")
+        for each in (Session(gap=GAP), own)
     )
     assert fixed == span.widened(LONGEST + GAP + MICROSECOND, LONGEST + GAP + MICROSECOND)
     assert free == span.widened(2 * LONGEST + MICROSECOND, 2 * LONGEST + MICROSECOND)

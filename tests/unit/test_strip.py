@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from spark_jobs.messages.request import Request
 from spark_jobs.pages.strip import WIDTH, segments, text
-from spark_jobs.pages.templates import STYLE
+from spark_jobs.pages.templates import STYLE, environment
 from spark_jobs.repair.find.coverage import Coverage, Interval, State
 from spark_jobs.repair.find.ranges_due import Balance
 
@@ -61,3 +61,18 @@ def test_every_state_of_an_interval_has_a_colour():
 
 def test_no_interval_has_no_segment():
     assert segments(covered()) == []
+
+
+def test_a_day_has_its_proof_and_until_when_it_is_provable_or_why_nobody_can_tell():
+    found = covered("canonical", "canonical", "canonical")
+    first, second, third = found.intervals
+    told = {"proved_at": DAY + timedelta(days=9), "provable_until": DAY + timedelta(days=30)}
+    days = (first.model_copy(update=told), second.model_copy(update={"untold": True}), third)
+    found = found.model_copy(update={"intervals": days, "untold": "Kafka compacts topic sales"})
+    parts = segments(found)
+    assert len(parts) == 3, "they are not alike"
+    page = environment().get_template("strip.html")
+    empty = {"base": None, "form": None, "unasked": ""}
+    html = page.render(covered=found, segments=parts, pipeline="p", **empty)
+    assert "<br>provable until 2026-03-31" in html
+    assert "cannot be told: Kafka compacts topic sales." in html

@@ -163,7 +163,7 @@ def test_many_ranges_are_replaced_by_their_positions_or_as_they_are(root, monkey
 def test_drains_after_the_comparison_do_not_hinder_it(root):
     root.stage("r1", WRONG)
     root.drain(6, 8)
-    base = Base(root.paths.table, 6, POSITION, (hours(1), hours(4)))
+    base = Base(Delta(root.paths.table), 6, POSITION, (hours(1), hours(4)))
     assert not base.touched(), "the log alone tells: no row is read"
     assert root.swap("r1").table_version == 10
     assert root.rows() == expected(root, 9, WRONG)
@@ -172,9 +172,11 @@ def test_drains_after_the_comparison_do_not_hinder_it(root):
 def test_nor_do_optimize_and_changes_of_other_rows(root):
     root.stage("r1", WRONG)
     root.table.optimize.compact()
-    assert not Base(root.paths.table, 6, POSITION, (hours(1), hours(4))).touched()
+    assert not Base(Delta(root.paths.table), 6, POSITION, (hours(1), hours(4))).touched()
     root.table.delete("sales = 1 AND shop = 'b' AND \"windowEnd\" = '2026-03-01T03:00:00Z'")
-    assert Base(root.paths.table, 6, POSITION, (hours(1), hours(4))).touched(), "nobody knows"
+    assert Base(Delta(root.paths.table), 6, POSITION, (hours(1), hours(4))).touched(), (
+        "nobody knows"
+    )
     before = root.version
     root.swap("r1")
     assert root.rows() == expected(root, before, WRONG)
@@ -491,7 +493,7 @@ def test_an_undo_needs_no_file_of_an_older_version(root):
     root.table.optimize.compact()
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
     with fails(StagingStale, "rows_changed", how=has("VACUUM")):
-        Base(root.paths.table, 7, POSITION, (hours(1),)).compared()
+        Base(Delta(root.paths.table), 7, POSITION, (hours(1),)).compared()
     before = root.version
     assert root.undo("r1").state == "undone"
     assert root.rows() == expected(root, before, [(after, was) for was, after in WRONG])

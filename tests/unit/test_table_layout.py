@@ -12,7 +12,18 @@ from upath import UPath
 
 from spark_jobs.errors import SpecInvalid, TableChanged
 from spark_jobs.repair.exchange.commit import overwriting
-from spark_jobs.spec import Deduplicate, Field, History, Latest, Layout, Pipeline, Topic, Transform
+from spark_jobs.spec import (
+    Aggregate,
+    Deduplicate,
+    Field,
+    History,
+    Latest,
+    Layout,
+    Pipeline,
+    Topic,
+    Transform,
+    Tumbling,
+)
 from spark_jobs.table.delta import compaction
 from spark_jobs.table.delta.care_steps import put_in_order
 from spark_jobs.table.delta.delta_log import Log, only_rearranges
@@ -151,6 +162,76 @@ def test_changed_properties_are_set_once_and_those_left_out_stay(path):
     assert deltalake.DeltaTable(str(path)).metadata().configuration["team"] == "shops"
     set_properties(path, each_once(properties={"team": "tills"}), None)
     assert deltalake.DeltaTable(str(path)).metadata().configuration["team"] == "tills"
+
+
+PERSONAL = TOPIC.model_copy(
+    update={
+        "fields": tuple(
+            each.model_copy(update={"personal": each.name in ("shop", "id")})
+            for each in TOPIC.fields
+        )
+    }
+)
+BY_SHOP = Aggregate(
+    window=Tumbling(size="1 day"),
+    keys=("day",),
+    measures={"sales": "count(*)", "last": "max(shop)", "first": "min(at)"},
+    counts="sales",
+)
+
+
+@pytest.mark.parametrize(
+    ("steps", "columns", "stated"),
+    [
+        ((Deduplicate(keys=("id",)),), COLUMNS, "`at`,`day`"),
+        ((LATEST,), StructType([*COLUMNS]).add("_sluice_offset", "long"), "`at`,`_sluice_offset`"),
+        (
+            (BY_SHOP,),
+            StructType()
+            .add("window_start", "timestamp").add("day", "date")
+            .add("last", "string").add("first", "timestamp"),
+            "`window_start`,`day`,`first`",
+        ),
+        ((Transform(sql="SELECT shop AS name, at, kafka FROM rows"),), StructType().add("name", "string"), None),
+    ],
+    ids=["as they are", "of a key", "computed", "by code that nobody reads"],
+)  # fmt: skip
+def test_only_columns_that_carry_nothing_of_a_person_have_statistics(
+    tmp_path, steps, columns, stated
+):
+    path = UPath(tmp_path / "people")
+    delay = None if LATEST in steps else "1 day"
+    layout = (
+        Layout(partition_by=("day",)) if "day" in columns.names and LATEST in steps else Layout()
+    )
+    spec = pipeline(name="sales", topic=PERSONAL, steps=steps, watermark_delay=delay, layout=layout)
+    every = columns if LATEST not in steps else StructType([*columns]).add(DELETED, "boolean")
+    Delta(path).ensure(every, spec, "g1")
+    has = deltalake.DeltaTable(str(path)).metadata().configuration
+    assert has.get("delta.dataSkippingStatsColumns") == stated
+    assert has.get("delta.dataSkippingNumIndexedCols") == (None if stated else "0")
+
+
+def test_a_column_that_tells_of_persons_parts_no_table():
+    with fails(SpecInvalid, "fields_refused", fields=has("layout.partition_by")):
+        pipeline(
+            name="sales", topic=PERSONAL, steps=(Deduplicate(keys=("id",)),),
+            layout=Layout(partition_by=("id",)),
+        )  # fmt: skip
+
+
+def test_a_table_of_before_and_its_published_log_state_nothing_more_of_persons(path):
+    """Rows by delta-rs, as a repair and maintenance write them."""
+    spec = pipeline(
+        name="sales", topic=PERSONAL, steps=(Deduplicate(keys=("id",)),),
+        layout=Layout(partition_by=("day",)),
+    )  # fmt: skip
+    Delta(path).ensure(COLUMNS, spec, "g1")
+    since = Delta(path).version()
+    deltalake.write_deltalake(str(path), sales(range(9, 10), "canary"), mode="append")
+    written = [str(each) for each in Log.of(path).commit(since + 1)]
+    assert "at" in "".join(written)
+    assert "canary" not in "".join(written)
 
 
 def test_other_partitions_than_the_tables_are_refused_whoever_else_parts_it(path, tmp_path):

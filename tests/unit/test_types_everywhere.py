@@ -12,11 +12,12 @@ import pytest
 from upath import UPath
 
 from spark_jobs.decode.seen import seen
-from spark_jobs.repair.exchange.staging import arrow_schema, same, within, without
+from spark_jobs.repair.exchange.staging import same, within, without
 from spark_jobs.spec import Field, GroupState, State, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.state.query import parse
 from spark_jobs.state.text import format_value
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.conversions import arrow_array, arrow_type
 from tests.unit.decoding import Decoding
 from tests.unit.specs import pipeline
@@ -68,8 +69,8 @@ def test_rows_of_a_table_are_compared_and_taken_apart(kind, tmp_path):
     path = str(tmp_path / "t")
     deltalake.write_deltalake(path, rows.slice(0, 2))
     deltalake.write_deltalake(path, rows.slice(2), mode="append")
-    table = deltalake.DeltaTable(path)
-    columns = arrow_schema(table)
+    table = Delta(UPath(path))
+    columns = table.arrow()
     read = within(table, "n > 0", columns)
     assert same(read, rows.cast(columns))
     assert without(read, within(table, "n = 2", columns)).num_rows == 2

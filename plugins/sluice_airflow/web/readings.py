@@ -11,7 +11,7 @@ from fastapi import Depends, Query
 
 from sluice_airflow.web import over_roots
 from sluice_airflow.web.ops import installed
-from sluice_airflow.web.reach import earliest
+from sluice_airflow.web.reach import held
 from sluice_airflow.web.rights import BytesWithheld, not_found
 from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
@@ -195,8 +195,8 @@ def covered(pipeline: str, start: str | None, end: str | None) -> tuple[Coverage
     with installed(pipeline) as root:
         spec = live_spec(spec, str(root))
         paths = Paths(str(root), spec)
-        first, unasked = earliest(spec, _drained(paths))
-        return proved_coverage(spec, paths, first, bound, MOST_READ_BY_A_PAGE), unasked
+        kept, unasked = held(spec, _drained(paths))
+        return proved_coverage(spec, paths, kept, bound, MOST_READ_BY_A_PAGE), unasked
 
 
 def _drained(paths: Paths) -> tuple[int, ...]:

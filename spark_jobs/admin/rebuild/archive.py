@@ -20,8 +20,7 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import NO_BATCH, archive_paths
 from spark_jobs.repair.unit.sought import Brought
 from spark_jobs.spec.analysis.ranged import ranged
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import open_table
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.spans import (
     EPOCH,
     FIRST,
@@ -193,7 +192,7 @@ def _rows(
         f'SELECT "partition", "offset", {at} AS at FROM archived '
         f"WHERE topic_id = '{known.topic_id}' AND ({where})"
     )
-    table = open_table(archive_paths(side.root, topic).table)
+    table = own_table(archive_paths(side.root, topic).table)
     sql = f"{select} FROM ({records}) {behind}"
-    rows: list[dict[str, Any]] = answer(sql, {"archived": table}).to_pylist()
+    rows: list[dict[str, Any]] = table.query(sql, "archived").to_pylist()
     return rows

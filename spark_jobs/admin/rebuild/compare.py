@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.spec.analysis.rounding import output_key
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import open_table
 from spark_jobs.values.own_columns import DELETED, is_own, own
 from spark_jobs.values.spans import MICROSECOND, floor_sql
 from spark_jobs.values.times import date_of
 
 if TYPE_CHECKING:
-    import deltalake
-    from upath import UPath
-
     from spark_jobs.spec import Pipeline
+    from spark_jobs.table.port import Table
     from spark_jobs.values.spans import Position
 
 
@@ -57,18 +53,18 @@ class Difference(NamedTuple):
         )
 
 
-def difference(live: UPath, side: UPath, spec: Pipeline, position: Position | None) -> Difference:
+def difference(live: Table, side: Table, spec: Pipeline, position: Position | None) -> Difference:
     """Compare both tables at their newest versions. `spec` is NEXT; the days are of `position`,
     if both tables have its column.
     """
-    tables = {"live": open_table(live), "side": open_table(side)}
+    tables = {"live": live, "side": side}
     types = {name: _types(table) for name, table in tables.items()}
     columns = tuple(_differing(types["live"], types["side"]))
     placed = position is not None and all(position.column in known for known in types.values())
     day = _day(position) if placed and position else "CAST(NULL AS BIGINT)"
     sql = _counts(day) if columns else _rows(day, types["side"], output_key(spec))
     seen = ", ".join(map(_seen, tables, tables.values()))
-    found = answer(f"WITH {seen}, {sql}", {own(name): tables[name] for name in tables})
+    found = live.query(f"WITH {seen}, {sql}", own("live"), {own("side"): side})
     days, *counts = (found.column(name).to_pylist() for name in Day._fields)
     told = (None if us is None else date_of(us // _DAY_US) for us in days)
     return Difference(columns, tuple(Day(*row) for row in zip(told, *counts, strict=True)))
@@ -104,20 +100,18 @@ def _figures(day: Day, *, compared: bool) -> str:
     return f"{rows}, {day.changed:,} changed, {day.added:,} added, {day.removed:,} removed"
 
 
-def _seen(name: str, table: deltalake.DeltaTable) -> str:
+def _seen(name: str, table: Table) -> str:
     """What consumers see of a table: deletes that it remembers are no rows."""
-    keyed = any(field.name == DELETED for field in table.schema().fields)
-    where = f' WHERE NOT "{DELETED}"' if keyed else ""
+    where = f' WHERE NOT "{DELETED}"' if DELETED in table.columns() else ""
     return f"{name} AS (SELECT * FROM {own(name)}{where})"
 
 
-def _types(table: deltalake.DeltaTable) -> dict[str, str]:
+def _types(table: Table) -> dict[str, Any]:
     """Without Sluice's own, which say when and from where a row came."""
-    fields = table.schema().fields
-    return {field.name: str(field.type) for field in fields if not is_own(field.name)}
+    return {name: kind for name, kind in table.columns().items() if not is_own(name)}
 
 
-def _differing(live: dict[str, str], side: dict[str, str]) -> Iterator[str]:
+def _differing(live: dict[str, Any], side: dict[str, Any]) -> Iterator[str]:
     for name in live.keys() | side.keys():
         if name not in side:
             yield f"{name} is dropped"
@@ -147,14 +141,14 @@ def _counts(day: str) -> str:
     )
 
 
-def _value(name: str, kind: str) -> str:
+def _value(name: str, kind: Any) -> str:
     """A double without the last bits, which the order of its records decides; a map by key."""
-    if kind.startswith("MapType"):
+    if isinstance(kind, dict) and kind["type"] == "map":
         return f'array_sort(map_entries("{name}"))'
-    return f'CAST("{name}" AS REAL)' if kind == 'PrimitiveType("double")' else f'"{name}"'
+    return f'CAST("{name}" AS REAL)' if kind == "double" else f'"{name}"'
 
 
-def _rows(day: str, types: dict[str, str], identity: tuple[str, ...] | None) -> str:
+def _rows(day: str, types: dict[str, Any], identity: tuple[str, ...] | None) -> str:
     """Equal rows are counted first: what one table has more often is a change of their identity."""
     values = ", ".join(f'{_value(name, kind)} AS "{name}"' for name, kind in types.items())
     names = ", ".join(f'"{name}"' for name in types)

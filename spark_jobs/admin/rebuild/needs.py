@@ -16,8 +16,7 @@ from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, b
 from spark_jobs.repair.offsets.slices import less
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import unranged
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
@@ -137,17 +136,16 @@ def _starts(root: UPath, of: Topics, topic: SourceState, topic_id: str) -> Posit
     begins = _begins_later(of)
     if begins is None:
         return exact
-    path = archive_paths(root, of[0]).table
-    if not is_table(path):
+    table = own_table(archive_paths(root, of[0]).table)
+    if not table.exists():
         return exact
     starting = (begins - EPOCH) // MILLISECOND
-    table = open_table(path)
     millis = "CAST(kafka_timestamp AS BIGINT) / 1000"
-    if "kafka_millis" in {field.name for field in table.schema().fields}:
+    if "kafka_millis" in table.columns():
         millis = f"coalesce(kafka_millis, {millis})"
     sql = (
         'SELECT "partition", min("offset") AS first FROM archived '
         f"WHERE topic_id = '{topic_id}' AND {millis} >= {starting} GROUP BY 1"
     )
-    rows = answer(sql, {"archived": table}).to_pylist()
+    rows = table.query(sql, "archived").to_pylist()
     return Positions({row["partition"]: row["first"] for row in rows}) | exact

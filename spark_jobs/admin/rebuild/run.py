@@ -41,6 +41,7 @@ from spark_jobs.repair.swap import Swapped, swap
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec.analysis.ranged import position_of
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -231,7 +232,8 @@ def differing(live: Paths, following: Pipeline) -> Difference:
     if read_begun(live) is None:
         raise RebuildRefused.no_rebuild(pipeline=live.pipeline)
     side = Paths(str(live.root), following)
-    return difference(live.table, side.table, following, position_of(following))
+    tables = table_of(live), table_of(side)
+    return difference(*tables, following, position_of(following))
 
 
 def switched(it: Rebuilding, wait: Callable[[Paths], None]) -> Live:

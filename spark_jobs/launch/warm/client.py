@@ -41,7 +41,7 @@ from spark_jobs.messages.job import Serve
 from spark_jobs.settings.installation import Settings
 
 if TYPE_CHECKING:
-    from spark_jobs.messages.job import Run
+    from spark_jobs.messages.job import Preview, Run, Where
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -245,6 +245,21 @@ def _confirmed(link: Link) -> bool:
 
 OUTPUT = (1, 2)
 """The descriptors that a run writes to: standard output and error."""
+
+
+def asked(settings: Settings, job: Preview | Where, records: int) -> int:
+    """Do a job that leaves its answer in files, by a worker where there is one; its exit status.
+    What interrupts this ends the job.
+    """
+    variables = {**os.environ, **environment(settings)}
+    if not (warm := begun(settings, job.pipeline, job.words(), variables, records, OUTPUT)):
+        return foreground.run(command(settings, job, records), variables)
+    try:
+        warm.follow()
+    except BaseException:
+        warm.kill()
+        raise
+    return warm.status
 
 
 def run(settings: Settings, job: Run, records: int) -> None:

@@ -30,7 +30,6 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.steps import chain
 from spark_jobs.steps.classify import good_records
-from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
     from spark_jobs.errors import ExpressionFailed
@@ -101,7 +100,7 @@ def _refuse_overtaken(judging: Judging) -> None:
 def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed | RecordsRefused:
     """With the places of the first NAMED records that fail by themselves."""
     spec, plan = judging.spec, judging.plan
-    needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
+    needed = F.expr(plan.needs(spec.inputs.event_time, "kafka.partition"))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
     if by_a_rule(error) and (refused := refused_records(flow, LISTED)):

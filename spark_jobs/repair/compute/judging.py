@@ -70,7 +70,9 @@ class Computed(NamedTuple):
     """
     fetched: Fetched
     read: Observation
-    """outcome_counts of the records (steps/classify.py)."""
+    """outcome_counts of the records (steps/classify.py); rules as rule_counts has them, if a topic
+    has rules.
+    """
     entered: Observation
     """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
     late, and replayed ones, array<struct<partition, offset>>.

@@ -17,7 +17,7 @@ from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.delta.answer import parquet_file
 from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of
-from spark_jobs.values.spans import Position, any_of
+from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -101,7 +101,7 @@ def _within(plan: RepairPlan) -> str:
 
 
 def _needed(plan: RepairPlan) -> str:
-    return Position("event_time").sql(plan.needed)
+    return plan.needs("event_time")
 
 
 def _places(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBatch]:

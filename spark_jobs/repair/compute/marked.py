@@ -30,7 +30,7 @@ def marked(used: DataFrame, step: LookedUp, changes: Sequence[Changed]) -> DataF
     changes' times.
     """
     columns, time = step.entering, F.col(step.spec.inputs.event_time)
-    rows = dict.fromkeys(_row(step, each, keyed=bool(columns)) for each in changes)
+    rows = dict.fromkeys(_row(step, each, by_key=bool(columns)) for each in changes)
     when, found = (time >= F.col(START)) & (time < F.col(END)), used.limit(0)
     if any_key := [row for row in rows if row[0] is None]:
         found = found.unionAll(used.join(_frame(used, any_key), when, "left_semi"))
@@ -43,9 +43,9 @@ def marked(used: DataFrame, step: LookedUp, changes: Sequence[Changed]) -> DataF
     return found
 
 
-def _row(step: LookedUp, change: Changed, *, keyed: bool) -> tuple[object, ...]:
+def _row(step: LookedUp, change: Changed, *, by_key: bool) -> tuple[object, ...]:
     times = step.records(Span(change.start or FIRST, change.end or LAST))
-    return (change.key if keyed else None, *times)
+    return (change.key if by_key else None, *times)
 
 
 def _frame(used: DataFrame, rows: Sequence[tuple[object, ...]]) -> DataFrame:

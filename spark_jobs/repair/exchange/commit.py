@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import deltalake
@@ -13,18 +11,17 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import StagingStale, SwapRefused, TableContended
 from spark_jobs.repair.exchange.preconditions import Claim
-from spark_jobs.repair.exchange.staging import arrow_schema, same, select, within
+from spark_jobs.repair.exchange.staging import same, select, within
 from spark_jobs.repair.manifest import Manifest
-from spark_jobs.storage.root.path_forms import from_uri, sql_table
+from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.delta_log import Action, Log, only_rearranges
-from spark_jobs.table.delta.door import open_table, untried, unwritable
+from spark_jobs.table.delta.delta_log import Action, Log, may_hold, only_rearranges
+from spark_jobs.table.port import Table
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from upath import UPath
 
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -32,14 +29,12 @@ if TYPE_CHECKING:
 
 Rows = Callable[["pa.Schema"], "pa.Table"]
 """Gives rows of the table with these columns."""
-TRUNCATED = timedelta(milliseconds=1)
-"""Spark writes the largest time of a file without its microseconds."""
 
 
 class Base(NamedTuple):
     """The rows of a table within some spans, at one version."""
 
-    table: UPath
+    table: Table
     version: int
     position: Position
     spans: tuple[Span, ...]
@@ -54,7 +49,7 @@ class Base(NamedTuple):
         """Whether a later version may have changed one of the rows, as far as the log alone tells:
         it reads no row. True if the log no longer tells.
         """
-        log = Log.of(self.table)
+        log = Log.of(self.table.path)
         if not log.has(self.version, log.newest):
             return True
         return any(
@@ -63,27 +58,25 @@ class Base(NamedTuple):
 
     def compared(self) -> Base:
         """This, at the newest version. Raises StagingStale if the rows are others there."""
-        newest = Log.of(self.table).newest
+        newest = self.table.version()
         if not self.touched():
             return self.at(newest)
-        now = open_table(self.table)
-        columns = arrow_schema(now)
+        columns = self.table.arrow(newest)
         before = self.kept(columns) if self.kept else self._read(columns)
-        if before is None or not same(before, within(now, self._condition, columns)):
+        now = within(self.table, self._condition, columns, newest)
+        if before is None or not same(before, now):
             raise self._stale("are others now")
-        return self.at(now.version())
+        return self.at(newest)
 
     @property
     def _condition(self) -> str:
         return self.position.sql(self.spans)
 
     def _read(self, columns: pa.Schema) -> pa.Table | None:
-        then = open_table(self.table)
         try:
-            then.load_as_version(self.version)
-            if not {*arrow_schema(then).names} <= {*columns.names}:
+            if not {*self.table.arrow(self.version).names} <= {*columns.names}:
                 return None
-            return within(then, self._condition, columns)
+            return within(self.table, self._condition, columns, self.version)
         except Exception as error:  # noqa: BLE001 - delta-rs's queries raise nothing more exact
             told = f"VACUUM may have removed them: {str(error).splitlines()[0]}"
             raise self._stale(f"cannot be read any more ({told})") from None
@@ -94,29 +87,17 @@ class Base(NamedTuple):
         if any(kind in action for action in actions for kind in ("remove", "metaData")):
             return True  # which rows were in the file, the entry does not say
         return any(
-            may_hold(action["add"], self.position, self.spans)
+            may_hold(action["add"], self.position.column, self.spans)
             for action in actions
             if "add" in action
         )
 
     def _stale(self, how: str) -> StagingStale:
         return StagingStale.rows_changed(
-            table=self.table,
+            table=self.table.path,
             version=self.version,
             how=how,
         )
-
-
-def may_hold(file: Action, position: Position, spans: Iterable[Span]) -> bool:
-    """Whether a row of an added file may be in one of the spans, by the log's statistics."""
-    stats = json.loads(file.get("stats") or "{}")
-    try:
-        first, last = (
-            datetime.fromisoformat(stats[of][position.column]) for of in ("minValues", "maxValues")
-        )
-        return any(first <= span.end and last >= span.start - TRUNCATED for span in spans)
-    except (KeyError, TypeError, ValueError):
-        return bool(stats.get("numRecords") != 0)
 
 
 Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
@@ -140,7 +121,7 @@ MOST_POSITIONS = 1_000
 """In a list: windows have few positions, and events have many."""
 
 
-def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -> str:
+def condition(table: Table, manifest: Manifest, rows: pa.Table) -> str:
     """The SQL condition for the rows of the spans that differ. Where it is one of the positions
     that rows have, the table has no others: under the lease it is as it was compared.
     """
@@ -148,7 +129,7 @@ def condition(table: deltalake.DeltaTable, manifest: Manifest, rows: pa.Table) -
     spans = position.sql(manifest.differing)
     if len(manifest.differing) <= FEW_SPANS:
         return spans
-    column = arrow_schema(table).field(position.column)
+    column = table.arrow().field(position.column)
     live = select(table, [f"DISTINCT `{position.column}`"], spans, [column])
     times = {*live[position.column].to_pylist(), *rows[position.column].to_pylist()}
     return position.sql_among(sorted(times)) if 0 < len(times) <= MOST_POSITIONS else spans
@@ -182,7 +163,7 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
     delta-rs commits a transaction id a second time, so the caller asks for it first. Raises
     LeaseLost, TableContended or SwapRefused.
     """
-    path = base.table
+    path = base.table.path
     try:
         _commit(paths, base, claim, write, held)
     except CommitFailedError as error:
@@ -200,25 +181,26 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
 
 @door.patiently
 def _commit(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> None:
-    table = door.confirmed(base.table, held)
+    table = door.confirmed(base.table.path, held)
     if base.touched():
         if history.repair_version(table_of(paths), claim.repair_id, base.version) is None:
-            raise TableContended.swap_overtaken(path=base.table, error="rows of it were replaced.")
+            raise TableContended.swap_overtaken(
+                path=base.table.path, error="rows of it were replaced."
+            )
         return  # by this commit, whose answer was lost
     said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version())}
     write(table, door.here(said, claim.transaction))
 
 
-def refuse_features(table: deltalake.DeltaTable, *, merged: bool = False) -> None:
+def refuse_features(table: Table, *, merged: bool = False) -> None:
     """Raise SwapRefused for a table with a feature with which a swap was not tried. `merged`: one
     by a merge, which reads files by itself.
     """
-    if unknown := untried(table) if merged else unwritable(table):
-        place = from_uri(table.table_uri)
+    if unknown := table.untried(merged=merged):
         raise SwapRefused.feature_unwritable(
-            place=place,
+            place=table.path,
             unknown=", ".join(unknown),
-            sql=sql_table(place),
+            sql=sql_table(table.path),
             first=unknown[0],
         )
 

@@ -29,9 +29,7 @@ from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.storage import failpoint
 from spark_jobs.table import history
-from spark_jobs.table.delta.answer import streamed
-from spark_jobs.table.delta.door import open_table
-from spark_jobs.table.tables import table_of
+from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.values.spans import EVER, Span
 
 if TYPE_CHECKING:
@@ -216,7 +214,7 @@ class _Staged:
 
     def __init__(self, paths: Paths, manifest: Manifest) -> None:
         self._root, self._pipeline = paths.root, manifest.pipeline
-        self._table = open_table(paths.staging(manifest.repair_id) / BAD)
+        self._table = own_table(paths.staging(manifest.repair_id) / BAD)
         ran = self._run("SELECT min(run_id) AS run_id, count(*) AS n FROM bad")
         [row] = ran.read_all().to_pylist()
         self.count: int = row["n"]
@@ -248,8 +246,7 @@ class _Staged:
             yield from rows.to_batches()
 
     def _run(self, sql: str) -> pa.RecordBatchReader:
-        one = {"datafusion.execution.target_partitions": "1"}
-        return streamed(sql, {"bad": self._table}, one)
+        return self._table.stream(sql, "bad")
 
 
 def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -16,7 +16,6 @@ from spark_jobs.ops import repairs
 from spark_jobs.ops.repairs import UNDO
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
-from spark_jobs.table.delta import door
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
 
@@ -67,7 +66,7 @@ def refuse_foreign(paths: Paths, claim: Claim) -> Identity:
         )
     if not table_of(paths).exists():
         raise _stale(claim, f"there is no table at {paths.table}")
-    if str(door.open_table(paths.table).metadata().id) != manifest.table_id:
+    if table_of(paths).identifier() != manifest.table_id:
         raise _stale(claim, f"{paths.table} is another table: it was dropped and made again")
     refuse_restored(paths, read_cursor(paths.cursor).judged_table_version)
     return known

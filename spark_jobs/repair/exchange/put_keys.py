@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.commit import Base, Prepared, Rows, refuse_features
-from spark_jobs.repair.exchange.staging import arrow_schema, texts
+from spark_jobs.repair.exchange.staging import texts
 from spark_jobs.sink.keyed.delta_rs import put, rows_of
 from spark_jobs.spec.analysis.ranged import BY_KEY
 from spark_jobs.steps.keyed.merge import merged as merged_rows
 from spark_jobs.steps.keyed.places import Flags, Numbers, known_of, ranks
 from spark_jobs.table import history
 from spark_jobs.table.delta import door
+from spark_jobs.table.port import Table
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import WHOLE, placed
 from spark_jobs.values.spans import EVER
@@ -35,19 +36,20 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.following import Following
 
 
-def merged(path: UPath, claim: Claim, going: Rows, coming: Rows, step: Following) -> Prepared:
+def merged(kept: Table, claim: Claim, going: Rows, coming: Rows, step: Following) -> Prepared:
     """Hold both sides against what the table has of their keys, and make the merge ready.
 
     Raises StagingStale if the table has neither what was compared nor newer rows, SwapRefused if it
     has a place twice, or a feature with which a merge was not tried.
     """
-    table, since = door.open_table(path), claim.compared_at
+    path, since = kept.path, claim.compared_at
+    table = door.open_table(path)
     # All rows of a version: any commit that changes one touches it.
-    base = Base(path, table.version(), BY_KEY, EVER)
+    base = Base(kept, table.version(), BY_KEY, EVER)
     if not claim.manifest.differing:
         return Prepared(base, None)
-    refuse_features(table, merged=True)
-    columns = arrow_schema(table)
+    refuse_features(kept, merged=True)
+    columns = kept.arrow(table.version())
     sides = Sides(going(columns), coming(columns))
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
     now = rows_of(table, wanted, step, columns.names).cast(columns)

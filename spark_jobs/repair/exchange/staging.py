@@ -20,18 +20,17 @@ from spark_jobs.errors.base import visible
 from spark_jobs.messages.withheld import SETTING
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.storage.folders import newest_change, remove_folder
-from spark_jobs.table.delta.answer import answer
-from spark_jobs.table.delta.door import is_table, open_table
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.python_times import rows_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    import deltalake
     from upath import UPath
 
     from spark_jobs.repair.manifest import Manifest
     from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.table.port import Table
 
 Side = Literal["before", "after"]
 SIDES: Final[tuple[Side, Side]] = ("before", "after")
@@ -45,8 +44,8 @@ def new_rows(
     Raises StagingStale if the table has other columns now. `older`: the table has had these rows,
     and those that were added since are null in them.
     """
-    stored = open_table(paths.staging(manifest.repair_id) / "rows")
-    has = [field.name for field in stored.schema().fields]
+    stored = own_table(paths.staging(manifest.repair_id) / "rows")
+    has = [*stored.columns()]
     _refuse_other(paths, manifest, columns, has, older=older)
     return within(stored, manifest.position.sql(manifest.differing), columns)
 
@@ -71,8 +70,8 @@ def changed_rows(
     older: bool = False,
 ) -> pa.Table:
     """Of the rows that differ, those from before or after the swap. `older` as in `new_rows`."""
-    changes = open_table(paths.staging(manifest.repair_id) / "changes")
-    has = [field.name for field in arrow_schema(changes).field(side).type]
+    changes = own_table(paths.staging(manifest.repair_id) / "changes")
+    has = [field["name"] for field in changes.columns()[side]["fields"]]
     _refuse_other(paths, manifest, columns, has, older=older)
     return select(changes, _fields(side, columns, has), f"`{side}` IS NOT NULL", columns)
 
@@ -89,24 +88,25 @@ def _refuse_other(
         )
 
 
-def within(table: deltalake.DeltaTable, condition: str, columns: pa.Schema) -> pa.Table:
-    """The table's rows for which the SQL condition holds; null in the columns that it lacks."""
-    has = {field.name for field in table.schema().fields}
+def within(
+    table: Table, condition: str, columns: pa.Schema, version: int | None = None
+) -> pa.Table:
+    """The version's rows for which the SQL condition holds; null in the columns that it lacks."""
+    has = table.arrow(version).names
     what = [f"`{name}`" if name in has else f"NULL AS `{name}`" for name in columns.names]
-    return select(table, what, condition, columns)
+    return select(table, what, condition, columns, version)
 
 
 def select(
-    table: deltalake.DeltaTable, what: list[str], condition: str, columns: Iterable[pa.Field]
+    table: Table,
+    what: list[str],
+    condition: str,
+    columns: Iterable[pa.Field],
+    version: int | None = None,
 ) -> pa.Table:
-    """Some expressions of the table's rows, as these columns."""
+    """Some expressions of the version's rows, as these columns."""
     sql = f"SELECT {', '.join(what)} FROM t WHERE {condition}"
-    return answer(sql, {"t": table}).cast(pa.schema(columns))
-
-
-def arrow_schema(table: deltalake.DeltaTable) -> pa.Schema:
-    """The columns of an open table, as Arrow has them."""
-    return pa.schema(table.schema().to_arrow())
+    return table.query(sql, version=version).cast(pa.schema(columns))
 
 
 def _fields(side: str, columns: pa.Schema, has: Collection[str]) -> list[str]:
@@ -159,11 +159,11 @@ def sample(staging: UPath) -> list[dict[str, Any]]:
     Keys: op, before, after and explained, as in staged.py. A filter of PyArrow's dataset would find
     nothing: Spark writes no bounds of a boolean column into the log.
     """
-    changes = staging / "changes"
-    if not is_table(changes):
+    changes = own_table(staging / "changes")
+    if not changes.exists():
         return []
     sql = f"SELECT op, before, after, explained FROM changes ORDER BY explained LIMIT {ROWS}"
-    return rows_of(answer(sql, {"changes": open_table(changes)}))
+    return rows_of(changes.query(sql, "changes"))
 
 
 def sample_lines(rows: list[dict[str, Any]]) -> list[str]:

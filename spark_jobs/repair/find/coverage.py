@@ -90,6 +90,12 @@ class Interval(Part):
     refuted_at: datetime | None = Described(
         default=None, description="when a verify found other rows, if nothing changed them since"
     )
+    provable_until: datetime | None = Described(
+        default=None,
+        description="until when retention certainly leaves the records that a verify needs, if "
+        "that is within 30 days; null: for longer, or nobody can tell",
+    )
+    untold: bool = Described(default=False, description="whether nobody can tell until when")
 
 
 class Coverage(Part):
@@ -109,6 +115,9 @@ class Coverage(Part):
         "where Kafka did not answer",
     )
     balance: Balance = Described(description="what became of the late records")
+    untold: str = Described(
+        default="", description="why nobody can tell until when Kafka keeps records"
+    )
     quarantine: QuarantineBalance = Described(
         default_factory=QuarantineBalance, description="what became of the quarantined ones"
     )
@@ -151,7 +160,7 @@ def coverage(
     final = [each for each in good if until is not None and each.end <= until]
     # A good record may be far in the future: it waits, and stretches nothing.
     extent = late.extent()
-    known = [*filter(None, (extent, outdated.extent)), *final]
+    known = [extent, *final] if extent else final
     buckets, left_out = _buckets(way, times(paths, generations), known, length, bound)
     shown = Span(buckets[0].start, buckets[-1].end) if buckets else None
     touching = late.intervals(shown, length, until) if shown and extent else []
@@ -240,7 +249,7 @@ def _quarantined(
         if isinstance(each, str):
             bad += 1
         else:
-            touched.append(way.touched(each.event_time))
+            touched.append(way.touched(each.event_time, partition=each.partition))
     ripe = sum(until is not None and each.end <= until for each in touched)
     total = count(paths, "quarantine", generations, batch)
     # `sluice maintain` may have removed the records of others, which are in no line then.

@@ -18,7 +18,6 @@ from spark_jobs.values.spans import (
     EPOCH,
     MICROSECOND,
     MOST,
-    Position,
     Span,
     SpanSql,
     floor_sql,
@@ -96,17 +95,6 @@ def late_fates(paths: Paths, generations: Sequence[str], batch: int) -> tuple[Co
     found: Counter[str | None] = Counter({row["fate"]: row["n"] for row in rows})
     waits = found.pop(None, 0)
     return Counter({fate: n for fate, n in found.items() if fate is not None}), waits
-
-
-def count_within(
-    paths: Paths, generations: Sequence[str], batch: int, spans: Sequence[Span]
-) -> int:
-    """How many late records, up to this batch, have an event time in the spans, whether a repair
-    has merged them or not.
-    """
-    if not spans:
-        return 0
-    return count(paths, "late", generations, batch, Position("event_time").sql(spans))
 
 
 def count(

@@ -8,23 +8,24 @@ two repairs that compute a row again the later one counts.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
-from spark_jobs.repair.find.rows_of_keys import Sought, by_times, can_ask, intervals
+from spark_jobs.repair.find.rows_of_keys import WHOLE, Sought, by_times, can_ask, extent, intervals
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
-    LAST,
     MICROSECOND,
     Span,
     floor,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 """Of the intervals in which rows are looked for (Ranges.every)."""
-WHOLE: Final = Span(FIRST, LAST)
 
 
 class Standing(NamedTuple):
@@ -75,6 +75,13 @@ class Standing(NamedTuple):
         return final or self.batch >= marks.batch
 
 
+class Part(NamedTuple):
+    """Positions, and the repair that has computed their rows last."""
+
+    span: Span
+    by: Standing
+
+
 class Open(NamedTuple):
     """Marks of one version that are not settled everywhere."""
 
@@ -98,21 +105,14 @@ class Outdated:
     @cached_property
     def open(self) -> list[Open]:
         """Of each version that is not settled everywhere, oldest first."""
-        found = (Open(of[0], self._left(*of, self._standing)) for of in self._marks)
+        parts = in_parts(self._standing)
+        found = (Open(of[0], self._left(*of, parts)) for of in self._marks)
         return [each for each in found if each.touching]
 
     def settled(self, before: datetime) -> list[Marks]:
         """Versions that change no row any more, by repairs that stand since before this time."""
-        older = [each for each in self._standing if each.at < before]
+        older = in_parts([each for each in self._standing if each.at < before])
         return [of[0] for of in self._marks if not self._left(*of, older)]
-
-    @property
-    def extent(self) -> Span | None:
-        """From the first row to the last; None without any."""
-        spans = [each.span for of in self.open for each in of.touching]
-        if not spans:
-            return None
-        return Span(min(span.start for span in spans), max(span.end for span in spans))
 
     def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
         """The ranges of final rows that a repair would compute, within `bound`."""
@@ -162,17 +162,16 @@ class Outdated:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
 
     def _left(
-        self, marks: Marks, touching: Iterable[Touching], standing: Sequence[Standing]
+        self, marks: Marks, touching: Iterable[Touching], parts: Sequence[Part]
     ) -> tuple[Touching, ...]:
-        """What is not settled by these repairs, the latest first."""
-        found, final = list[Touching](), self._way.spec.entry is not None
+        """What is not settled by these parts, which are in order."""
+        final, ends = self._way.spec.entry is not None, [part.span.end for part in parts]
+        found = list[Touching]()
         for each in touching:
-            left, unsettled = [each.span], list[Span]()
-            for repair in standing:
-                if not repair.settles(marks, final=final):
-                    unsettled += [a.within(b) for a in left for b in repair.spans]
-                left = [part for span in left for part in span.without(repair.spans)]
-            found += [each._replace(span=span) for span in joined([*left, *unsettled])]
+            over = islice(parts, bisect_right(ends, each.span.start), None)
+            near = takewhile(lambda part: part.span.start < each.span.end, over)  # noqa: B023 - used at once
+            settled = [part.span for part in near if part.by.settles(marks, final=final)]
+            found += [each._replace(span=span) for span in each.span.without(settled)]
         return tuple(found)
 
     @cached_property
@@ -207,10 +206,11 @@ class Outdated:
         can = all(step.leaving and can_ask(table, position, step.leaving) for step in steps)
         asked = list[Marks]()
         for marks in several:
-            if can and marks.keyed:
+            if can and marks.by_key:
                 asked.append(marks)
             elif read := self._read(marks.batch):
-                whole = joined(step.touched(marks.times, read).within(WHOLE) for step in steps)
+                limit = extent(table, position) if read == WHOLE else WHOLE
+                whole = joined(step.touched(marks.times, read).within(limit) for step in steps)
                 found[marks.version] = [Touching(s, 0, changes=marks.changes) for s in whole]
         for some in _few(asked):
             wanted = {marks.version: [*self._changes(marks)] for marks in some}
@@ -257,6 +257,16 @@ class Outdated:
         if not known:
             return None
         return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
+
+
+def in_parts(standing: Iterable[Standing]) -> list[Part]:
+    """Of these repairs, the latest first, what each has computed last; in the order of time."""
+    found, seen = list[Part](), list[Span]()
+    for repair in standing:
+        found += [Part(part, repair) for span in repair.spans for part in span.without(seen)]
+        seen += repair.spans
+        seen = [*joined(seen, len(seen))]
+    return sorted(found, key=lambda part: part.span)
 
 
 def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:

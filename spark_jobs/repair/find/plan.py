@@ -8,8 +8,9 @@ import hashlib
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field as Described
@@ -28,7 +29,8 @@ from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.live_place import FOLDER
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans import Span
+from spark_jobs.values.numbering import numbered_in
+from spark_jobs.values.spans import Position, Span, any_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -53,6 +55,8 @@ class RepairPlan(Stored):
     """The positions of the rows that are computed again."""
     needed: tuple[Span, ...]
     """The event times of the records on which they depend."""
+    apart: dict[int, tuple[Span, ...]] = Described(default_factory=dict)
+    """The same for each input by its number, where a step takes inputs apart."""
     generations: tuple[str, ...]
     """The generations of the checkpoint's batches, the present one last."""
     table_version: int
@@ -105,6 +109,10 @@ class RepairPlan(Stored):
     def idle(self) -> bool:
         return not self.spans
 
+    def needs(self, event_time: str, partition: str = '"partition"') -> str:
+        """SQL: whether a record of this event time, in this partition, is needed."""
+        return needs(self.needed, self.apart, event_time, partition)
+
     def store(self, paths: Paths) -> None:
         """Write it where the stage reads it."""
         folder = paths.staging(self.repair_id)
@@ -128,6 +136,21 @@ class RepairPlan(Stored):
         Spark makes its queries. The table's rows, which these are compared with, do not count.
         """
         return self.offsets + self.late + self.from_quarantine
+
+
+def needs(
+    spans: Sequence[Span],
+    apart: Mapping[int, Sequence[Span]] = MappingProxyType({}),
+    event_time: str = "event_time",
+    partition: str = '"partition"',
+) -> str:
+    """SQL: whether a record is in the spans; of an input that is apart, in its own."""
+    own = (
+        f"{partition} >= {numbered_in(number, 0)} AND {partition} < {numbered_in(number + 1, 0)} "
+        f"AND ({Position(event_time).sql(of)})"
+        for number, of in apart.items()
+    )
+    return any_of(f"({each})" for each in own) or Position(event_time).sql(spans)
 
 
 def new_id() -> str:

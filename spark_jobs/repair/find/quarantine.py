@@ -22,7 +22,7 @@ from spark_jobs.repair.find.unfound import Unfound, unfound
 from spark_jobs.runs.failures.data_error import fails_still
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.values.numbering import input_of
-from spark_jobs.values.spans import FIRST, LAST, Position, Span
+from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
     from spark_jobs.decode.record_decoder import RecordDecoder
@@ -140,16 +140,13 @@ def _records(rows: Sequence[Row]) -> Records:
 
 
 def used_within(
-    paths: Paths, inputs: Topics, generations: Sequence[str], batch: int, spans: Sequence[Span]
+    paths: Paths, inputs: Topics, generations: Sequence[str], batch: int, where: str
 ) -> set[Place]:
-    """The quarantined records with an event time in the spans that replays have brought into the
-    rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.
+    """The quarantined records, of those for which this SQL holds, that replays have brought into
+    the rows. Raises RecordsUnreachable if ops.quarantine no longer has one of them.
     """
-    if not spans:
-        return set()
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
-    times = Position("event_time").sql(spans)
-    used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({times})")
+    used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({where})")
     lost = used and used - _recorded(paths, generations, batch)
     if lost:
         partition, offset = min(lost)

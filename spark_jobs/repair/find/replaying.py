@@ -61,7 +61,7 @@ class Replaying:
             self._add_bad(found)
             return
         self.good += 1
-        span = self.way.touched(found.event_time)
+        span = self._touched_by(found)
         if self.bound is not None and not span.overlaps(self.bound):
             self.outside += 1
         elif span.end > self.until:
@@ -81,12 +81,13 @@ class Replaying:
         if not spans:
             return
         kept = [
-            each
-            for each in self.records
-            if not any(map(self.way.touched(each.event_time).overlaps, spans))
+            each for each in self.records if not any(map(self._touched_by(each).overlaps, spans))
         ]
         self.unreachable = len(self.records) - len(kept)
         self.records = kept
+
+    def _touched_by(self, record: Replayable) -> Span:
+        return self.way.touched(record.event_time, partition=record.partition)
 
     @property
     def spans(self) -> tuple[Span, ...]:

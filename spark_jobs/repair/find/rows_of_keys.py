@@ -24,12 +24,16 @@ from spark_jobs.values.spans import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from spark_jobs.table.port import Table
 
 TYPES: Final = ("string", "byte", "short", "integer", "long")
 """Of columns that are held against a key's values as SQL has them."""
 MOST_TIMES: Final = 64
 """Different times of the changes of one version: of more, the times between them count too."""
+WHOLE: Final = Span(FIRST, LAST)
+"""All times that ranges have."""
 Key = tuple[Any, ...]
 """Values of a key's columns."""
 
@@ -54,6 +58,21 @@ def can_ask(table: Table, position: Position, columns: Mapping[str, str]) -> boo
     types = table.columns()
     times = types.get(position.column) == "timestamp"
     return times and all(types.get(name) in TYPES for name in columns.values())
+
+
+def extent(table: Table, position: Position) -> Span:
+    """From the first row to behind the last; all times where the table cannot be asked."""
+    if not can_ask(table, position, {}):
+        return WHOLE
+    column = f"CAST(`{position.column}` AS BIGINT)"
+    where = position.sql([WHOLE])
+    [row] = _asked(
+        table, f"SELECT min({column}) AS s, max({column}) AS e FROM t WHERE {where}"
+    ).to_pylist()
+    if row["s"] is None:
+        return Span(FIRST, FIRST)
+    first, last = (EPOCH + row[name] * MICROSECOND for name in ("s", "e"))
+    return Span(first - MICROSECOND, last + MICROSECOND)
 
 
 def by_times(changes: Iterable[Changed], columns: Mapping[str, str]) -> dict[Span, set[Key]]:
@@ -91,8 +110,7 @@ def intervals(
     )
     columns = ", ".join(f"`{name}`" for name in names)
     sql = f"SELECT DISTINCT {floor_sql(at, length)} AS s, {columns} FROM t WHERE {where}"
-    now = Version(str(table.path), table.identifier(), table.version())
-    rows = kept(Asked((now,), sql), lambda: table.query(sql))
+    rows = _asked(table, sql)
     starts, *values = (column.to_pylist() for column in rows.columns)
     found = Counter[tuple[int, Span]]()
     for s, key in zip(starts, zip(*values, strict=True), strict=True):
@@ -101,6 +119,11 @@ def intervals(
         found.update((each.version, span) for each in sought if each.has(key, span))
     for (version, span), number in sorted(found.items()):
         yield version, Touching(span, 0, changes=number)
+
+
+def _asked(table: Table, sql: str) -> pa.Table:
+    now = Version(str(table.path), table.identifier(), table.version())
+    return kept(Asked((now,), sql), lambda: table.query(sql))
 
 
 def _among(names: Sequence[str], keys: Iterable[Key]) -> str:

@@ -23,9 +23,14 @@ from spark_jobs.source.sources import BETWEEN, UnionRecords
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.numbering import numbered
+from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from upath import UPath
 
     from spark_jobs.source.port import Records
@@ -103,6 +108,43 @@ def _archived(root: UPath, topic: Topic, topic_id: str) -> Parts:
         return {}
     end = Checkpoint(paths.checkpoint).batch(audited).end
     return less(beginning(paths, known.generations).parts(end), read_removed(paths).offsets)
+
+
+def kept_until(
+    root: UPath, inputs: Topics, topic_id: str, times: Sequence[datetime]
+) -> tuple[Parts, ...]:
+    """For each time the offsets that `keep` will have removed then: from each partition's first on,
+    as long as records are old enough (admin/care.py).
+    """
+    ids = topic_id.split(BETWEEN)
+    each = [_leaving(root, one, id_, times) for one, id_ in zip(inputs, ids, strict=False)]
+    return tuple(numbered(of[k] for of in each) for k in range(len(times)))
+
+
+def _leaving(
+    root: UPath, topic: Topic, topic_id: str, times: Sequence[datetime]
+) -> tuple[Parts, ...]:
+    keep = topic.archive.keep if topic.archive else None
+    table = own_table(archive_paths(root, topic).table)
+    if keep is None or not times or not table.exists():
+        return ({},) * len(times)
+    stays = (
+        "min(CASE WHEN kafka_timestamp IS NULL OR CAST(kafka_timestamp AS BIGINT) >= "
+        f'{microseconds(at - keep)} THEN "offset" END) AS at{n}'
+        for n, at in enumerate(times)
+    )
+    sql = (
+        f'SELECT "partition", max("offset") AS last, {", ".join(stays)} FROM t '
+        f"WHERE topic_id = '{topic_id}' GROUP BY \"partition\""
+    )
+    rows = table.query(sql).to_pylist()
+    return tuple(
+        {
+            row["partition"]: ((0, row["last"] + 1 if row[f"at{n}"] is None else row[f"at{n}"]),)
+            for row in rows
+        }
+        for n in range(len(times))
+    )
 
 
 def archived_or_why(

@@ -5,7 +5,9 @@ Kafka.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field as Described
@@ -64,14 +66,16 @@ def reading(
     spans: Sequence[Span],
     places: tuple[Parts, Positions],
     every: Parts | None = None,
+    apart: Mapping[int, Sequence[Span]] = MappingProxyType({}),
 ) -> Reading:
     """What the event times in `spans` need: `holes` are all of the index. Of `every`, all offsets
-    are read. `places`: what the archive has, and the first offsets that Kafka has.
+    are read. `places`: what the archive has, and the first offsets that Kafka has. `apart`: see
+    Ranged.
 
     Offsets between two that are needed are read too, if that is cheaper: but none that nobody has,
     and none of a hole that the ranges do not touch.
     """
-    noted = _joined((index.overlapping(spans), every or {}))
+    noted = _joined((index.overlapping(spans, apart), every or {}))
     touched = [hole for hole in holes if spans and hole.touches(spans)]
     lost = located(noted, *places).nowhere
     parts = [TouchedHole(hole, located(hole.parts, *places)) for hole in touched]
@@ -159,17 +163,24 @@ class Reach(NamedTuple):
         found = holes(way.spec, paths, generations, index.lacking)
         return cls(way, index, found, (has, earliest), broken)
 
-    def reading(self, spans: Iterable[Span], every: Parts | None = None) -> Reading:
+    def reading(self, spans: Sequence[Span], every: Parts | None = None) -> Reading:
         """What the rows in these spans need. Of `every`, all offsets are read."""
-        needed = joined(map(self.way.needed, spans))
-        return reading(self.slices, self.holes, needed, self.places, every)
+        needed, apart = joined(map(self.way.needed, spans)), self.way.apart(spans)
+        return reading(self.slices, self.holes, needed, self.places, every, apart)
 
     def lacking(self, spans: Sequence[Span], *, without_lost: bool = False) -> tuple[Span, ...]:
         """Spans whose records nobody has all. `without_lost`: those in holes do not count."""
-        # One question for all of them, since nearly always everything is there.
+        # One question for all of them, since nearly always everything is there; then by halves,
+        # since those that are not are neighbours.
         if not spans or self._whole(spans, without_lost):
             return ()
-        return tuple(span for span in spans if not self._whole([span], without_lost))
+        if len(spans) == 1:
+            return (spans[0],)
+        middle = len(spans) // 2
+        halves = spans[:middle], spans[middle:]
+        return tuple(
+            span for half in halves for span in self.lacking(half, without_lost=without_lost)
+        )
 
     def touched(self, spans: Sequence[Span]) -> tuple[Span, ...]:
         """Spans that a hole can touch which nobody has whole, whatever waits for a repair."""

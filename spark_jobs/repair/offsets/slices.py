@@ -7,12 +7,14 @@ these too.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.positions import Offset, Parts, Positions
+from spark_jobs.values.numbering import input_of
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
@@ -52,13 +54,17 @@ class Index(NamedTuple):
         found = {p: tuple(gaps(self.of[p].ranges(), part)) for p, part in self.within.items()}
         return {p: ranges for p, ranges in found.items() if ranges}
 
-    def overlapping(self, spans: Sequence[Span]) -> Parts:
+    def overlapping(
+        self, spans: Sequence[Span], apart: Mapping[int, Sequence[Span]] = MappingProxyType({})
+    ) -> Parts:
         """The offsets of the slices that have a time in a span: of every record with such a time
         that is neither in ops.late nor in ops.quarantine, nor at an offset without a slice; and of
-        others.
+        others. `apart`: number of an input -> the spans for its partitions.
         """
         found = {
-            p: tuple(clipped(of.ranges(of.overlapping(spans)), self.within[p]))
+            p: tuple(
+                clipped(of.ranges(of.overlapping(apart.get(input_of(p), spans))), self.within[p])
+            )
             for p, of in self.of.items()
         }
         return {p: ranges for p, ranges in found.items() if ranges}

@@ -16,7 +16,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.repair.exchange.commit import Prepared
 from spark_jobs.repair.exchange.put_keys import merged
 from spark_jobs.repair.exchange.staging import SIDES, changed_rows
-from spark_jobs.repair.find.plan import offsets_in, places
+from spark_jobs.repair.find.plan import needs, offsets_in, places
 from spark_jobs.repair.find.plan_text import key_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import (
@@ -29,6 +29,7 @@ from spark_jobs.repair.offsets.archived import (
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged
 from spark_jobs.spec.sql import names_in
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import EVER, Span
 
 if TYPE_CHECKING:
@@ -75,18 +76,18 @@ class KeyUnit:
 
     def put_in(self, paths: Paths, claim: Claim) -> Prepared:
         going, coming = (partial(changed_rows, paths, claim.manifest, side=side) for side in SIDES)
-        return merged(paths.table, claim, going, coming, self._step)
+        return merged(table_of(paths), claim, going, coming, self._step)
 
     def take_out(self, paths: Paths, claim: Claim) -> Prepared:
         coming, going = (
             partial(changed_rows, paths, claim.manifest, side=side, older=True) for side in SIDES
         )
-        return merged(paths.table, claim, going, coming, self._step)
+        return merged(table_of(paths), claim, going, coming, self._step)
 
 
 def _by_quarantined(of: Sought) -> Found:
     found, lines = of.replaying(), partial(key_lines, of.closed)
-    return Found(EVER if found.records else (), EVER, NOWHERE, 0, lines, replays=found)
+    return Found(EVER if found.records else (), EVER, {}, NOWHERE, 0, lines, replays=found)
 
 
 def _as_given(of: Sought) -> Found:
@@ -107,9 +108,9 @@ def _as_given(of: Sought) -> Found:
     if records is None or where.nowhere:
         archive = archive_records(of.paths.root, spec.inputs, known.topic.id)
         records = of.source.count(where.source) + archive.count(where.archive)
-    used = used_within(of.paths, spec.inputs, generations, of.closed.batch, EVER)
+    used = used_within(of.paths, spec.inputs, generations, of.closed.batch, needs(EVER))
     spans = EVER if used or any(where) else ()
-    return Found(spans, EVER, where, records, partial(key_lines, of.closed), used=used)
+    return Found(spans, EVER, {}, where, records, partial(key_lines, of.closed), used=used)
 
 
 def _accounted(paths: Paths, generations: Sequence[str], offsets: int) -> int | None:

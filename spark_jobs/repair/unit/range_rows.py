@@ -34,7 +34,7 @@ from spark_jobs.steps.canonical.chain import (
     of_step,
 )
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans import Position, Span
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
@@ -61,7 +61,7 @@ class RangeRows:
         read, entered, kept = Observation(), Observation(), Observation()
         flow = self.judging.flow(fetched, read)
         good, sides = flow.stateful_input, flow.sides
-        needed = F.expr(Position(spec.inputs.event_time).sql(plan.needed))
+        needed = F.expr(plan.needs(spec.inputs.event_time, "kafka.partition"))
         count = F.count(F.lit(1)).alias("rows")
         used = good.observe(entered, count, F.count_if(needed).alias("used"), late_places())
         used = used.where(needed)
@@ -177,7 +177,7 @@ def fates(
         source: Literal["late", "quarantine"], records: Iterable[LateRecord | Replayable]
     ) -> Iterator[MergedRecord]:
         for record in records:
-            touched = way.touched(record.event_time, record.missed)
+            touched = way.touched(record.event_time, record.missed, record.partition)
             rows, place = way.rows_of(touched), (record.partition, record.offset)
             if any(s.start <= rows.start and rows.end <= s.end for s in plan.spans):
                 left_out = "duplicate" if place in entered else "filtered"

@@ -20,10 +20,11 @@ from spark_jobs.repair.exchange.commit import (
     overwriting,
     refuse_features,
 )
-from spark_jobs.repair.exchange.staging import arrow_schema, new_rows, old_rows
-from spark_jobs.repair.find.late import LateSpans, Touching, count_within, in_ranges
+from spark_jobs.repair.exchange.staging import new_rows, old_rows
+from spark_jobs.repair.find.late import LateSpans, Touching, count, in_ranges
 from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refuse_lost
 from spark_jobs.repair.find.outdated_rows import Outdated
+from spark_jobs.repair.find.plan import needs
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
 from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
@@ -31,7 +32,7 @@ from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
-from spark_jobs.table.delta import door
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
@@ -82,14 +83,17 @@ class RangeUnit:
         reading = reach.reading(spans, brought.parts if brought else None)
         sought.refuse_more(reading.where)
         counted = _counted(sought, reach, reading)
-        of = (known.identity.generations, closed.batch, needed)
-        late, used = count_within(paths, *of), used_within(paths, spec.inputs, *of)
+        apart = way.apart(spans)
+        within = needs(needed, apart) if spans else "false"
+        of = (known.identity.generations, closed.batch, within)
+        late, used = count(paths, "late", *of), used_within(paths, spec.inputs, *of)
         # No record has a time there, or no window ends there.
         if not (reading.parts or late or used or (ranges.replays and ranges.replays.records)):
             spans = ()
         return Found(
             spans,
             needed,
+            apart,
             reading.where,
             reach.slices.records_at(reading.parts) + counted.found,
             partial(_lines, sought, reach, ranges, left, counted),
@@ -213,13 +217,13 @@ def _lines(
 def _replaced(paths: Paths, claim: Claim, coming: Rows, going: Rows | None = None) -> Prepared:
     manifest = claim.manifest
     spans = manifest.differing if going else manifest.compared
-    base = Base(paths.table, claim.compared_at, manifest.position, spans, going).compared()
+    own = table_of(paths)
+    base = Base(own, claim.compared_at, manifest.position, spans, going).compared()
     if not manifest.differing:
         return Prepared(base, None)
-    table = door.open_table(paths.table)
-    refuse_features(table)
-    rows = coming(arrow_schema(table))
-    return Prepared(base, overwriting(rows, condition(table, manifest, rows)))
+    refuse_features(own)
+    rows = coming(own.arrow())
+    return Prepared(base, overwriting(rows, condition(own, manifest, rows)))
 
 
 def _old(paths: Paths, manifest: Manifest, columns: pa.Schema) -> pa.Table:

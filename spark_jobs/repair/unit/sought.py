@@ -74,6 +74,8 @@ class Found(NamedTuple):
     """The positions of the rows; empty if there is nothing to do."""
     needed: tuple[Span, ...]
     """The event times of the records."""
+    apart: dict[int, tuple[Span, ...]]
+    """The same of each input, by its number, where a step takes inputs apart."""
     where: Where
     """Their offsets; nowhere: those that nobody has, whose rows in the table count as right."""
     records: int

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from spark_jobs.errors import ExpressionFailed, RowRefused
 from spark_jobs.errors.base import visible
+from spark_jobs.messages.withheld import WITHHELD
 from spark_jobs.settings.installation import record_bytes
 from spark_jobs.spec import Pipeline
 
@@ -91,7 +92,16 @@ class DataError(NamedTuple):
     def reason(self, spec: Pipeline) -> str:
         """Why a record is malformed on which it happens."""
         where = self.where(spec)
-        return f"{where}: {self.condition}: {self.message.removeprefix(f'{where}: ')}"
+        return self._told(spec, where, self.message.removeprefix(f"{where}: "))
+
+    def reason_of_sums(self, spec: Pipeline, more: str) -> str:
+        """Why the records of one group are malformed, on whose sum it happens."""
+        return self._told(spec, self.of_sums(spec), f"{self.message} {more}")
+
+    def _told(self, spec: Pipeline, where: str, message: str) -> str:
+        """Without the message, which may quote a value, where some tell of persons."""
+        said = WITHHELD if spec.inputs.personal else message
+        return f"{where}: {self.condition}: {said}"
 
     def failed(
         self, pipeline: str, where: str, why: str, then: str = REPEATS, first: str = ""

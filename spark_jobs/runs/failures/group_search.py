@@ -115,7 +115,7 @@ def together(
                 batch=batch.id,
                 partition=place["p"],
                 offset=place["o"],
-                reason=f"{why.of_sums(run.spec)}: {why.condition}: {why.message} {TOGETHER}",
+                reason=why.reason_of_sums(run.spec, TOGETHER),
             )
             for place in sorted(places.collect())
         )

@@ -4,12 +4,12 @@ stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.ranged import sessions
+from spark_jobs.spec.analysis.ranged import covering, inputs_apart, sessions
 from spark_jobs.spec.analysis.rounding import deciding, output_key
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.steps.step import Step
@@ -34,9 +34,12 @@ class LookedUp(NamedTuple):
 
     def records(self, times: Span) -> Span:
         """The event times of the records that may depend on the table's rows of these."""
+        return covering(self._records(times, each) for each in inputs_apart(self.spec))
+
+    def _records(self, times: Span, of_input: str) -> Span:
         delay = self.spec.watermark_delay or timedelta()
         for step in reversed(self.spec.steps[: self.at]):
-            times = step.needed(times, delay, self.spec.ranges)
+            times = step.needed(times, delay, self.spec.ranges, of_input)
         return times
 
     @property
@@ -89,7 +92,8 @@ def telling(spec: Pipeline) -> tuple[str, ...]:
     if sessions(spec) and key:
         return key  # by which they are replaced
     first = min((n for n, step in enumerate(spec.steps) if step.sides), default=len(spec.steps))
-    own = _carried(spec.steps[:first], spec.inputs.columns)
+    made = next((step for step in reversed(spec.steps[:first]) if step.condition is None), None)
+    own = (made and made.row_key) or _carried(spec.steps[:first], spec.inputs.columns)
     kept = {*_carried(spec.steps[first:], own)}
     if at is None or key is None:
         return tuple(sorted(kept))
@@ -97,9 +101,13 @@ def telling(spec: Pipeline) -> tuple[str, ...]:
     return tuple(name for name in key if name in kept or name not in grouped)
 
 
-def _touched(spec: Pipeline, steps: Iterable[Step], span: Span) -> Span:
+def _touched(spec: Pipeline, steps: Sequence[Step], span: Span) -> Span:
+    return covering(_touched_of(spec, steps, span, each) for each in inputs_apart(spec))
+
+
+def _touched_of(spec: Pipeline, steps: Sequence[Step], span: Span, of_input: str) -> Span:
     for step in steps:
-        span = step.touched(span, spec.ranges)
+        span = step.touched(span, spec.ranges, of_input)
     return span
 
 

@@ -5,7 +5,7 @@ docs/repairs.md has the table of what can be ranged, and why the rest cannot.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ from spark_jobs.values.spans import (
     Span,
     SpanSql,
     Times,
+    joined,
     microseconds,
 )
 
@@ -37,35 +38,66 @@ class Ranged(NamedTuple):
     position: Position
 
     def needed(self, span: Span) -> Span:
-        """The event times of the records on which the rows within `span` depend."""
+        """The event times of the records on which the rows within `span` depend, of any input."""
+        return covering(self.needed_of(span, each) for each in inputs_apart(self.spec))
+
+    def needed_of(self, span: Span, of_input: str) -> Span:
+        """The same of one input's records."""
         delay = self.spec.watermark_delay or timedelta()
         for step in reversed(self.spec.steps):
-            span = step.needed(span, delay, self.spec.ranges)
+            span = step.needed(span, delay, self.spec.ranges, of_input)
         return span
 
-    def touched(self, event_time: datetime, missed: datetime | None = None) -> Span:
-        """The positions of the rows that a record of this time may change.
+    def apart(self, spans: Sequence[Span]) -> dict[int, tuple[Span, ...]]:
+        """Number of an input -> the event times of its records on which these rows depend; empty if
+        no step takes inputs apart.
+        """
+        inputs = inputs_apart(self.spec)
+        if len(inputs) == 1:
+            return {}
+        return {
+            number: joined(self.needed_of(span, each) for span in spans)
+            for number, each in enumerate(inputs)
+        }
+
+    def touched(
+        self, event_time: datetime, missed: datetime | None = None, partition: int | None = None
+    ) -> Span:
+        """The positions of the rows that a record of this time may change; `partition`: where it
+        is, None for one that may be anywhere.
 
         `missed` is the watermark behind which it was late. In sliding windows it is in those that
         were open then. Nothing for a time of which there is no range.
         """
         if not FIRST <= event_time < LAST:
             return Span(event_time, event_time)
+        inputs = inputs_apart(self.spec)
+        if partition is not None and len(inputs) > 1:
+            inputs = (self.spec.inputs.of_partition(partition).name,)
         span = Span(event_time, event_time + MICROSECOND)
-        return self._touched(span, lambda found: found if missed is None else found.cut(missed))
 
-    def touched_sql(self, event_time: str, missed: str) -> SpanSql:
-        """What `touched` returns, as SQL expressions; both times are such, in microseconds."""
+        def cut(found: Span) -> Span:
+            return found if missed is None else found.cut(missed)
+
+        return covering(self._touched(span, cut, each) for each in inputs)
+
+    def touched_sql(self, event_time: str, missed: str, partition: str = '"partition"') -> SpanSql:
+        """What `touched` returns, as SQL expressions; so are both times, in microseconds, and the
+        partition.
+        """
         span = SpanSql.at(event_time)
-        return self._touched(span, lambda found: found.cut(missed)).where(
+        found = [
+            self._touched(span, lambda of: of.cut(missed), each) for each in inputs_apart(self.spec)
+        ]
+        return SpanSql.of_inputs(found, partition).where(
             f"{event_time} >= {microseconds(FIRST)} AND {event_time} < {microseconds(LAST)}",
             event_time,
         )
 
-    def _touched(self, span: Times, cut: Callable[[Times], Times]) -> Times:
+    def _touched(self, span: Times, cut: Callable[[Times], Times], of_input: str) -> Times:
         """`cut` leaves out the windows that were open at the watermark which the record missed."""
         for step in self.spec.steps:
-            span = step.touched(span, self.spec.ranges)
+            span = step.touched(span, self.spec.ranges, of_input)
             if step is self.spec.entry and step.grouping_window:
                 span = cut(span)
         return span
@@ -98,6 +130,20 @@ class Ranged(NamedTuple):
             return watermark - max(waits)
         # Of rows Spark drops those at the watermark too; a window is open until its end is at it.
         return watermark if self.position.edge == "end" else watermark + MICROSECOND
+
+
+def inputs_apart(spec: Pipeline) -> tuple[str, ...]:
+    """The names of the inputs that a step takes apart, so that their records touch other rows; else
+    one name stands for all.
+    """
+    names = tuple(each.name for each in spec.inputs)
+    return names if any(step.takes for step in spec.steps) else names[:1]
+
+
+def covering(spans: Iterable[Span]) -> Span:
+    """From the first start to the last end; at least one is given."""
+    starts, ends = zip(*spans, strict=True)
+    return Span(min(starts), max(ends))
 
 
 def ranged(spec: Pipeline) -> Ranged:

@@ -128,6 +128,10 @@ class Field(Model):
     """the largest value; a time or a decimal as text"""
     about: str = ""
     """its meaning and unit"""
+    personal: bool = False
+    """whether it tells of a person: its values are then in no statistics of Delta's logs, and in no
+    reason, report, sample or log
+    """
 
     @property
     def tree(self) -> type_tree.Type:
@@ -149,7 +153,7 @@ class Field(Model):
     def plain(self) -> bool:
         """Whether it is but a name and a type."""
         bare = Field(name=self.name, type=self.type, required=self.required, about=self.about)
-        return self == bare
+        return self.model_copy(update={"personal": False}) == bare
 
     @property
     def parted(self) -> bool:

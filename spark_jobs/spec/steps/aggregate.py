@@ -263,12 +263,12 @@ class Aggregate(Step):
             return "each record changes its group of an Aggregate without a window for good"
         return self.window.unranged(ranges.context) if isinstance(self.window, Session) else None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges, of_input: str) -> Span:
         if isinstance(self.window, Session):
             return self.window.needed(positions, ranges.context or timedelta())
         return self._aligned_window().needed(positions)
 
-    def touched(self, positions: Times, ranges: Ranges) -> Times:
+    def touched(self, positions: Times, ranges: Ranges, of_input: str) -> Times:
         if isinstance(self.window, Session):
             return self.window.touched(positions, ranges.context or timedelta())
         return self._aligned_window().touched(positions)

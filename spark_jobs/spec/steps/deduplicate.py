@@ -141,11 +141,11 @@ class Deduplicate(Step):
             )
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges, of_input: str) -> Span:
         # With the event time among the keys, copies have the same one.
         wider = delay if self.scope == "watermark" else timedelta()
         return positions.widened(wider, wider)
 
-    def touched(self, positions: Times, ranges: Ranges) -> Times:
+    def touched(self, positions: Times, ranges: Ranges, of_input: str) -> Times:
         # An accepted copy is kept before a late one, so a late record changes its own row alone.
         return positions

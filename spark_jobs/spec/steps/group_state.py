@@ -333,10 +333,10 @@ class GroupState(Step):
             )
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges, of_input: str) -> Span:
         return positions.widened(ranges.context or timedelta(), ranges.settle)
 
-    def touched(self, positions: Times, ranges: Ranges) -> Times:
+    def touched(self, positions: Times, ranges: Ranges, of_input: str) -> Times:
         return positions.widened(ranges.settle, ranges.context or timedelta())
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:

@@ -336,17 +336,17 @@ class Step(Model):
         """Why a range of its output cannot be computed by itself; None if it can."""
         return None
 
-    def needed(self, positions: Span, delay: timedelta, ranges: Ranges) -> Span:
-        """The positions of the input rows on which the output rows at these positions depend; of
-        several inputs, of any of them.
+    def needed(self, positions: Span, delay: timedelta, ranges: Ranges, of_input: str) -> Span:
+        """The positions of the rows on which the output rows at these positions depend; `of_input`:
+        the name of the input that has them, for a step that takes inputs apart.
 
         `delay` is the watermark's.
         """
         return positions
 
-    def touched(self, positions: Times, ranges: Ranges) -> Times:
-        """The positions of the output rows that may change with an input row at these positions,
-        whichever input it is of.
+    def touched(self, positions: Times, ranges: Ranges, of_input: str) -> Times:
+        """The positions of the output rows that may change with a row of this input at these
+        positions.
         """
         return positions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Annotated, ClassVar, Final, Self
 
@@ -92,6 +93,16 @@ class Layout(Model):
         refuse_repeated("partition_by and cluster_by", self.partition_by + self.cluster_by)
         refuse_own("partition_by", self.partition_by + self.cluster_by)
         return self
+
+    def refuse_personal(self, personal: Collection[str]) -> None:
+        """Refuse columns that tell of persons and would part the table."""
+        if told := [name for name in self.partition_by if name in personal]:
+            refuse(
+                "layout.partition_by",
+                told,
+                "it tells of persons, and names of folders would have its values",
+                "Part the table by other columns",
+            )
 
     def refuse_unfit(self, columns: Columns, types: dict[str, str]) -> None:
         """Refuse columns that the output has not, or with values that cannot part a table or be

@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import obstore
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from upath import UPath
+
+    from spark_jobs.values.spans import Span
 
 Action = dict[str, Any]
 """An entry of the log: one kind of action (add, remove, metaData, ...) and its content."""
@@ -160,6 +163,24 @@ def only_rearranges(actions: list[Action]) -> bool:
     files = [action[kind] for action in actions for kind in ("add", "remove") if kind in action]
     kinds = {kind for action in actions for kind in action}
     return not kinds & {"metaData", "protocol"} and not any(map(changes_data, files))
+
+
+TRUNCATED = timedelta(milliseconds=1)
+"""Spark writes the largest time of a file without its microseconds."""
+
+
+def may_hold(file: Action, column: str, spans: Iterable[Span]) -> bool:
+    """Whether a row of an added file may have a time of this column in one of the spans, by the
+    log's statistics.
+    """
+    stats = json.loads(file.get("stats") or "{}")
+    try:
+        first, last = (
+            datetime.fromisoformat(stats[of][column]) for of in ("minValues", "maxValues")
+        )
+        return any(first <= span.end and last >= span.start - TRUNCATED for span in spans)
+    except (KeyError, TypeError, ValueError):
+        return bool(stats.get("numRecords") != 0)
 
 
 def _checkpoint_actions(path: UPath) -> Iterator[Action]:

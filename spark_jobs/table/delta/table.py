@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
 import deltalake
@@ -16,13 +17,14 @@ from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door, rewrite
-from spark_jobs.table.delta.answer import answer
+from spark_jobs.table.delta.answer import answer, streamed
 from spark_jobs.table.delta.care_steps import in_words, steps
 from spark_jobs.table.delta.door import name_invariants, untried, unwritable
 from spark_jobs.table.delta.log_entries import GENERATION, told, write_first_checksum
 from spark_jobs.table.delta.table_layout import (
     add_columns,
     parts,
+    properties,
     refuse_other_parts,
     refuse_unfit,
     set_properties,
@@ -127,7 +129,7 @@ class Delta(Table):
                 name=spec.name,
                 description=spec.about,
                 configuration={
-                    **spec.layout.properties,
+                    **properties(spec, columns.jsonValue()["fields"]),
                     "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
                     "delta.checkpointInterval": CHECKPOINT_INTERVAL,
                     GENERATION: generation,
@@ -197,10 +199,33 @@ class Delta(Table):
 
         return added(self.path, version)
 
-    def query(self, sql: str, name: str = "t", **beside: Table) -> pa.Table:
+    def query(
+        self,
+        sql: str,
+        name: str = "t",
+        beside: Mapping[str, Table] = MappingProxyType({}),
+        version: int | None = None,
+    ) -> pa.Table:
         """See Table."""
-        tables = {name: self, **beside}
-        return answer(sql, {each: door.open_table(tables[each].path) for each in tables})
+        others = {each: door.open_table(table.path) for each, table in beside.items()}
+        return answer(sql, {name: self._at(version), **others})
+
+    def stream(self, sql: str, name: str = "t") -> pa.RecordBatchReader:
+        """See Table."""
+        in_order = {"datafusion.execution.target_partitions": "1"}
+        return streamed(sql, {name: self._at(None)}, in_order)
+
+    def arrow(self, version: int | None = None) -> pa.Schema:
+        """See Table."""
+        import pyarrow as pa  # noqa: PLC0415 - a plan with nothing new reads no table
+
+        return pa.schema(self._at(version).schema().to_arrow())
+
+    def _at(self, version: int | None) -> deltalake.DeltaTable:
+        table = door.open_table(self.path)
+        if version is not None:
+            table.load_as_version(version)
+        return table
 
     def is_whole(self, version: int) -> bool:
         """See Table."""
@@ -235,6 +260,11 @@ class Delta(Table):
                 writer_properties=compaction.ZSTD,
                 commit_properties=door.here(dict(said) if said else None),
             )
+
+    def untried(self, *, merged: bool = False) -> Sequence[str]:
+        """See Table."""
+        table = door.open_table(self.path)
+        return door.untried(table) if merged else door.unwritable(table)
 
     def refuse_unrestorable(self, for_what: str) -> None:  # noqa: ARG002 - the port has it
         """See Table: for want of a feature that delta-rs writes."""

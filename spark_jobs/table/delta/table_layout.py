@@ -22,11 +22,12 @@ from pydantic_core import PydanticCustomError
 from spark_jobs.errors import TableChanged
 from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.model import refusal
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import confirmed, here
-from spark_jobs.values.own_columns import DELETED
+from spark_jobs.values.own_columns import DELETED, is_own
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.storage.lease_view import Held
 
+STATISTICS: Final = "delta.dataSkippingStatsColumns"
+INDEXED: Final = "delta.dataSkippingNumIndexedCols"
 _IN_SQL: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 LOG = logging.getLogger(__name__)
 
@@ -82,14 +85,39 @@ def refuse_other_parts(path: UPath, spec: Pipeline) -> None:
         )
 
 
+_STATED: Final = frozenset(
+    ("long", "integer", "short", "byte", "double", "float", "string", "date", "timestamp")
+) | {"timestamp_ntz"}
+"""Types of which Delta keeps the smallest and the largest value, beside decimals."""
+
+
+def properties(spec: Pipeline, fields: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The spec's; and where fields of records tell of persons, that Delta's log has statistics of
+    those columns alone that are known to carry none of them. `fields`: as refuse_unfit has them.
+    """
+    if not (personal := spec.inputs.personal):
+        return spec.layout.properties
+    origins, not_stated = origins_of(spec), {*parts(spec)}
+    found = [
+        f"`{name}`"
+        for name, kind in ((each["name"], str(each["type"])) for each in fields)
+        if name not in not_stated
+        and (kind in _STATED or kind.startswith("decimal"))
+        and (is_own(name) or name in origins)
+        and not personal.intersection(of.column for of in origins.get(name, ()))
+    ]
+    stated = {STATISTICS: ",".join(found)} if found else {INDEXED: "0"}
+    return spec.layout.properties | stated
+
+
 @door.patiently
 def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
     """Give the table those of the spec's properties that it has not, in one commit. A warning
     where it has a feature with which only Spark writes: its rows go on.
     """
     table = door.confirmed(path, held, brief=True)
-    has = table.metadata().configuration
-    if wanted := {n: v for n, v in spec.layout.properties.items() if has.get(n) != v}:
+    has, fields = table.metadata().configuration, json.loads(table.schema().to_json())["fields"]
+    if wanted := {n: v for n, v in properties(spec, fields).items() if has.get(n) != v}:
         try:
             door.set_properties(table, wanted)
         except CommitFailedError as error:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator
+from datetime import date, datetime
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.table.delta.delta_log import Action
+from spark_jobs.table.delta.delta_log import Action, changes_data, may_hold
 from spark_jobs.table.delta.door import INVARIANTS
 from spark_jobs.values.own_columns import DELETED, is_own
+from spark_jobs.values.spans import Span
 
 
 def seen(files: Iterable[Action]) -> Iterator[Action]:
@@ -104,6 +106,45 @@ PROPERTIES = {
 }
 
 
+PROVED = "sluice.proved"
+"""The property of a published table that says which of its rows are proved (Proved, as JSON)."""
+
+
+class ProvedSpan(NamedTuple):
+    """Rows that a verify found to be what their records give."""
+
+    start: datetime
+    end: datetime
+    """The first instant behind it."""
+    on: date
+    """When the oldest of the verifies was."""
+
+
+class Proved(BaseModel):
+    """The rows of a published table that are proved: those whose `column` is in one of the spans.
+    The bound of a window counts to the window before it.
+    """
+
+    column: str = ""
+    spans: tuple[ProvedSpan, ...] = ()
+
+    def without(self, commits: Iterable[Iterable[Action]]) -> Proved:
+        """What is left of it behind these commits: a file that a commit adds takes the spans that
+        it may have rows of; one that it removes, and other columns, take all.
+        """
+        left = self.spans
+        for action in (each for actions in commits for each in actions):
+            if "metaData" in action or ("remove" in action and changes_data(action["remove"])):
+                left = ()
+            elif "add" in action and changes_data(action["add"]):
+                left = tuple(
+                    each
+                    for each in left
+                    if not may_hold(action["add"], self.column, (Span(each.start, each.end),))
+                )
+        return self.model_copy(update={"spans": left})
+
+
 class Shown(BaseModel):
     """What a commit of the published table shows: its userMetadata, as JSON."""
 
@@ -117,6 +158,8 @@ class Shown(BaseModel):
     """Where its files are, from the published table's folder."""
     own_id: str
     """Delta's id of the published table."""
+    proved: Proved = Proved()
+    """Which of its rows are."""
 
 
 class Content(NamedTuple):
@@ -146,6 +189,8 @@ def actions(content: Content, mark: Shown, pipeline: str) -> Iterator[Action]:
         yield {"protocol": shown_protocol(content.protocol, pipeline)}
     if content.metadata:
         properties = PROPERTIES | {OWNER: pipeline}
+        if mark.proved.spans:
+            properties |= {PROVED: mark.proved.model_dump_json()}
         yield {"metaData": shown_metadata(content.metadata, content.own_id, properties)}
     yield from ({"remove": _only(REMOVE, file)} for file in content.removed)
     yield from ({"add": _only(ADD, file)} for file in content.added)

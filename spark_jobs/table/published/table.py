@@ -31,6 +31,7 @@ from spark_jobs.table.published.commit import (
     CHECKPOINT_EVERY,
     OWNER,
     Content,
+    Proved,
     Shown,
     actions,
     as_new,
@@ -135,7 +136,7 @@ def _rearranged(log: Log, version: int) -> bool:
 
 def behind(paths: Paths, judged: int) -> bool:
     """Whether the published table does not show this version yet."""
-    return not _shows(_newest(Log.of(paths.published_table)), target(paths, judged))
+    return not _shows(newest_shown(Log.of(paths.published_table)), target(paths, judged))
 
 
 def move(
@@ -157,20 +158,25 @@ def move(
         # In this order: whoever shows the table of another place has committed behind that place's
         # turn. So either it is seen here, or its commit is behind this log, and ours is refused.
         lives(paths)
-        shown = _newest(own)
+        shown = newest_shown(own)
         if _shows(shown, wanted):
             return moved
         if shown is not None and _goes_on(wanted, shown, data):
             part = take(read, shown.version, shown.ahead, wanted.version)
             version, ahead, content = part.version, part.ahead, _continued(part, shown)
+            later = range(shown.version + 1, max((version, *ahead)) + 1)
+            proved = shown.proved.without(map(read, later))
+            if proved != shown.proved and content.metadata is None:
+                content = content._replace(metadata=own.replay(own.newest).metadata)
         else:
             version, ahead, content = wanted.version, (), _compared(paths, wanted, own, data)
+            proved = Proved()
         mark = Shown(
             table_id=wanted.table_id, version=version, ahead=ahead, data=data,
-            own_id=content.own_id,
+            own_id=content.own_id, proved=proved,
         )  # fmt: skip
         if own.put(own.newest + 1, [*actions(content, mark, paths.pipeline)]):
-            _checkpoint(paths.published_table, own)
+            add_checkpoint(paths.published_table, own)
             moved = True
             if version < wanted.version:
                 failpoint.at("showing")
@@ -224,7 +230,8 @@ def _shown_since(paths: Paths, since: datetime) -> Iterator[Shown]:
             break
 
 
-def _newest(own: Log) -> Shown | None:
+def newest_shown(own: Log) -> Shown | None:
+    """What the published table of this log shows; None if it says nothing."""
     return _mark(own, own.newest) if own.newest in own.commits else None
 
 
@@ -278,8 +285,8 @@ def _compared(paths: Paths, wanted: Target, own: Log, data: str) -> Content:
     )
 
 
-def _checkpoint(path: UPath, before: Log) -> None:
-    """Removes what has expired too."""
+def add_checkpoint(path: UPath, before: Log) -> None:
+    """A checkpoint of the log, if it is due. Removes what has expired too."""
     if before.newest + 1 - max(before.checkpoints, default=0) >= CHECKPOINT_EVERY:
         published = open_table(path)
         published.create_checkpoint()

@@ -1,0 +1,48 @@
+"""Proofs by night as a user has them, over a root that real drains have filled."""
+
+import json
+
+import deltalake
+
+from spark_jobs.table.published.commit import PROVED
+from tests.e2e import pipelines
+from tests.harness.command import answer, sluice, undone
+from tests.harness.scene import Scene
+from tests.harness.turns import held_by
+
+PIPELINE = "flight_events"
+SHARE = {"SLUICE_PROOF": "100%"}
+pytestmark = held_by("unit/test_proofs.py", "unit/test_hand_edits.py", "spark/test_proofs.py")
+
+
+def test_a_night_proves_a_day_and_tells_its_readers_until_a_hand_changes_its_rows(kafka, tmp_path):
+    made = Scene(kafka, tmp_path, PIPELINE, events=6000, deliveries=1, topic="flights")
+    made.deliver()
+
+    def command(*words: str):
+        return sluice(made, pipelines.__name__, *words, **SHARE)
+
+    answer(command("run", PIPELINE))
+    answer(command("repair", PIPELINE, "--execute", "--yes"))
+    answer(command("run", PIPELINE))  # publishes what is repaired
+    planned = undone(command("prove", PIPELINE))
+    [day] = [line.split()[1] for line in planned.splitlines() if line.startswith("  verify")]
+    proved = answer(command("prove", PIPELINE, "--execute"))
+    assert f"{day} 00:00 to" in proved
+    assert proved.splitlines()[-1].endswith("is proved")
+
+    covered = [
+        json.loads(line)
+        for line in answer(command("coverage", PIPELINE, "--format", "json")).splitlines()
+    ]
+    [found] = [each for each in covered if each["proved"]]
+    assert found["from"].startswith(day)
+    published = deltalake.DeltaTable(str(made.paths.published_table))
+    [[start, _, on]] = json.loads(published.metadata().configuration[PROVED])["spans"]
+    assert (start, found["proved"][:10]) == (found["from"], on)
+
+    table = deltalake.DeltaTable(str(made.paths.table))
+    table.delete(f"event_time >= '{found['from']}' AND event_time < '{found['to']}'")
+    planned = answer(command("prove", PIPELINE))
+    assert " published days, 0 proved, 0 wrong" in planned.splitlines()[0]
+    assert "  no day tonight" in planned, "the week's share is spent"

@@ -1,0 +1,136 @@
+"""What a draft says of its sample: which time and which key it took, by which numbers, and what it
+cannot tell.
+"""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from spark_jobs.draft.drafted import ARRIVED, draft
+from spark_jobs.draft.folder import text
+from spark_jobs.draft.golden import golden
+from spark_jobs.draft.sample import shares
+from spark_jobs.errors import SampleUnusable
+from spark_jobs.spec import Deduplicate
+from tests.harness.refused import fails
+from tests.unit.test_new import CLOCK, NOON, sampled
+
+
+def logs(n, seen_after=2.0):
+    """A line of OpenTelemetry's logs, some seconds before it was observed; two of each trace."""
+    at = int((CLOCK / 1000 + n) * 10**9)
+    return {
+        "timeUnixNano": str(at), "observedTimeUnixNano": str(at + int(seen_after * 10**9)),
+        "traceId": f"{n // 2:032x}", "body": {"stringValue": f"line {n}"},
+    }  # fmt: skip
+
+
+def test_of_two_times_close_to_each_other_the_event_is_at_the_first_and_the_other_is_named():
+    made = draft("logs", "logs", sampled([logs(n, n % 5) for n in range(300)]))
+    assert made.topic.event_time == "time_unix_nano"
+    shown = made.shown["event_time"]
+    assert shown.startswith("2 candidates; time_unix_nano is 0 seconds to 4 seconds before")
+    assert "observed_time_unix_nano" in shown
+    assert f"    # event_time: {shown}\n    # look: is it time_unix_nano" in text(made, 300)
+
+
+def test_of_a_time_of_the_thing_and_one_of_its_change_the_event_is_at_the_change():
+    """Also where the thing was made just before."""
+    records = [
+        {"order_no": n % 40, "createdAt": (NOON + timedelta(seconds=n - 3)).isoformat(),
+         "paidAt": (NOON + timedelta(seconds=n)).isoformat()}
+        for n in range(120)
+    ]  # fmt: skip
+    assert draft("x", "x", sampled(records)).topic.event_time == "paid_at"
+
+
+def test_a_time_far_from_the_arrival_is_no_event_time_though_it_is_earlier():
+    records = [
+        {"born_at": (NOON - timedelta(days=9000)).isoformat(), "n": n,
+         "at": (NOON + timedelta(seconds=n)).isoformat()}
+        for n in range(90)
+    ]  # fmt: skip
+    made = draft("x", "x", sampled(records))
+    assert made.topic.event_time == "at"
+    assert "born_at" in made.shown["event_time"]
+
+
+def event(n):
+    at = (NOON + timedelta(seconds=n)).isoformat()
+    return {"request_id": f"r-{n}", "meta": {"id": f"e-{n}"}, "at": at}
+
+
+def test_of_two_unique_ids_the_one_that_is_called_id_is_the_key_and_the_other_is_named():
+    made = draft("x", "x", sampled([*map(event, range(100)), event(3), event(4)]))
+    assert made.spec.steps == (Deduplicate(keys=("meta_id",)),)
+    said = "meta_id is unique in 100 of 100 distinct records; 2 copies are equal in all fields"
+    assert made.shown["key"] == said
+    assert "request_id" in made.notes["steps"]
+    assert f"    # key: {said}\n    # look: is it meta_id" in text(made, 102)
+
+
+def test_an_id_of_what_may_have_several_records_is_no_key_though_it_is_unique_here():
+    records = [logs(2 * n) for n in range(100)]
+    made = draft("x", "x", sampled([*records, records[5]]))
+    assert made.spec.steps == (Deduplicate(keys=("*",)),)
+    assert "trace_id in 100 of 100" in made.shown["key"]
+    assert "1 copies are equal in all fields" in made.shown["key"]
+    assert made.notes["steps"].startswith("trace_id is unique here")
+
+
+def test_copies_are_found_though_each_has_its_own_time_of_arrival():
+    records = [{"word": f"w{n % 70}", "n": n % 70} for n in range(140)]
+    made = draft("x", "x", sampled(records))
+    assert made.spec.steps == (Deduplicate(keys=("word", "n")),)
+    assert made.shown["key"] == f"70 copies are equal in all fields but {ARRIVED.name}"
+    lacking = [*records, *({"word": "x"} for _ in range(10))]
+    assert not draft("x", "x", sampled(lacking)).tried.malformed, "a part of that key may be null"
+
+
+@pytest.mark.parametrize(
+    ("there", "most", "found"),
+    [
+        ({0: 2900, 1: 168}, 5000, {0: 2900, 1: 168}),
+        ({0: 2900, 1: 168}, 1000, {0: 832, 1: 168}),
+        ({0: 900, 1: 900}, 1000, {0: 500, 1: 500}),
+        ({0: 0, 1: 7}, 5, {0: 0, 1: 5}),
+        ({0: 9, 1: 9, 2: 9}, 2, {0: 1, 1: 1, 2: 1}),
+        ({}, 5, {}),
+    ],
+)
+def test_what_one_partition_has_not_is_read_of_the_others(there, most, found):
+    assert shares(there, most) == found
+
+
+def test_the_first_case_has_a_copy_of_the_sample_with_its_own_time_of_arrival():
+    """So a key that holds the arrival would fail it."""
+    records = sampled([event(n % 60) for n in range(90)])
+    case = golden(draft("x", "x", records))
+    given = [
+        line for line in case.splitlines() if '"request_id": "r-0"' in line and "value" in line
+    ]
+    assert len(given) == 2
+    assert len({line.partition('"timestamp": ')[2].partition(",")[0] for line in given}) == 2
+    assert "duplicates: 1" in case
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda n: json.dumps([event(n), event(n + 1)]).encode(),
+        lambda n: f"{json.dumps(event(n))}\n{json.dumps(event(n + 1))}\n".encode(),
+    ],
+    ids=["a list", "lines"],
+)
+def test_a_value_of_several_records_is_refused_as_that(value):
+    with fails(SampleUnusable, "several_in_one", found=60, sampled=60):
+        draft("x", "x", sampled([value(n) for n in range(60)]))
+
+
+def test_a_list_of_records_within_a_value_is_said_to_be_one_row():
+    records = [{"resourceLogs": [event(m) for m in range(1 + n % 3)]} for n in range(60)]
+    made = draft("x", "x", sampled(records))
+    assert made.notes["resource_logs"] == "each value has 1 to 3 of them, and is one row"
+    full = [event(n) | {"items": [{"sku": 1}]} for n in range(60)]
+    assert "items" not in draft("x", "x", sampled(full)).notes
