@@ -13,6 +13,7 @@ from random import Random
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F
 
 from spark_jobs.checkpoint import pins
 from spark_jobs.errors import SpecInvalid
@@ -352,3 +353,32 @@ def test_a_row_finds_the_row_of_its_very_key_or_none(spark, tmp_path):
 def test_a_row_whose_key_has_another_type_is_refused(spark, tmp_path, sql):
     with fails(SpecInvalid, "looked_up_by_other_type", name="k", key="k", type="string"):
         looked_up(spark, tmp_path, "string", ["7", "07"], sql)
+
+
+KEYS = {
+    "string": ["a", "a \"b\" \\ \u00e9\n", "", "null"],
+    "bigint": [2**63 - 1, -1],
+    "decimal(38,19)": [Decimal("0.1234567890123456789"), Decimal(-1)],
+    "boolean": [True, False],
+    "date": [date(2013, 1, 1), date(1582, 10, 4), date(9999, 12, 31)],
+    "timestamp": [NEW_YEAR, NEW_YEAR + timedelta(microseconds=1), datetime(1, 1, 2, tzinfo=UTC)],
+    "timestamp_ntz": [NEW_YEAR.replace(tzinfo=None), datetime(2013, 1, 1, 1, 2, 3, 4)],  # noqa: DTZ001 - it has none
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_the_records_of_a_changed_key_are_found_whatever_its_type(spark, tmp_path, kind):
+    keys = pa.array(KEYS[kind], arrow_type(kind))
+    table = pa.table({"k": keys, "n": pa.array([1] * len(keys))})
+    dimension = Dimension(
+        name="of", table=str(tmp_path / "of"), key=(Field(name="k", type=kind),),
+        fields=(Field(name="n", type="bigint"),),
+    )  # fmt: skip
+    side = DimensionSide(dimension, Settings.from_environment())
+    deltalake.write_deltalake(dimension.table, table)
+    first = side.now()
+    deltalake.write_deltalake(dimension.table, table.slice(0, 0), mode="overwrite")
+    changed = [each.key for each in side.changed(spark, first, side.now())]
+    told = spark.createDataFrame([(each,) for each in changed], "k string")
+    read = told.select(F.from_json("k", f"k {kind}").k.alias("k")).toArrow()["k"].to_pylist()
+    assert sorted(read) == sorted(KEYS[kind])
