@@ -159,9 +159,10 @@ def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[St
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or audited < 0 or not spec.sides or unranged(spec):
         return
-    inputs = noted_now(Checkpoint(paths.checkpoint), spec)
-    generations = known.generations
-    for marks in Outdated(ranged(spec), paths, generations, audited, inputs).settled(before):
+    checkpoint, way, generations = Checkpoint(paths.checkpoint), ranged(spec), known.generations
+    until = way.closed_until(checkpoint.batch(audited).watermark)
+    found = Outdated(way, paths, generations, audited, noted_now(checkpoint, spec))
+    for marks in found.settled(before, until):
         what = f"forget {marks.changes:,} changes of version {marks.version} of {marks.input}"
         own = (paths.root, paths.pipeline, generations, marks)
         yield Step(f"{what}, which no row lacks", partial(outdated.forget, *own))

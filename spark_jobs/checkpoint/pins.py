@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 INPUTS = "inputs"
 """Where the versions of the tables beside the stream are noted (pins.py)."""
-LOGS = ("offsets", "commits", INPUTS)
+LOGS = ("offsets", "commits")
 NOTES = "/_metadata/v2"
 """Where transformWithState's notes are, by their batch: the number of stores among them. Spark
 leaves a note that is there as it is."""
@@ -41,7 +41,7 @@ def up_to(batch: int, path: str) -> bool:
 
     >>> [up_to(4, path) for path in ("offsets/4", "commits/.5.crc", "state/0/1/5_id.zip")]
     [True, False, True]
-    >>> [up_to(4, path) for path in ("inputs/4", "inputs/5")]
+    >>> [up_to(4, path) for path in ("inputs/5", "inputs/6")]
     [True, False]
     >>> [up_to(4, path) for path in ("state/0/1/6_id.zip", "state/0/1/SSTs/9.sst", "metadata")]
     [False, True, True]
@@ -50,6 +50,8 @@ def up_to(batch: int, path: str) -> bool:
     number = name.removeprefix(".").partition(".")[0].partition("_")[0]
     if not number.isdigit():
         return True
+    if folder == INPUTS:
+        return int(number) <= batch + 1  # what is there was held against the next batch's versions
     if folder in LOGS or folder.endswith(NOTES):
         return int(number) <= batch
     top, _, store = folder.rpartition("/")

@@ -69,12 +69,19 @@ def put(
 
 
 def _few(changes: Iterable[Changed]) -> list[Changed]:
-    found = dict.fromkeys(filter(None, map(_placed, changes)))
-    if len(found) <= MOST:
-        return [*found]
+    """Without holding more of them than there may be marks."""
+    found, most = dict[Changed, None](), MOST
+    for each in filter(None, map(_placed, changes)):
+        found[each] = None
+        if len(found) > most:
+            found, most = {_all_keys(found): None}, 1
+    return [*found]
+
+
+def _all_keys(found: Iterable[Changed]) -> Changed:
     starts, ends = ([*each] for each in zip(*((of.start, of.end) for of in found), strict=True))
     first = None if None in starts else min(filter(None, starts))
-    return [Changed(None, first, None if None in ends else max(filter(None, ends)))]
+    return Changed(None, first, None if None in ends else max(filter(None, ends)))
 
 
 def _placed(change: Changed) -> Changed | None:

@@ -162,13 +162,13 @@ def test_notes_of_batches_that_spark_has_forgotten_go(made):
     assert [made.of(batch) for batch in (2, 3, 4)] == [9, 10, 20]
 
 
-def test_a_copy_of_a_checkpoint_has_the_notes_up_to_its_batch(made, tmp_path):
+def test_a_copy_of_a_checkpoint_has_the_notes_up_to_that_of_the_next_batch(made, tmp_path):
     for batch in range(3):
         made.has("1", 0, 7 + batch)
         made.pinned()
         made.batch(batch)
     branch(made.folder, new := UPath(tmp_path / "branched"), 1, lambda: None)
-    assert {file.name for file in (new / "inputs").iterdir()} == {"0", "1"}
+    assert {file.name for file in (new / "inputs").iterdir()} == {"0", "1", "2"}
     copied = Checkpoint(new)
     assert inputs_of(1, copied, made.spec, None)["customers"].version == 8
     assert pin(copied, lambda: 1, made.spec, None).inputs["customers"].version == 9
@@ -178,10 +178,10 @@ def test_a_rewind_takes_the_notes_of_what_it_keeps(tmp_path):
     root = Drains(tmp_path / "root")
     root.drain(0, 4)
     (notes := root.paths.checkpoint / "inputs").mkdir()
-    for batch in (0, 2, 3):
+    for batch in (0, 2, 3, 4):
         (notes / str(batch)).write_text("{}")
     rewind(SPEC, root.settings, 2).execute()
-    assert {file.name for file in (root.paths.checkpoint / "inputs").iterdir()} == {"0", "2"}
+    assert {file.name for file in (root.paths.checkpoint / "inputs").iterdir()} == {"0", "2", "3"}
     assert root.paths.checkpoint != notes.parent
 
 

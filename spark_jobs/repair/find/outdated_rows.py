@@ -20,7 +20,15 @@ from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
-from spark_jobs.repair.find.rows_of_keys import WHOLE, Sought, by_times, can_ask, extent, intervals
+from spark_jobs.repair.find.rows_of_keys import (
+    WHOLE,
+    Sought,
+    by_times,
+    can_ask,
+    extent,
+    fit,
+    intervals,
+)
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
@@ -46,7 +54,7 @@ class Standing(NamedTuple):
     """A repair that is in the table, or found the table as it had computed it."""
 
     order: tuple[int, bool]
-    """A later one has a higher order."""
+    """The table's version, and whether it changed no row. A later one has a higher order."""
     at: datetime
     """Since when it stands."""
     spans: tuple[Span, ...]
@@ -101,18 +109,25 @@ class Outdated:
         self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
         self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
         self._reads = dict[int, Span | None]()
+        self._decided = dict[tuple[int, ...], list[Part]]()
 
     @cached_property
     def open(self) -> list[Open]:
         """Of each version that is not settled everywhere, oldest first."""
-        parts = in_parts(self._standing)
-        found = (Open(of[0], self._left(*of, parts)) for of in self._marks)
+        found = (Open(of[0], self._left(*of, self._standing)) for of in self._marks)
         return [each for each in found if each.touching]
 
-    def settled(self, before: datetime) -> list[Marks]:
-        """Versions that change no row any more, by repairs that stand since before this time."""
-        older = in_parts([each for each in self._standing if each.at < before])
-        return [of[0] for of in self._marks if not self._left(*of, older)]
+    def settled(self, before: datetime, until: datetime | None) -> list[Marks]:
+        """Versions that change no row any more, by repairs that stand since before this time; nor
+        one that drains will write. `until`: rows before it are final.
+        """
+        older, final = [each for each in self._standing if each.at < before], until or FIRST
+        return [
+            marks
+            for marks, touching in self._marks
+            if not any(self._left(marks, touching, each) for each in (older, self._standing))
+            and all(each.span.end <= final for each in self._whole(marks))
+        ]
 
     def ranges(self, until: datetime | None, bound: Span | None = None) -> list[Touching]:
         """The ranges of final rows that a repair would compute, within `bound`."""
@@ -162,17 +177,29 @@ class Outdated:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
 
     def _left(
-        self, marks: Marks, touching: Iterable[Touching], parts: Sequence[Part]
+        self, marks: Marks, touching: Iterable[Touching], standing: Sequence[Standing]
     ) -> tuple[Touching, ...]:
-        """What is not settled by these parts, which are in order."""
-        final, ends = self._way.spec.entry is not None, [part.span.end for part in parts]
-        found = list[Touching]()
+        """What is not settled by these repairs, the latest first. One that changed no row, and does
+        not settle it, unsettles nothing.
+        """
+        final = self._way.spec.entry is not None
+        told = [(each, each.settles(marks, final=final)) for each in standing]
+        parts = self._parts([each for each, settles in told if settles or not each.order[1]])
+        settling = {id(each) for each, settles in told if settles}
+        ends, found = [part.span.end for part in parts], list[Touching]()
         for each in touching:
             over = islice(parts, bisect_right(ends, each.span.start), None)
             near = takewhile(lambda part: part.span.start < each.span.end, over)  # noqa: B023 - used at once
-            settled = [part.span for part in near if part.by.settles(marks, final=final)]
+            settled = [part.span for part in near if id(part.by) in settling]
             found += [each._replace(span=span) for span in each.span.without(settled)]
         return tuple(found)
+
+    def _parts(self, standing: Sequence[Standing]) -> list[Part]:
+        """The same repairs decide for most marks."""
+        key = (*map(id, standing),)
+        if key not in self._decided:
+            self._decided[key] = in_parts(standing)
+        return self._decided[key]
 
     @cached_property
     def _marks(self) -> list[tuple[Marks, list[Touching]]]:
@@ -208,12 +235,16 @@ class Outdated:
         for marks in several:
             if can and marks.by_key:
                 asked.append(marks)
-            elif read := self._read(marks.batch):
-                limit = extent(table, position) if read == WHOLE else WHOLE
-                whole = joined(step.touched(marks.times, read).within(limit) for step in steps)
-                found[marks.version] = [Touching(s, 0, changes=marks.changes) for s in whole]
+            else:
+                found[marks.version] = self._whole(marks)
         for some in _few(asked):
-            wanted = {marks.version: [*self._changes(marks)] for marks in some}
+            wanted = dict[int, list[Changed]]()
+            for marks in some:
+                changes = [*self._changes(marks)]
+                if all(fit(table, changes, step.leaving) for step in steps):
+                    wanted[marks.version] = changes
+                else:
+                    found[marks.version] = self._whole(marks)
             reads = {marks.version: self._read(marks.batch) for marks in some}
             for step in steps:
                 sought = [
@@ -226,6 +257,16 @@ class Outdated:
                 for version, touching in of_step:
                     found[version].append(touching)
         return found
+
+    def _whole(self, marks: Marks) -> list[Touching]:
+        """All rows of the changes' times, whatever their keys are."""
+        read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
+        if not read:
+            return []
+        unread = read == WHOLE
+        limit = extent(table_of(self._paths), self._way.position) if unread else WHOLE
+        spans = [step.touched(marks.times, read).within(limit) for step in steps]
+        return [Touching(span, 0, changes=marks.changes) for span in joined(spans)]
 
     def _read(self, batch: int) -> Span | None:
         if batch not in self._reads:

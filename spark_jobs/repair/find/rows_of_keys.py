@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.table.port import Table
 
-TYPES: Final = ("string", "byte", "short", "integer", "long")
-"""Of columns that are held against a key's values as SQL has them."""
+TYPES: Final = {"string": str, "byte": int, "short": int, "integer": int, "long": int}
+"""Of columns that are held against a key's values as SQL has them -> the type of such a value."""
 MOST_TIMES: Final = 64
 """Different times of the changes of one version: of more, the times between them count too."""
 WHOLE: Final = Span(FIRST, LAST)
@@ -73,6 +73,16 @@ def extent(table: Table, position: Position) -> Span:
         return Span(FIRST, FIRST)
     first, last = (EPOCH + row[name] * MICROSECOND for name in ("s", "e"))
     return Span(first - MICROSECOND, last + MICROSECOND)
+
+
+def fit(table: Table, changes: Iterable[Changed], columns: Mapping[str, str]) -> bool:
+    """Whether each change has a value for each column of its key, of the table's type or null. A
+    join by Spark may find rows of another one too: of "07" by 7.
+    """
+    types = table.columns()
+    kinds = {key: (TYPES[types[name]], type(None)) for key, name in columns.items()}
+    keys = (json.loads(each.key or "{}") for each in changes)
+    return all(type(key.get(name, ...)) in kinds[name] for key in keys for name in kinds)
 
 
 def by_times(changes: Iterable[Changed], columns: Mapping[str, str]) -> dict[Span, set[Key]]:
