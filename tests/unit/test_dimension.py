@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pyarrow import parquet
 
+from spark_jobs.contracts.contract import contract
 from spark_jobs.errors import DimensionAmbiguous, DimensionUnfit, SpecInvalid
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.side.dimension import DimensionSide
@@ -229,6 +230,15 @@ def test_pipelines_that_look_up_each_others_rows_are_refused(monkeypatch, way):
             refuse_misdeclared(spec, Here("/nowhere"))
 
 
+def test_a_required_field_may_be_null_where_a_row_may_be_missing():
+    def nullable(**changes: Any) -> bool:
+        found = contract(of_steps(lookup(**changes))).columns
+        assert found is not None
+        return found["region"].nullable
+
+    assert (nullable(), nullable(missing="quarantine")) == (True, False)
+
+
 PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 8), st.integers(0, 9)), max_size=8)
 REGIONS = st.lists(st.sampled_from("xyz"), min_size=8, max_size=8)
 
@@ -289,6 +299,14 @@ def test_times_that_python_has_not_are_told_as_none(tmp_path):
     assert of.side.finder(pins[1])(("a",), AT[3])
     assert not of.side.finder(pins[0])(("a",), AT[1])
     assert not of.side.finder(pins[0])((None,), AT[0])
+
+
+def test_a_date_that_python_has_not_differs_from_others(tmp_path):
+    path = tmp_path / "far.parquet"
+    last = (Field(name="last", type="date"),)
+    side = DimensionSide(Dimension(table=str(path), key=("id",), fields=last), Here(str(tmp_path)))
+    parquet.write_table(pa.table({"id": ["a"], "last": pa.array([2**31 - 1], pa.date32())}), path)
+    assert side.finder(side.now())(("a",), FIRST)
 
 
 def test_a_version_that_is_gone_may_have_been_anything(tmp_path):
