@@ -144,14 +144,14 @@ def is_compacted(settings: Settings, topic: str) -> bool:
 
 def retention(settings: Settings, topic: str) -> timedelta | None:
     """How long Kafka keeps a record at least, if no size limits the topic; None for ever, which is
-    so where it compacts alone. Raises the same errors as topic_state, and what librdkafka does.
+    so where it compacts alone. Raises the same errors as topic_state, what librdkafka does, and
+    ValueError where this user may not read its configuration.
     """
     with admin_client(settings, topic) as client:
         configured = configuration(client, topic)
-        if "delete" not in setting(configured, "cleanup.policy"):
-            return None
         ms = int(setting(configured, "retention.ms"))
-        return None if ms < 0 else timedelta(milliseconds=ms)
+        goes = ms >= 0 and "delete" in setting(configured, "cleanup.policy")
+        return timedelta(milliseconds=ms) if goes else None
 
 
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
