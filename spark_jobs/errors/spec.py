@@ -78,6 +78,15 @@ class SpecInvalid(SluiceError):
         "Correct the expression in spec.py, or the function in logic.py.",
     )
     no_state_metric = reason("within: column {column!r} is no state metric.", "Use one of {known}.")
+    looked_up_by_other_type = reason(
+        "Lookup.on: {name} has type {kind}, and {key} of {dimension} is {type}.",
+        "Declare the key as the table has it: Field(name={key!r}, type=...). Or change the "
+        "column's type in a Transform before.",
+    )
+    sides_in_circle = reason(
+        "{pipeline} looks up rows that depend on its own: {way}.",
+        "Look them up in a table that is computed without it.",
+    )
     key_unpackable = reason(
         "GroupState.keys: {name} has type {kind}. Sluice makes no buckets of it.",
         "Use a key of {known}, or form='row'.",

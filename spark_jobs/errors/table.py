@@ -156,6 +156,10 @@ class DimensionUnfit(SluiceError):
     unreadable = reason(
         "Dimension {name}: {place} cannot be read: {error}.", "Put the table or file right."
     )
+    replaced = reason(
+        "Dimension {name}: somebody has written {place} since its version was noted.",
+        "Run it again: it notes what is there then.",
+    )
     lacks_column = reason(
         "Dimension {name}: {place} has no column {column!r}.",
         "Correct the column's name. Of a field its path says it. The table has {there}.",

@@ -64,12 +64,16 @@ def by_key(rows: pa.Table, keys: int) -> dict[Key, tuple[Row, ...]]:
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:
-    """Its values; of times numbers."""
+    """Its values as texts: NaN is then as NaN, and -0.0 no 0.0. Of times and dates numbers."""
     import pyarrow as pa  # noqa: PLC0415 - what only plans reads no table
 
-    timed = pa.types.is_timestamp(column.type)
-    values: list[Any] = (column.cast(pa.int64()) if timed else column).to_pylist()
-    return values
+    for is_of, number in (
+        (pa.types.is_timestamp, pa.int64()),
+        (pa.types.is_date32, pa.int32()),
+    ):
+        if is_of(column.type):
+            return list(column.cast(number).to_pylist())
+    return [*map(repr, column.to_pylist())]
 
 
 def _moment(at: int) -> datetime | None:

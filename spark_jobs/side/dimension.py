@@ -101,15 +101,19 @@ class DimensionSide:
 
     def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:  # noqa: ARG002 - the port's
         """See Side: each interval of a key in which a field differs, or a row is or was none. Of
-        versions that are there no more nobody knows: all of it may differ.
+        versions that are there no more, or had other columns, nobody knows: all may differ.
         """
         if since == until:
             return
-        if not self.has(since):
+        try:
+            was = self._read(since) if self.has(since) else None
+        except DimensionUnfit:  # it had not yet the columns that are declared today
+            was = None
+        if was is None:
             yield Changed(None, None, None)
             return
         keys = [each.name for each in self._declared.keys]
-        for key, start, end in differing(self._read(since), self._read(until), len(keys)):
+        for key, start, end in differing(was, self._read(until), len(keys)):
             named = dict(zip(keys, key, strict=True))
             yield Changed(json.dumps(named, default=str), start, end)
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import DimensionUnfit, SluiceError
 from spark_jobs.side.column_types import Declared, lacks, refuse_unfit, typed
 from spark_jobs.side.port import Pin
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta.answer import parquet_file
+from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.field_types import field_type
 
@@ -50,19 +53,26 @@ class OfFile(NamedTuple):
         except DimensionUnfit:
             return False
 
-    def read(self, pin: Pin, declared: Declared) -> pa.Table:  # noqa: ARG002 - it has but one
-        """See Versions."""
+    def read(self, pin: Pin, declared: Declared) -> pa.Table:
+        """See Versions. What is read is of the pin only if the file has its content still."""
+        rows = self._rows(declared)
+        if self.now() != pin:
+            raise DimensionUnfit.replaced(name=self.name, place=self.path)
+        return rows
+
+    def _rows(self, declared: Declared) -> pa.Table:
         if self.path.suffix == ".parquet":
             return self._of_parquet(declared)
         try:
             there, lines = self._csv() if self.path.suffix == ".csv" else self._json()
-        except (ValueError, TypeError, csv.Error) as error:  # no UTF-8 is one too
+        except (ValueError, TypeError, csv.Error, OSError) as error:  # no UTF-8 is one too
             raise self._unreadable(error) from None
         return self._of_lines(there or [*declared], lines, declared)
 
     def _of_parquet(self, declared: Declared) -> pa.Table:
         try:
             with parquet_file(opened(str(self.path))) as file:
+                _refuse_twice(file.schema_arrow.names)
                 has = {each.name: each.type for each in file.schema_arrow}
                 refuse_unfit(self.name, self.path, has, declared)
                 return typed(file.read(columns=[*declared]), declared)
@@ -70,11 +80,14 @@ class OfFile(NamedTuple):
             raise
         except SluiceError as error:
             raise self._unreadable(error.what) from None
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error) from None
 
     def _csv(self) -> tuple[Collection[str], Lines]:
         """The columns, and the lines; null where there is no text."""
         with self.path.open(encoding="utf-8-sig", newline="") as file:
             rows, found = csv.DictReader(file, strict=True), list[Line]()
+            _refuse_twice(rows.fieldnames or ())
             for row in rows:
                 if None in row or None in row.values():
                     raise ValueError(f"line {rows.line_num} has another number of values")
@@ -85,9 +98,9 @@ class OfFile(NamedTuple):
 
     def _json(self) -> tuple[Collection[str], Lines]:
         found = list[Line]()
-        with self.path.open(encoding="utf-8") as file:
+        with self.path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
-                row = json.loads(line) if line.strip() else {}
+                row = _LINE.decode(line) if line.strip() else {}
                 if not isinstance(row, dict):
                     raise TypeError(f"line {number} is no object")
                 if row:
@@ -108,7 +121,7 @@ class OfFile(NamedTuple):
 
     def _value(self, line: int, column: str, given: Any, kind: str) -> Any:
         try:
-            return _parsed(given, kind)
+            return _parsed(given, type_tree.parsed(kind))
         except (ValueError, TypeError, ArithmeticError):
             known = field_type(kind)
             raise DimensionUnfit.no_value(
@@ -120,15 +133,47 @@ class OfFile(NamedTuple):
         return DimensionUnfit.unreadable(name=self.name, place=self.path, error=error)
 
 
-def _parsed(given: Any, kind: str) -> Any:
+def _refuse_twice(names: Iterable[str]) -> None:
+    """Raise ValueError for a name that is there twice: nobody knows which is meant."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{twice[0]!r} is there twice")
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    _refuse_twice(name for name, _ in members)
+    return dict(members)
+
+
+_LINE: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal)
+"""A decimal has all its digits."""
+
+
+def _parsed(given: Any, tree: type_tree.Type) -> Any:
     """A value, of what stands in a file. Raises ValueError, TypeError or ArithmeticError.
 
-    >>> _parsed(12, "bigint"), _parsed("12", "bigint"), _parsed([1], "array<int>")
+    >>> of = type_tree.parsed
+    >>> _parsed(12, of("bigint")), _parsed("12", of("bigint")), _parsed(["1"], of("array<int>"))
     (12, 12, [1])
     """
-    known, parted = field_type(kind), isinstance(given, list | dict)
-    if given is None or (known is None and parted):
-        return given
-    if known is None or parted or (kind == "string" and not isinstance(given, str)):
+    match tree, given:
+        case _, None:
+            return None
+        case type_tree.Array(of), list():
+            return [_parsed(each, of) for each in given]
+        case type_tree.Map(of), dict():
+            return {_text(name): _parsed(each, of) for name, each in given.items()}
+        case type_tree.Struct(members), dict():
+            return {name: _parsed(given.get(name), of) for name, of in members}
+    known = field_type(type_tree.as_text(tree))
+    if known is None or isinstance(given, list | dict):
         raise TypeError(given)
-    return known.parse(given if isinstance(given, str) else json.dumps(given))
+    if tree == type_tree.Scalar("string") or isinstance(given, str):
+        return known.parse(_text(given))
+    return known.parse(f"{given:f}" if isinstance(given, Decimal) else json.dumps(given))
+
+
+def _text(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(given)
+    given.encode()  # half a surrogate pair is no text
+    return given

@@ -115,7 +115,7 @@ class Dimension(SideTable):
 
     @property
     def pipeline(self) -> str | None:
-        """The pipeline whose table it is, if it is one's."""
+        """See SideTable."""
         return self.table if is_name(self.table) else None
 
     @staticmethod

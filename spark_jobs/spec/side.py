@@ -19,3 +19,8 @@ class SideTable(Model):
     """The class (declaration, settings) that is its Side (side/port.py), as module:name."""
     name: Name
     """what the steps and the notes call it"""
+
+    @property
+    def pipeline(self) -> str | None:
+        """The pipeline whose table it is, if it is one's."""
+        return None

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, strategies as st
 from pyarrow import parquet
 
+from spark_jobs.contracts.contract import contract
 from spark_jobs.errors import DimensionAmbiguous, DimensionUnfit, SpecInvalid
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.side.dimension import DimensionSide
-from spark_jobs.side.port import Pin
+from spark_jobs.side.port import Pin, refuse_misdeclared
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Transform, Tumbling
 from tests.harness.refused import fails, has
 from tests.unit.specs import aggregate, deduplicate, pipeline
@@ -216,6 +217,28 @@ def _at(rows: list[Piece], regions: list[str], key: int, day: int) -> list[str]:
     ]
 
 
+@pytest.mark.parametrize("way", [("sales",), ("sales", "shops"), ("sales", "shops", "zones")])
+def test_pipelines_that_look_up_each_others_rows_are_refused(monkeypatch, way):
+    def of(name: str, table: str) -> Any:
+        return pipeline(name=name, steps=(lookup(dimension=shops(table=table, valid=None)),))
+
+    specs = {name: of(name, way[(n + 1) % len(way)]) for n, name in enumerate(way)}
+    specs["outer"] = of("outer", "sales")
+    monkeypatch.setattr("spark_jobs.registry.find.load", specs.__getitem__)
+    for spec in specs.values():
+        with fails(SpecInvalid, "sides_in_circle"):
+            refuse_misdeclared(spec, Here("/nowhere"))
+
+
+def test_a_required_field_may_be_null_where_a_row_may_be_missing():
+    def nullable(**changes: Any) -> bool:
+        found = contract(of_steps(lookup(**changes))).columns
+        assert found is not None
+        return found["region"].nullable
+
+    assert (nullable(), nullable(missing="quarantine")) == (True, False)
+
+
 PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 8), st.integers(0, 9)), max_size=8)
 REGIONS = st.lists(st.sampled_from("xyz"), min_size=8, max_size=8)
 
@@ -276,6 +299,14 @@ def test_times_that_python_has_not_are_told_as_none(tmp_path):
     assert of.side.finder(pins[1])(("a",), AT[3])
     assert not of.side.finder(pins[0])(("a",), AT[1])
     assert not of.side.finder(pins[0])((None,), AT[0])
+
+
+def test_a_date_that_python_has_not_differs_from_others(tmp_path):
+    path = tmp_path / "far.parquet"
+    last = (Field(name="last", type="date"),)
+    side = DimensionSide(Dimension(table=str(path), key=("id",), fields=last), Here(str(tmp_path)))
+    parquet.write_table(pa.table({"id": ["a"], "last": pa.array([2**31 - 1], pa.date32())}), path)
+    assert side.finder(side.now())(("a",), FIRST)
 
 
 def test_a_version_that_is_gone_may_have_been_anything(tmp_path):
@@ -360,6 +391,45 @@ def test_a_files_rows_are_those_of_its_content(tmp_path, suffix):
     ] == WANTED
     of.path.write_bytes(of.path.read_bytes() + b"\n")
     assert not of.side.has(pin)
+
+
+FLOATS = {
+    "nothing": (float("nan"), float("nan"), []),
+    "a sign": (0.0, -0.0, [("a", None, None)]),
+    "a number": (float("nan"), 1.0, [("a", None, None)]),
+}
+
+
+@pytest.mark.parametrize("what", FLOATS)
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_number_differs_if_it_is_another_value_and_nan_is_none(tmp_path, what, listed):
+    was, now, told = FLOATS[what]
+    path, kind = str(tmp_path / "rates"), pa.list_(pa.float64()) if listed else pa.float64()
+    rate = Field(name="rate", type="array<double>" if listed else "double")
+    side = DimensionSide(Dimension(table=path, key=("id",), fields=(rate,)), Here(str(tmp_path)))
+    pins = list[Pin]()
+    for each in (was, now):
+        rates = pa.array([[each] if listed else each], kind)
+        deltalake.write_deltalake(path, pa.table({"id": ["a"], "rate": rates}), mode="overwrite")
+        pins.append(side.now())
+    found = [
+        (json.loads(str(each.key))["id"], each.start, each.end)
+        for each in side.changed(None, *pins)
+    ]
+    assert found == told
+
+
+def test_a_version_that_lacks_a_column_declared_today_may_have_been_anything(tmp_path):
+    of = Table(tmp_path, **_field(name="zone"))
+    first = of.put(("a", None, None, "x"))
+    wider = pa.Table.from_pylist(
+        [{"id": "a", "since": None, "until": None, "zone": "y"}],
+        SCHEMA.set(3, pa.field("zone", pa.string())),
+    )
+    deltalake.write_deltalake(
+        of.path, wider, mode="overwrite", schema_mode="overwrite", partition_by=["zone"]
+    )
+    assert [*of.side.changed(None, first, of.side.now())] == [(None, None, None)]
 
 
 TORN = {

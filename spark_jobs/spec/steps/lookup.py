@@ -110,7 +110,10 @@ class Lookup(Step):
         measured: Callable[[str], Known],
         yielded: Callable[[Field], Known],
     ) -> dict[str, Known]:
-        return {**known, **{each.name: yielded(each) for each in self.dimension.fields}}
+        of = self.dimension.fields
+        if not self.rejects:  # where there is no row a required field is null too
+            of = tuple(each.model_copy(update={"required": False}) for each in of)
+        return {**known, **{each.name: yielded(each) for each in of}}
 
     def time_after(self, event_time: str | None) -> str | None:
         return event_time

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, functions as F
 
+from spark_jobs.errors import SpecInvalid
 from spark_jobs.side.dimension import FROM, TO, key_column
 from spark_jobs.spec import Lookup
 from spark_jobs.steps.operator import At, StepContext
@@ -107,6 +108,7 @@ def _named(index: int | str, step: Lookup) -> str:
 def _joined(
     rows: DataFrame, step: Lookup, sides: Mapping[str, DataFrame], event_time: str
 ) -> DataFrame:
+    _refuse_types(rows, step)
     side = sides[step.dimension.name].withColumn(FOUND, F.lit(True))
     found: list[Column] = [
         rows[f"`{step.on[key.name]}`"] == side[key_column(number)]
@@ -117,3 +119,16 @@ def _joined(
         found.append(side[FROM].isNull() | (side[FROM] <= at))
         found.append(side[TO].isNull() | (at < side[TO]))
     return rows.join(F.broadcast(side), reduce(Column.__and__, found), "left")
+
+
+def _refuse_types(rows: DataFrame, step: Lookup) -> None:
+    """Spark would compare an int with a text as numbers: 7 would find the rows of '7' and of '07'.
+    Of a text with a collation it is the same.
+    """
+    for key in step.dimension.keys:
+        name = step.on[key.name]
+        kind = rows.select(F.col(f"`{name}`")).schema[0].dataType.simpleString()
+        if kind != key.type:
+            raise SpecInvalid.looked_up_by_other_type(
+                name=name, kind=kind, key=key.name, dimension=step.dimension.name, type=key.type
+            )
