@@ -4,6 +4,7 @@ rule gives records back, and a stricter one takes rows out.
 
 import json
 import random
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
 from spark_jobs.audit import second_read
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckFailed, RecordsRefused, SpecInvalid, StateIncompatible
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.undo import undo
@@ -24,6 +26,7 @@ from spark_jobs.steps.by_rules import REFUSED
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.long_form import long_form
+from tests.harness.patience import patient
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import told
 from tests.harness.scene import Scene
@@ -118,11 +121,22 @@ def reason_of(row: dict[str, Any]) -> str:
     return "; ".join([*said, *(["it makes the SQL of these rules fail: ratio"] if raises else [])])
 
 
+class Done(Images):
+    """The audit waits for Spark's note that the batch is done: it may be faster."""
+
+    def at(self, place: str) -> None:
+        deadline = time.monotonic() + patient(60)
+        while place == "audit" and not Checkpoint(self._scene.paths.checkpoint).committed():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        super().at(place)
+
+
 def test_what_rules_say_is_duckdbs_and_a_killed_drain_says_the_same(scene, tmp_path, monkeypatch):
     rows = sales(400, 1)
-    # One batch: its account may else be written when the next one is half done.
+    # One batch: the account of one may else be written when the next one is half done.
     made = sent(scene(ruled(*RULES), state_checks_off=MANY_ARE_BAD, max_batches=1), rows)
-    images = Images(made, tmp_path)
+    images = Done(made, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(failpoint, "at", images.at)
         made.run()
