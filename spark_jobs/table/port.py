@@ -276,8 +276,10 @@ class Table(Protocol):
         """
         raise self.lacks("query", "a question that is asked without Spark")
 
-    def stream(self, sql: str, name: str = "t") -> pa.RecordBatchReader:  # noqa: ARG002 - as above
-        """The answer over its newest rows, part by part, in the order in which files have them."""
+    def opened(self, name: str = "t") -> Callable[[str], pa.RecordBatchReader]:  # noqa: ARG002 - as above
+        """Its newest rows now -> the answer over them by this name, part by part, in the order in
+        which files have them. It may be asked while another table is written.
+        """
         raise self.lacks("query", "a question that is asked without Spark")
 
     def arrow(self, version: int | None = None) -> pa.Schema:  # noqa: ARG002 - as above

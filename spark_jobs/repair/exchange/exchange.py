@@ -214,7 +214,7 @@ class _Staged:
 
     def __init__(self, paths: Paths, manifest: Manifest) -> None:
         self._root, self._pipeline = paths.root, manifest.pipeline
-        self._table = own_table(paths.staging(manifest.repair_id) / BAD)
+        self._run = own_table(paths.staging(manifest.repair_id) / BAD).opened("bad")
         ran = self._run("SELECT min(run_id) AS run_id, count(*) AS n FROM bad")
         [row] = ran.read_all().to_pylist()
         self.count: int = row["n"]
@@ -244,9 +244,6 @@ class _Staged:
                 others = places.join(there, PLACE, join_type="left anti")
                 rows = rows.take(others.column("number"))
             yield from rows.to_batches()
-
-    def _run(self, sql: str) -> pa.RecordBatchReader:
-        return self._table.stream(sql, "bad")
 
 
 def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -210,10 +210,13 @@ class Delta(Table):
         others = {each: door.open_table(table.path) for each, table in beside.items()}
         return answer(sql, {name: self._at(version), **others})
 
-    def stream(self, sql: str, name: str = "t") -> pa.RecordBatchReader:
-        """See Table."""
+    def opened(self, name: str = "t") -> Callable[[str], pa.RecordBatchReader]:
+        """See Table. While delta-rs writes what the answer gives, no table can be opened: it would
+        wait for the thread that writes.
+        """
         in_order = {"datafusion.execution.target_partitions": "1"}
-        return streamed(sql, {name: self._at(None)}, in_order)
+        table = self._at(None)
+        return lambda sql: streamed(sql, {name: table}, in_order)
 
     def arrow(self, version: int | None = None) -> pa.Schema:
         """See Table."""
