@@ -166,7 +166,7 @@ def test_a_drain_of_another_scheduler_is_seen_by_its_lease(drains, kafka):
     send(kafka, 1)
     with lease(drains.paths.lease, "cron"):
         assert waiting(NAME, watched(SPEC), drains.settings._replace(kafka=kafka)) == Waiting(
-            {}, 1, busy=True
+            Positions(), 1, busy=True
         )
 
 
