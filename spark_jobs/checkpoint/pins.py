@@ -121,9 +121,9 @@ def pin(
     `in_table` gives the table's newest batch. Then table and state must agree, and the run goes on
     with that batch's. Raises what `inputs_of` does.
     """
-    first = _following(checkpoint)
     if not spec.sides:
-        return Pinned({}, {}, first - 1)
+        return Pinned({}, {}, -1)
+    first = _following(checkpoint)
     if in_table() >= first:
         return Pinned(inputs_of(first, checkpoint, spec, settings), {}, first - 1)
     found, before = newest(spec, settings), _noted(first, checkpoint)

@@ -9,6 +9,7 @@ from deltalake.exceptions import DeltaError
 from spark_jobs.errors import DimensionUnfit
 from spark_jobs.side.column_types import Declared, refuse_unfit, typed
 from spark_jobs.side.port import Pin
+from spark_jobs.storage.root.path_forms import unprefixed
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.answer import streamed
@@ -45,8 +46,8 @@ class OfDelta(NamedTuple):
         except DeltaError:
             return False
         # delta-rs escapes the folder's name, and not what is behind it.
-        folder = table.table_uri.removeprefix("file://").rstrip("/") + "/"
-        files = (uri.removeprefix("file://") for uri in table.file_uris())
+        folder = unprefixed(table.table_uri).rstrip("/") + "/"
+        files = map(unprefixed, table.file_uris())
         return all(
             (
                 self.path / name.removeprefix(folder) if name.startswith(folder) else opened(name)

@@ -126,7 +126,7 @@ def settings(properties: dict[str, str], root: str = "/nowhere") -> Settings:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_look_up_is_let_in(broker, way):
     found = topic_state(settings(welcome(broker)[way]), TOPIC)
-    assert set(found.earliest) == set(found.latest) == {0, 1, 2, 3}
+    assert found.earliest.partitions == found.latest.partitions == (0, 1, 2, 3)
     newest = newest_record(settings(welcome(broker)[way]), TOPIC, found.latest.partitions)
     assert (newest is None) == (Positions().count(found.latest) == 0)
 

@@ -28,9 +28,11 @@ from spark_jobs.spec import Deduplicate, Field, Pipeline, Topic, Transform
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from tests.harness.long_form import LONG
 from tests.harness.moments import at, us
+from tests.harness.turns import alike
 from tests.seams.test_side import Charge, Fees, put
 from tests.spark.told import fates
 
+pytestmark = alike("the fate of a record")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOPIC = Topic(
     name="sales",
@@ -72,8 +74,6 @@ WITH own AS (
     FROM judged j JOIN firsts f ON j.id = f.id AND j.batch = f.batch WHERE became = 'accepted'
     GROUP BY j.id
 )
-
-pytestmark = alike("the fate of a record")
 SELECT part, spot, batch, missed,
        CASE WHEN became <> 'accepted' THEN became WHEN NOT list_contains(places, [part, spot])
             THEN 'duplicate' WHEN len(places) = 1 THEN 'accepted' ELSE 'accepted or duplicate' END,

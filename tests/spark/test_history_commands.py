@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.plan import plan
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.tables import table_of
 from tests.harness.crash import copied
 from tests.harness.roots import ROOT
 from tests.harness.turns import held_by
@@ -120,7 +121,7 @@ def test_a_rebuild_computes_the_same_history_beside_and_drains_go_on_from_there_
     assert drain(following, beside, "beside").status == "succeeded"
     side = beside_paths(live, following)
     assert behind(live, side) == 0
-    assert difference(live.table, side.table, following, None).none
+    assert difference(table_of(live), table_of(side), following, None).none
     switch(spec, following, scene.settings.root, "switch")
     orders.deliver()
     assert drain(following, scene.settings, "third").status == "succeeded"

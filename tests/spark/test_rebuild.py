@@ -42,6 +42,7 @@ from spark_jobs.spec import Archive, Pipeline, State
 from spark_jobs.spec.analysis.ranged import position_of, unranged
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.tables import table_of
 from spark_jobs.topics.flights import FLIGHTS
 from tests.e2e.changed.miles_flown.spec import HOURS, SPEC
 from tests.harness.listener import Listener
@@ -144,7 +145,7 @@ def test_a_sum_becomes_a_maximum_in_one_write_with_drains_on_both_sides(rebuildi
 
     before = it.rows()
     assert before == it.expected("sum", it.live)
-    found = difference(it.live.table, it.side.table, it.next, position_of(it.next))
+    found = difference(table_of(it.live), table_of(it.side), it.next, position_of(it.next))
     computed = ordered(deltalake.DeltaTable(str(it.side.table)))
     assert sum(day.before for day in found.days) == len(before)
     assert sum(day.after for day in found.days) == len(computed)

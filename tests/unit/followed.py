@@ -2,7 +2,6 @@
 journal and commands are the product's. What Spark does before the merge is here in plain Python.
 """
 
-import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -198,7 +197,8 @@ class Followed(Root):
         """The places of the records that the checkpoint's batches have read."""
         checkpoint = Checkpoint(self.paths.checkpoint)
         batches = map(checkpoint.batch, checkpoint.committed())
-        end = max((each.end for each in batches), key=lambda end: sum(end.values()), default={})
+        ends = (each.end.by_partition for each in batches)
+        end = max(ends, key=lambda end: sum(end.values()), default={})
         return tuple((p, at) for p, last in end.items() for at in range(last))
 
     def rewound(self, batch: int) -> None:
@@ -261,7 +261,7 @@ class Followed(Root):
     def _plan(self, batch: int, share: float) -> bool:
         """False if it would read nothing."""
         checkpoint = Checkpoint(self.paths.checkpoint)
-        start = checkpoint.batch(batch - 1).end if batch else {0: 0, 1: 0}
+        start = checkpoint.batch(batch - 1).end.by_partition if batch else {0: 0, 1: 0}
         end = {p: at + round((len(self.topic[p]) - at) * share) for p, at in start.items()}
         if end == start:
             return False
@@ -330,7 +330,7 @@ class Followed(Root):
         where = {"pipeline": self.spec.name, "generation": known.generation, "batch_id": batch}
         row = where | account.row() | {"run_id": "run", "audited_at": datetime.now(UTC)}
         row |= {"table_version": done.version if done else None}
-        row |= {"offsets_end": json.dumps(Checkpoint(paths.checkpoint).batch(batch).end)}
+        row |= {"offsets_end": Checkpoint(paths.checkpoint).batch(batch).end.json}
         ops_tables.replace(paths.root, "batches", [row], ops_tables.equals(where), held)
         failpoint.at("audited")
         self.cursor.model_copy(update={"audited": batch}).put(paths.cursor, held)

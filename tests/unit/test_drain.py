@@ -13,6 +13,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.runs import drain as draining
 from spark_jobs.runs.resume import opening
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
 from tests.harness.lines import heard
 from tests.unit.specs import pipeline
@@ -40,7 +41,7 @@ class Settled:
         """What the preflight finds, or raises."""
         found = SimpleNamespace(
             identity=None, lines=("a field differs",), lost={1: (5, 9)}, checkpoint=None,
-            topic=SimpleNamespace(held={}, latest={}, begins={}),
+            topic=SimpleNamespace(held={}, latest=Positions(), begins=Positions()),
             target=SimpleNamespace(table=SimpleNamespace(newest_batch=lambda _: -1), owner=""),
         )  # fmt: skip
 

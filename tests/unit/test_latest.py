@@ -205,13 +205,13 @@ def test_a_rebuild_compares_what_consumers_see_and_not_when_a_delete_came(tmp_pa
     live, side = (table_at(tmp_path / name) for name in ("live", "side"))
     merge(live, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)
     merge(side, [Change("a", 1, "x", "placed", 7), Change("b", 1, "x", None, 9)], 0)
-    assert difference(live, side, spec(LATEST), None).none
+    assert difference(Delta(live), Delta(side), spec(LATEST), None).none
     merge(side, [Change("c", 1, "x", None, 10)], 1)  # which the other has forgotten
-    found = difference(live, side, spec(LATEST), None)
+    found = difference(Delta(live), Delta(side), spec(LATEST), None)
     assert found.none
     assert [(day.before, day.after) for day in found.days] == [(1, 1)]
     merge(side, [Change("a", 2, "x", "paid", 11)], 2)
-    assert not difference(live, side, spec(LATEST), None).none
+    assert not difference(Delta(live), Delta(side), spec(LATEST), None).none
 
 
 def test_deletes_are_forgotten_when_they_are_old_enough_and_rows_are_not(tmp_path):

@@ -130,7 +130,16 @@ def from_uri(table_uri: str) -> str:
     ('/data/a b/tables/sales', 's3://bucket/tables/sales')
     """
     plain = table_uri.rstrip("/")
-    return plain if is_remote(plain) else unquote(plain.removeprefix("file://"))
+    return plain if is_remote(plain) else unquote(unprefixed(plain))
+
+
+def unprefixed(uri: str) -> str:
+    """The same letters, without what a URL of a disk begins with.
+
+    >>> unprefixed("file:///data/a%20b"), unprefixed("/data/a b")
+    ('/data/a%20b', '/data/a b')
+    """
+    return uri.removeprefix("file://")
 
 
 def plain_folder(root: str) -> str:

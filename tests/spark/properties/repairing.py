@@ -17,6 +17,7 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
+from spark_jobs.source.positions import Positions
 from spark_jobs.table.delta.table import Delta
 from tests.harness.compare import assert_same
 from tests.harness.moments import MICROSECOND, at, us
@@ -178,7 +179,7 @@ class Repairing:
         assert not self._crashed, "nobody knows which records of its last batch were late"
         assert self._watermark_us
         assert not behind, "the range is not final"
-        assert plan.horizon == scene.ends()[-1]
+        assert plan.horizon == Positions(scene.ends()[-1])
         ranges = [(us(each.start), us(each.end)) for each in plan.spans]
         if kind == "repair":
             self._hold_ranges(ranges)
@@ -235,7 +236,9 @@ class Repairing:
         assert not overlapped
         self.done[done.state] += 1
         if done.table_version is not None:
-            self._layers.append(Layer(plan.repair_id, ranges, plan.horizon, done.table_version))
+            self._layers.append(
+                Layer(plan.repair_id, ranges, plan.horizon.by_partition, done.table_version)
+            )
             assert done.passed == passed or self._crashed
         self._hold(f"after {plan.kind} {plan.repair_id}")
         self._hold_fates()
