@@ -111,7 +111,10 @@ def _in_kafka(name: str) -> str:
         return f"{IN_KAFKA}; no broker said what {topic.name} has"
     if kept is None:
         return f"Kafka keeps the record for ever, unless a key of {topic.name} is written again"
-    return f"Kafka keeps the record {kept} or longer, as {topic.name} says, until its segment goes"
+    return (
+        f"Kafka keeps the record {kept} or longer, as {topic.name} says, until its segment goes; "
+        "less where retention.bytes is set"
+    )
 
 
 def _condition(name: str, where: str, root: str) -> Condition:
