@@ -190,8 +190,9 @@ def test_a_correction_marks_rows_of_its_keys_and_a_repair_mends_them_wherever_it
     assert staged.problem is None, staged.problem
     assert (staged.change.unexplained, staged.change.unaccounted) == (0, 0)
     assert staged.change.differs > 0
-    world.sell(3)
-    made.run("fourth")
+    if form != "partial":  # whose rows are of several changes: a drain between refuses the swap
+        world.sell(3)
+        made.run("fourth")
     approve(made.paths, plan.repair_id, "tester")
     with monkeypatch.context() as at:
         images = Images(made, tmp_path / "swap")
@@ -206,8 +207,9 @@ def test_a_correction_marks_rows_of_its_keys_and_a_repair_mends_them_wherever_it
         assert Repairs(killed).plan().idle
     assert repairs.plan().idle
     assert untried(made.spec, made.paths) == 0
-    assert {each.state for each in coverage(made.spec, made.paths).intervals} == {"canonical"}
+    states = {each.state for each in coverage(made.spec, made.paths).intervals}
+    assert states == {"replayable" if form == "rejected" else "canonical"}
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
     assert untried(made.spec, made.paths) == 0, "a person took it back"
-    again = repairs.plan()
-    assert repairs.stage(again).change.differs == staged.change.differs
+    again = repairs.stage(repairs.plan())
+    assert 0 < again.change.differs <= staged.change.differs
