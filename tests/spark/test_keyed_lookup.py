@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from local import broker
-from spark_jobs.repair.find.coverage import coverage
+from spark_jobs.prove.covered import covered
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.undo import undo
@@ -182,7 +182,7 @@ def test_a_correction_marks_rows_of_its_keys_and_a_repair_mends_them_wherever_it
     made.run("third")
     before = world.rows(0, 1, 2)
     world.hold(before, "by the pins of three batches")
-    states = {each.state for each in coverage(made.spec, made.paths).intervals}
+    states = {each.state for each in covered(made.spec, made.paths).intervals}
     assert "outdated" in states
     plan = repairs.plan()
     assert bool(plan.parts) == (form in {"partial", "rejected"}), plan.lines
@@ -207,7 +207,7 @@ def test_a_correction_marks_rows_of_its_keys_and_a_repair_mends_them_wherever_it
         assert Repairs(killed).plan().idle
     assert repairs.plan().idle
     assert untried(made.spec, made.paths) == 0
-    states = {each.state for each in coverage(made.spec, made.paths).intervals}
+    states = {each.state for each in covered(made.spec, made.paths).intervals}
     assert states == {"replayable" if form == "rejected" else "canonical"}
     undo(made.spec, made.settings.root, plan.repair_id, "undo")
     assert untried(made.spec, made.paths) == 0, "a person took it back"
