@@ -41,7 +41,7 @@ def mark(
     be about.
     """
     for side in spec.sides if pinned.batch >= 0 else ():
-        if side.name not in pinned.moved:
+        if side.name not in pinned.moved or side.keeps:
             continue
         was, now = pinned.moved[side.name], pinned.inputs[side.name]
         found = _changes(spark, side, settings, was, now)
