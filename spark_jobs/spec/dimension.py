@@ -36,9 +36,7 @@ class Dimension(SideTable):
     fields: tuple[Field, ...] = Described(min_length=1)
     """what a Lookup adds; a path has the table's name for it"""
     corrections: Literal["mend", "keep"] = Described(default="mend", exclude=True)
-    """whether `sluice repair` brings a newer version into rows that are written; keep, of values
-    that change daily: they stay, and a verify leaves out the columns that depend on them
-    """
+    """keep: written rows stay, and a verify leaves out what depends on it"""
 
     @model_validator(mode="before")
     @classmethod

@@ -57,7 +57,7 @@ def _changes(
 ) -> Iterator[Changed]:
     """All keys, where the version before cannot be read any more, or is another table's."""
     table = side_of(side, settings)
-    if was is None or not table.has(was):
+    if was is None or was.table_id != now.table_id or not table.has(was):
         yield Changed(None, None, None)
     else:
         yield from table.changed(spark, was, now)
