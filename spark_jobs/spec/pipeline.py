@@ -236,8 +236,9 @@ class Pipeline(Model):
         topics = several.refuse_none(given["topics"])
         if topic is not None and not isinstance(topic, Several):
             refuse("topic", topic.name, "topics is there too", "Set one of the two")
-        apart = several.apart(given.get("steps"))
-        return given | {"topics": topics, "topic": Several.of(topics, apart=apart)}
+        steps = several.taking(given.get("steps"), topics)
+        of_all = Several.of(topics, apart=several.apart(steps))
+        return given | {"topics": topics, "topic": of_all, "steps": steps}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -10,12 +10,14 @@ from spark_jobs.spec.output_mode import mode_facts
 
 
 def counting_step(spec: Pipeline) -> int | None:
-    """The index of the Aggregate whose records can be balanced; None if there is none.
+    """The index of the step whose records can be balanced; None if there is none.
 
-    Not if rows are written again while their group is open, and the group is evicted later without
-    a row (update with a window).
+    No Aggregate's if rows are written again while their group is open, and the group is evicted
+    later without a row (update with a window).
     """
     for index, step in enumerate(spec.steps):
+        if step.counting(spec.watermark_delay):
+            return index
         if step.counted_by:
             mode = mode_facts(spec.output_mode)
             keeps = mode.keeps_all_state or step.grouping_window is None
@@ -34,8 +36,8 @@ GROUPS = within(
     "groups_unaccounted",
     0,
     severity="critical",
-    about="the records in an Aggregate's state and rows must be those that entered it; if not, "
-    "Sluice or Spark has a bug, or the state is damaged",
+    about="the records in an Aggregate's state and rows must be those that entered it, and so a "
+    "Join's left rows; if not, Sluice or Spark has a bug, or the state is damaged",
 )
 LEAST_READ: Final = 200
 """Records from which a share of rejected ones says something: of three, one is a third."""
