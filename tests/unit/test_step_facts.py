@@ -164,7 +164,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "distinct_by": (("id",), *[None] * 5, None, None),
     "needs_watermark": FALSE,
     "bucketed": NONE,
-    "unfollowed": (*NONE, JOIN.unfollowed),
+    "unfollowed": (*NONE[:7], JOIN.unfollowed),
     "placed": ((), (), (), ("id", "at"), ("id", "at"), (), (), ()),
     "rejects": (*[False] * 6, True, False),
     "sides": ((), (), (), (), (), (), (SHOPS,), ()),
