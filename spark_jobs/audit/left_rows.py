@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pyspark.sql import SparkSession, functions as F
+from pyspark.sql import SparkSession
 
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.state.reader import start_coordinator
+from spark_jobs.state.table import store_columns
 from spark_jobs.steps.join import JOINED_SEEN, LEFT_SEEN
 
 if TYPE_CHECKING:
@@ -70,4 +71,6 @@ class LeftRows(NamedTuple):
             .option("storeName", "left-keyWithIndexToValue")
             .load(checkpoint)
         )
-        return stored.where(~F.col("value.matched")).count()
+        # By its place: a field of the topic may have the name `matched` too.
+        [*_, matched] = store_columns(stored, "symmetricHashJoin", None)
+        return stored.where(~matched.expression).count()

@@ -88,6 +88,8 @@ def dynamic(state: State) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(state.shuffle_partitions),
         "spark.sql.streaming.stateStore.providerClass": PROVIDERS[state.provider],
         "spark.sql.streaming.stateStore.checkpointFormatVersion": str(state.format),
+        # Spark's default, which audit/left_rows.py reads. A checkpoint keeps its own.
+        "spark.sql.streaming.join.stateFormatVersion": "2",
         # Each commit writes a snapshot, not a changelog. Every scheduled run restarts the query. A
         # run that ends before the maintenance thread wakes (60 s) would leave only changelogs, and
         # each later run would replay them all from the first. Measured in bench/.
