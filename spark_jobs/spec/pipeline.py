@@ -342,12 +342,13 @@ class Pipeline(Model):
         )
 
     def _refuse_provider(self) -> None:
-        if self.state.provider != "rocksdb" and any(step.needs_rocksdb for step in self.steps):
+        needing = [step.kind for step in self.steps if step.needs_rocksdb]
+        if self.state.provider != "rocksdb" and needing:
             refuse(
                 "state.provider",
                 self.state.provider,
-                "Spark runs transformWithState only on RocksDB",
-                "Use provider='rocksdb', or GroupState(form='apply')",
+                f"Sluice runs this {needing[0]} only on RocksDB",
+                "Use provider='rocksdb'; a GroupState with form='apply' runs on both",
             )
 
     def _refuse_close_after(self) -> None:

@@ -1,5 +1,4 @@
-"""A Join as it is declared: what is refused, which times it needs, and when its rows can be counted.
-"""
+"""A Join as it is declared: what is refused, which times it needs, and when its rows can be counted."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,13 +37,20 @@ def topic(name: str, *more: Field, **kinds: str) -> Topic:
 
 ORDERS = topic("orders", order_id="string", amount="bigint", share="double")
 NOTE = Field(name="note", type="string", required=False)
-PAYMENTS = topic("payments", NOTE, order="string", payment_id="string", amount="bigint", part="double")
+PAYMENTS = topic(
+    "payments", NOTE, order="string", payment_id="string", amount="bigint", part="double"
+)
 BY_ORDER = {"payments": (Deduplicate(keys=("order",)),)}
 
 
 def paid(*after: Any, **changes: Any) -> Pipeline:
     own = {name: changes.pop(name) for name in ("topics", "output_mode") if name in changes}
-    join = {"left": "orders", "right": "payments", "on": {"order_id": "order"}, "within": ("-10 minutes", "30 minutes")}
+    join = {
+        "left": "orders",
+        "right": "payments",
+        "on": {"order_id": "order"},
+        "within": ("-10 minutes", "30 minutes"),
+    }
     return Pipeline(
         **{"name": "paid", "about": "Paid", "topics": (ORDERS, PAYMENTS), "watermark_delay": "1 hour"} | own,
         steps=(Join(**join | changes), *after),

@@ -191,7 +191,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None, None, None),
     "late_after": (timedelta(), HOUR, timedelta(), None, None, None, None, timedelta()),
     "endless": FALSE,
-    "needs_rocksdb": (False, False, True, False, False, False, False, False),
+    "needs_rocksdb": (False, False, True, False, False, False, False, True),
     "sql_texts": ([], ["count(*)", "sum(amount)"], [], [], [], ["amount > 0"], [], []),
     "state_key": (("id",), ("window_start", "window_end", "shop"), ("shop",), (), (), (), (), ("id",)),
     "columns_after": (

@@ -183,6 +183,10 @@ class Join(Step):
         return True
 
     @property
+    def needs_rocksdb(self) -> bool:
+        return True
+
+    @property
     def balance(self) -> Balance:
         return Balance(
             counted_in="rows",

@@ -243,7 +243,7 @@ class Step(Model):
 
     @property
     def needs_rocksdb(self) -> bool:
-        """Whether Spark runs the step only with the RocksDB state store."""
+        """Whether the step runs only with the RocksDB state store."""
         return False
 
     @property
