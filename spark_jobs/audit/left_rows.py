@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.table import store_columns
-from spark_jobs.steps.join import JOINED_SEEN, LEFT_SEEN
+from spark_jobs.steps.apart.join import JOINED_SEEN, LEFT_SEEN
 
 if TYPE_CHECKING:
     from spark_jobs.audit.balance import RecordCounts

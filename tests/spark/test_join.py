@@ -18,7 +18,7 @@ from spark_jobs.proof.records import send
 from spark_jobs.proof.scratch import Scratch
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, State, Topic
-from spark_jobs.steps import join
+from spark_jobs.steps.apart import join
 from tests.harness.long_form import LONG
 
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)

@@ -159,6 +159,10 @@ def test_left_rows_enter_as_accepted_or_as_their_deduplicate_let_through():
     assert LeftRows.of(both, 0).observed(seen, Account(), topics) == Grouped(6, 4)
 
 
+def test_a_side_without_a_deduplicate_is_doubted():
+    assert [len(paid(before=of).steps[0].doubts) for of in ({}, BY_ORDER)] == [2, 1]
+
+
 def test_a_new_field_of_either_topic_changes_the_state_and_is_refused():
     def weights(topics: tuple[Topic, ...]) -> set[str]:
         was, now = fingerprint(paid(), "4.2.0"), fingerprint(paid(topics=topics), "4.2.0")

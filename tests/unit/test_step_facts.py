@@ -104,7 +104,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         "spark_jobs.steps.history:HistoryOperator",
         "spark_jobs.steps.transform:TransformOperator",
         "spark_jobs.steps.beside.lookup:LookupOperator",
-        "spark_jobs.steps.join:JoinOperator",
+        "spark_jobs.steps.apart.join:JoinOperator",
     ),
     "canonical": (
         "spark_jobs.steps.canonical.deduplicate:all_at_once",
@@ -114,7 +114,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         None,
         "spark_jobs.steps.transform:all_at_once",
         "spark_jobs.steps.beside.lookup:all_at_once",
-        "spark_jobs.steps.canonical.join:all_at_once",
+        "spark_jobs.steps.apart.join:all_at_once",
     ),
     "described": (
         "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
@@ -239,6 +239,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "takes": (*[()] * 7, ("sales", "flights")),
     "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT, AT, AT),
     "operators": (1, 1, 1, 0, 0, 0, 0, 2),
+    "doubts": (*[()] * 7, JOIN.doubts),
     "stores_rows": (*FALSE[:7], True),
     "counting": (*NONE[:7], "spark_jobs.audit.left_rows:LeftRows"),
     "taking": (*NONE[:7], ("sales", "flights")),

@@ -1,4 +1,4 @@
-"""Join, as a spec declares it. Its Spark code: steps/join.py."""
+"""Join, as a spec declares it. Its Spark code: steps/apart/join.py."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Join(Step):
     one's.
     """
 
-    operator: ClassVar = "spark_jobs.steps.join:JoinOperator"
-    canonical: ClassVar = "spark_jobs.steps.canonical.join:all_at_once"
+    operator: ClassVar = "spark_jobs.steps.apart.join:JoinOperator"
+    canonical: ClassVar = "spark_jobs.steps.apart.join:all_at_once"
     kind: Literal["join"] = "join"
     left: str
     """the topic whose rows find others"""
@@ -181,6 +181,15 @@ class Join(Step):
     @property
     def stores_rows(self) -> bool:
         return True
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return tuple(
+            f"Join.before lacks {name}: a copy of its record makes each of its pairs again; add a "
+            "Deduplicate, unless its producer sends each record once"
+            for name in self.takes
+            if name not in self.before
+        )
 
     @property
     def needs_rocksdb(self) -> bool:

@@ -155,6 +155,11 @@ class Step(Model):
         """
         return ()
 
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What `sluice validate` warns of, a line each."""
+        return ()
+
     def taking(self, inputs: Sequence[Topic]) -> Self:
         """The step with the pipeline's inputs: one that takes some apart knows them then."""
         return self

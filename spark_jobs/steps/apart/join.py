@@ -13,14 +13,16 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.steps.beside.lookup import UNMATCHED
+from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator
-from spark_jobs.values.own_columns import own
+from spark_jobs.values.own_columns import KAFKA, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from spark_jobs.spec import Join, Pipeline
     from spark_jobs.spec.output_mode import OutputMode
+    from spark_jobs.steps.canonical.chain import Given
 
 LEFT_SEEN: Final = "join_left"
 """Under it the left rows are observed: `rows`, behind the Deduplicate, the late ones too without
@@ -76,6 +78,20 @@ class JoinOperator(NamedTuple):
 
     def eviction(self, _: Pipeline) -> str:
         return "evicted when the watermark has passed the end of its range"
+
+
+def all_at_once(inputs: Mapping[str, DataFrame], step: Join, given: Given) -> DataFrame:
+    """What its operator gives where all records are there: each side without copies, joined."""
+    delay = given.spec.watermark_delay or timedelta()
+
+    def once(name: str) -> DataFrame:
+        rows = inputs[name]
+        for each in step.before.get(name, ()):
+            rows = canonical(rows, each, given.event_time, delay, arrival(rows))
+        return rows.drop(KAFKA)
+
+    left, right = map(once, step.takes)
+    return output(outer_joined(left, right, step), step)
 
 
 def outer_joined(left: DataFrame, right: DataFrame, step: Join) -> DataFrame:
