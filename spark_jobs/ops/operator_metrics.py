@@ -30,24 +30,23 @@ CUSTOM = {
     "numDeletedTimers": "timers that were deleted: by the processor, or by Spark after they had "
     "fired",
     "numValuesRemovedDueToTTLExpiry": "values removed because their TTL had passed",
-    "rocksdbGetCount": "RocksDB: reads of a key",
-    "rocksdbPutCount": "RocksDB: writes of a key",
-    "rocksdbGetLatency": "RocksDB: milliseconds for reads of a key",
-    "rocksdbPutLatency": "RocksDB: milliseconds for writes of a key",
-    "rocksdbLoadLatencyMs": "RocksDB: milliseconds for loading a version of the state",
-    "rocksdbCommitFlushLatency": "RocksDB: milliseconds of the commit for writing memory to files",
-    "rocksdbCommitCheckpointLatency": "RocksDB: milliseconds of the commit for RocksDB's local "
-    "snapshot",
-    "rocksdbCommitFileSyncLatencyMs": "RocksDB: milliseconds of the commit for copying files into "
+    "rocksdbGetCount": "reads of a key",
+    "rocksdbPutCount": "writes of a key",
+    "rocksdbGetLatency": "milliseconds for reads of a key",
+    "rocksdbPutLatency": "milliseconds for writes of a key",
+    "rocksdbLoadLatencyMs": "milliseconds for loading a version of the state",
+    "rocksdbCommitFlushLatency": "milliseconds of the commit for writing memory to files",
+    "rocksdbCommitCheckpointLatency": "milliseconds of the commit for RocksDB's local snapshot",
+    "rocksdbCommitFileSyncLatencyMs": "milliseconds of the commit for copying files into "
     "the checkpoint",
-    "rocksdbFilesCopied": "RocksDB: files copied into the checkpoint",
-    "rocksdbBytesCopied": "RocksDB: bytes copied into the checkpoint",
-    "rocksdbSstFileSize": "RocksDB: bytes of all SST files of the state",
-    "rocksdbTotalBytesRead": "RocksDB: bytes read by reads of a key",
-    "rocksdbTotalBytesWritten": "RocksDB: bytes written by writes of a key",
-    "rocksdbPinnedBlocksMemoryUsage": "RocksDB: bytes of memory of blocks that cannot be evicted "
+    "rocksdbFilesCopied": "files copied into the checkpoint",
+    "rocksdbBytesCopied": "bytes copied into the checkpoint",
+    "rocksdbSstFileSize": "bytes of all SST files of the state",
+    "rocksdbTotalBytesRead": "bytes read by reads of a key",
+    "rocksdbTotalBytesWritten": "bytes written by writes of a key",
+    "rocksdbPinnedBlocksMemoryUsage": "bytes of memory of blocks that cannot be evicted "
     "from its cache",
-    "rocksdbNumInternalColFamiliesKeys": "RocksDB: rows that Spark keeps for itself: of timers, "
+    "rocksdbNumInternalColFamiliesKeys": "rows that Spark keeps for itself: of timers, "
     "TTLs and lists' lengths",
 }
 """Entries of its customMetrics; null where the operator or its state store has no such metric."""

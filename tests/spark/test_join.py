@@ -1,6 +1,7 @@
 """Two topics joined: orders and their payments, in whatever runs, by DuckDB."""
 
 import json
+import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -11,16 +12,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 from pyspark.sql import functions as F
 
-from spark_jobs.errors import CheckFailed
+from spark_jobs.errors import CaseInvalid, CheckFailed
+from spark_jobs.messages.job import Prove
 from spark_jobs.proof.acts import acted
 from spark_jobs.proof.cases import Act, Record
 from spark_jobs.proof.records import send
+from spark_jobs.proof.run import prove
 from spark_jobs.proof.scratch import Scratch
-from spark_jobs.settings.installation import Settings
+from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, State, Topic
 from spark_jobs.steps.apart import join
 from tests.harness.long_form import LONG
+from tests.harness.refused import fails
+from tests.harness.turns import alike
 
+BY_TURNS = alike("a join")
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 END = 6000
 """Minutes behind all others: by it they are final."""
@@ -162,6 +168,7 @@ def deliveries(draw) -> list[Sides]:
     return sent
 
 
+@BY_TURNS
 def test_drains_and_repairs_give_what_one_query_over_all_records_gives(spark, tmp_path_factory):
     @settings(
         max_examples=40 if LONG else 1,
@@ -249,6 +256,7 @@ def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_
     assert table(scratch) == wanted("left", *every)
 
 
+@BY_TURNS
 @pytest.mark.parametrize("factor", [0, 2], ids=["lost", "doubled"])
 def test_a_left_row_that_a_join_loses_or_doubles_is_unaccounted(spark, tmp_path, monkeypatch, factor):  # fmt: skip
     real = join.outer_joined
@@ -265,12 +273,95 @@ def test_a_left_row_that_a_join_loses_or_doubles_is_unaccounted(spark, tmp_path,
     assert "groups_unaccounted" in str(failed.value)
 
 
-def plain(spark, folder, runs: list[Sides], *, once: bool = True, both: bool = True) -> tuple[list[tuple], int]:  # fmt: skip
-    """Spark's join as a person writes it, in these runs: its rows, and the rows that it dropped as
-    late. `both`: the left side has a watermark too.
-    """
+SPEC = """
+from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, Topic
+
+ORDERS = Topic(
+    name="orders",
+    fields=(Field(name="order_id", type="string"), Field(name="at", type="timestamp")),
+    event_time="at",
+)
+PAYMENTS = Topic(
+    name="payments",
+    fields=(Field(name="order", type="string"), Field(name="at", type="timestamp")),
+    event_time="at",
+)
+SPEC = Pipeline(
+    name="paid_orders",
+    about="Orders with their payments.",
+    topics=(ORDERS, PAYMENTS),
+    watermark_delay="1 hour",
+    steps=(
+        Join(
+            left="orders",
+            right="payments",
+            on={"order_id": "order"},
+            within=("-5 minutes", "1 hour"),
+            how="left",
+            before={"payments": (Deduplicate(keys=("order",)),)},
+        ),
+    ),
+)
+"""
+CASES = """
+cases:
+  - name: a late payment is repaired
+    given:
+      - - {topic: orders, value: {order_id: a, at: 2026-03-01T09:00:00Z}}
+        - {topic: orders, value: {order_id: b, at: 2026-03-01T12:30:00Z}}
+        - {topic: payments, value: {order: b, at: 2026-03-01T12:31:00Z}}
+      - - {topic: payments, value: {order: a, at: 2026-03-01T09:20:00Z}}
+    then: [drain, drain, repair]
+    expect:
+      rows:
+        - {order_id: a, payments_at: "2026-03-01T09:20:00Z"}
+        - {order_id: b, payments_at: "2026-03-01T12:31:00Z"}
+      late: 1
+      accepted: 3
+"""
+NAMELESS = (
+    "{name: of no topic, given: [[{order_id: a, at: 2026-03-01T09:00:00Z}]], expect: {late: 0}}"
+)
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A pipeline in a package of its own."""
+    folder = tmp_path / "own_joins" / "paid_orders"
+    folder.mkdir(parents=True)
+    for each in (folder.parent, folder):
+        (each / "__init__.py").touch()
+    (folder / "spec.py").write_text(SPEC)
+    (folder / "tests.yaml").write_text(CASES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(REPO)]))
+    monkeypatch.setenv("SLUICE_PIPELINES", "own_joins")
+    return folder
+
+
+@BY_TURNS
+def test_the_cases_of_a_join_name_each_records_topic(spark, own):
+    settings = Settings.from_environment(reads=False)
+    assert [line[:2] for line in prove(Prove(pipelines=("paid_orders",)), settings)] == ["ok"]
+    (own / "tests.yaml").write_text(f"cases:\n  - {NAMELESS}\n")
+    with fails(CaseInvalid, "topic_wrong"):
+        list(prove(Prove(pipelines=("paid_orders",)), settings))
+
+
+class Plain(NamedTuple):
+    """What comes of plain Spark."""
+
+    rows: list[tuple]
+    dropped: int
+    """Rows that it counts as late."""
+    kept: int
+    """Rows in the state at the end."""
+
+
+def plain(spark, folder, runs: list[Sides], *, once: bool = True, both: bool = True, how: str = "left") -> Plain:  # fmt: skip
+    """Spark's join as a person writes it, in these runs. `both`: payments have a watermark too."""
     schemas = ("order_id string, at timestamp, amount bigint", "order string, t timestamp, paid bigint")  # fmt: skip
-    dropped = 0
+    dropped = kept = 0
     for name in ("0", "1"):
         (folder / name).mkdir()
     for number, sides in enumerate(runs):
@@ -281,12 +372,12 @@ def plain(spark, folder, runs: list[Sides], *, once: bool = True, both: bool = T
             if text:
                 (folder / str(side) / f"{number}.json").write_text(text)
         left, right = (spark.readStream.schema(schemas[n]).json(str(folder / str(n))) for n in (0, 1))  # fmt: skip
-        left = left.withWatermark("at", f"{DELAY} minutes") if both else left
-        right = right.withWatermark("t", f"{DELAY} minutes")
+        left = left.withWatermark("at", f"{DELAY} minutes")
+        right = right.withWatermark("t", f"{DELAY} minutes") if both else right
         right = right.dropDuplicatesWithinWatermark(["order"]) if once else right
         within = F.expr(f"order_id = order AND t >= at - INTERVAL {-BEGIN} MINUTE AND t <= at + INTERVAL {UNTIL} MINUTE")  # fmt: skip
         query = (
-            left.join(right, within, "left")
+            left.join(right, within, how)
             .writeStream.format("parquet")
             .option("path", str(folder / "out"))
             .option("checkpointLocation", str(folder / "checkpoint"))
@@ -295,29 +386,32 @@ def plain(spark, folder, runs: list[Sides], *, once: bool = True, both: bool = T
         )
         query.awaitTermination()
         events = [json.loads(event.json) for event in query.recentProgress]
-        dropped += sum(each["numRowsDroppedByWatermark"] for event in events for each in event["stateOperators"])  # fmt: skip
+        operators = [each for event in events for each in event["stateOperators"]]
+        dropped += sum(each["numRowsDroppedByWatermark"] for each in operators)
+        kept = operators[-1]["numRowsTotal"] if operators else kept
     found = spark.read.parquet(str(folder / "out")).select("order_id", "paid").collect()
-    return sorted(map(tuple, found), key=str), dropped
+    return Plain(sorted(map(tuple, found), key=str), dropped, kept)
 
 
+@BY_TURNS
 def test_plain_spark_withholds_unmatched_rows_where_each_run_reads_one_topic(spark, tmp_path):
-    rows, _ = plain(spark, tmp_path, [FIRST, *ALONE])
-    assert ("a", 7) in rows
-    assert ("b", None) not in rows
+    seen = plain(spark, tmp_path, [FIRST, *ALONE])
+    assert ("a", 7) in seen.rows
+    assert ("b", None) not in seen.rows
 
 
-def test_plain_spark_neither_matches_nor_counts_late_orders_with_a_watermark_on_payments_alone(
+@BY_TURNS
+def test_plain_spark_with_a_watermark_on_orders_alone_keeps_them_for_ever_and_knows_nothing_late(
     spark, tmp_path
 ):
-    payment: Sides = ([], [Order("b", 15, 8)])
     ahead: Sides = ([Order("x", AHEAD, 1)], [Order("x", AHEAD, 1)])
-    runs = [payment, ahead, ([Order("b", 10, 2)], [])]
-    rows, dropped = plain(spark, tmp_path, runs, once=False, both=False)
-    assert dropped == 0
-    assert ("b", None) in rows
+    payment: Sides = ([], [Order("b", 15, 8)])
+    seen = plain(spark, tmp_path, [FIRST, ahead, payment], once=False, both=False, how="inner")
+    assert (("b", 8) in seen.rows, seen.dropped) == (True, 0)
+    assert seen.kept >= len(FIRST[0])  # less the one without a key, and with x
 
 
+@BY_TURNS
 def test_plain_spark_multiplies_pairs_by_copies(spark, tmp_path):
     copies: Sides = ([Order("a", 0, 1)], [Order("a", 10, 7)] * 3)
-    rows, _ = plain(spark, tmp_path, [copies], once=False)
-    assert rows == [("a", 7)] * 3
+    assert plain(spark, tmp_path, [copies], once=False).rows == [("a", 7)] * 3

@@ -53,28 +53,25 @@ Distance = Annotated[
 
 
 class Join(Step):
-    """Rows of two topics with equal keys, the right one's event time within a range of the left
-    one's.
-    """
+    """Pairs of two topics' rows with equal keys, and event times within a range."""
 
     operator: ClassVar = "spark_jobs.steps.apart.join:JoinOperator"
     canonical: ClassVar = "spark_jobs.steps.apart.join:all_at_once"
     kind: Literal["join"] = "join"
     left: str
-    """the topic whose rows find others"""
+    """the topic whose rows find"""
     right: str
     """the topic whose rows are found"""
     on: dict[str, ColumnName] = Described(min_length=1)
-    """column of the left topic -> the right topic's with an equal value"""
+    """left column -> right column of equal value"""
     within: tuple[Distance, Distance] = Described(strict=False)
-    """how much later than the left row the right one is, least and most: ('-5 minutes', '1 hour')
-    """
+    """how much later the right row is, least and most"""
     how: Literal["inner", "left"] = "inner"
-    """left: also each left row that finds none, with nulls, once none can come"""
+    """left: also left rows that find none"""
     before: dict[str, tuple[Deduplicate, ...]] = Described(default_factory=dict)
-    """topic -> the Deduplicate that its rows pass first: a copy makes each of its pairs twice"""
+    """topic -> a Deduplicate that its rows pass first"""
     prefix: str | None = Described(default=None, pattern=r"^([A-Za-z][A-Za-z0-9_]*)?$")
-    """what the right topic's columns begin with; default: its name and _"""
+    """what right columns begin with; default: the topic's name and _"""
     stateful: Literal[True] = True
 
     _sides: tuple[Topic, ...] = PrivateAttr(default=())
