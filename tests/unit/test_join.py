@@ -17,6 +17,7 @@ from spark_jobs.spec import (
     Field,
     Join,
     Latest,
+    Layout,
     Pipeline,
     Topic,
     Transform,
@@ -44,7 +45,9 @@ BY_ORDER = {"payments": (Deduplicate(keys=("order",)),)}
 
 
 def paid(*after: Any, **changes: Any) -> Pipeline:
-    own = {name: changes.pop(name) for name in ("topics", "output_mode") if name in changes}
+    own = {
+        name: changes.pop(name) for name in ("topics", "output_mode", "layout") if name in changes
+    }
     join = {
         "left": "orders",
         "right": "payments",
@@ -157,6 +160,16 @@ def test_left_rows_enter_as_accepted_or_as_their_deduplicate_let_through():
     assert LeftRows.of(once, 0).observed(seen, Account(), topics) == Grouped(7, 4)
     both = paid(before=BY_ORDER | {"orders": (Deduplicate(keys=("order_id",)),)})
     assert LeftRows.of(both, 0).observed(seen, Account(), topics) == Grouped(6, 4)
+
+
+def test_no_table_is_parted_by_a_personal_field_by_its_new_name():
+    card = Field(name="card", type="string", personal=True)
+    with pytest.raises(SpecInvalid) as refused:
+        paid(
+            topics=(ORDERS, topic("payments", card, order="string")),
+            layout=Layout(partition_by=("payments_card",)),
+        )
+    assert refused.value.parameters["fields"] == "layout.partition_by"
 
 
 def test_a_side_without_a_deduplicate_is_doubted():
