@@ -162,6 +162,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "stateful": (True, True, True, False, False, False, False, True),
     "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",), ("rows",), ("rows",)),
     "distinct_by": (("id",), *[None] * 5, None, None),
+    "decided_by": (("id",), None, None, ("id", "at"), ("id", "at"), None, None, None),
     "needs_watermark": FALSE,
     "bucketed": NONE,
     "unfollowed": (*NONE[:7], JOIN.unfollowed),
