@@ -38,7 +38,7 @@ class OfFile(NamedTuple):
     """Of a file. Its content names its version, so each one is of another table."""
 
     name: str
-    path: Path
+    path: Path | UPath
     kept: UPath
     """The folder of contents that batches have read, each called by its digest."""
 

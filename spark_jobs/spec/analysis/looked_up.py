@@ -125,15 +125,19 @@ def kept(spec: Pipeline) -> frozenset[str]:
     found = set[str]()
     for step in spec.steps:
         before = {name: name in found for name in (*(columns or ()), *found)}
-        keeps, among = any(side.keeps for side in step.sides), frozenset(found)
-        after = step.carried(before, partial(_names_one, among), lambda _, keeps=keeps: keeps)
+        keeps = any(side.keeps for side in step.sides)
+        after = step.carried(before, partial(_names_one, {*found}), partial(_always, keeps))
         found = {name for name, depends in after.items() if depends}
         columns = step.columns_after(columns)
     return frozenset(found)
 
 
-def _names_one(of: frozenset[str], sql: str) -> bool:
+def _names_one(of: set[str], sql: str) -> bool:
     return bool(names_in(sql) & of)
+
+
+def _always(said: bool, _: Field) -> bool:
+    return said
 
 
 def telling(spec: Pipeline) -> tuple[str, ...]:
