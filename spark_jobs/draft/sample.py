@@ -27,6 +27,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.kafka_time import is_time
+from spark_jobs.source.port import Sampled as Sampled  # noqa: PLC0414 - of a sample, for those that import it from here
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.spec import Compressed, Topic
 
@@ -42,18 +43,6 @@ WHOLE: Final = {
 }
 """With what a file begins that has no record a line -> what it is, and what makes lines of it."""
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-class Sampled(NamedTuple):
-    """One record."""
-
-    partition: int
-    offset: int
-    timestamp: int | None
-    """Kafka's, in milliseconds since 1970."""
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]] = ()
 
 
 def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:

@@ -244,8 +244,7 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
-        if self.publish_at is not None:
-            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+        self._refuse_unserved()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -304,6 +303,12 @@ class Pipeline(Model):
                     "Remove it from the list",
                 )
         return self
+
+    def _refuse_unserved(self) -> None:
+        for each in self.topic.each:
+            each.refuse_within(self)
+        if self.publish_at is not None:
+            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -29,6 +29,9 @@ from spark_jobs.spec.fields.place import (
 )
 from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.pipeline import Pipeline
 
 __all__ = ["Field", "Name", "Topic"]
 
@@ -193,6 +196,21 @@ class Topic(Model):
     def place(self) -> str:
         """Its name, behind that of its cluster if that has one: `eu/orders`."""
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
+
+    @property
+    def lies(self) -> str:
+        """The folder or URL that its records are in; empty of one that Kafka has."""
+        return ""
+
+    def told(self, brokers: str) -> str:
+        """Where its records are, for a reader."""
+        return f"files in {self.lies}" if self.lies else f"topic {self.name} on {brokers}"
+
+    def refuse_within(self, spec: Pipeline) -> None:  # noqa: ARG002 - of another source it counts
+        """Refuse what a pipeline asks for and this source cannot give."""
+        for part, each in (("format", self.format), ("key", self.key)):
+            if each.of_files:
+                refuse(part, each.kind, "a topic of Kafka has no such values", "Use Files(...)")
 
     @property
     def each(self) -> tuple[Topic, ...]:

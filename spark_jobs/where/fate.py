@@ -40,8 +40,8 @@ class Became(StrEnum):
 
 
 COLUMNS = (
-    "record", "outcome", "why", "batch", "run_id", "event_time", "watermark_missed", "late_by",
-    "copy_of", "table_version", "event", "used_by", "rows", "untold",
+    "record", "outcome", "why", "batch", "run_id", "origin", "event_time", "watermark_missed",
+    "late_by", "copy_of", "table_version", "event", "used_by", "rows", "untold",
 )  # fmt: skip
 
 
@@ -54,6 +54,8 @@ class Fate(NamedTuple):
     """The reason of a rejection, the step that has filtered it, or where an offset is."""
     batch: int | None = None
     run_id: str | None = None
+    origin: str = ""
+    """Where the source has it, in words; empty if its place says all."""
     event_time: datetime | str | None = None
     watermark_missed: datetime | None = None
     late_by: timedelta | None = None

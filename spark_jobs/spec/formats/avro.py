@@ -48,6 +48,7 @@ class Avro(Format):
 
     kind: ClassVar[str] = "avro"
     decoder: ClassVar[str] = "spark_jobs.decode.avro.records:AvroDecoder"
+    layout: ClassVar[str] = "spark_jobs.files.avro:AvroFile"
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
     registry: str = ""

@@ -1,0 +1,117 @@
+"""Parquet: files whose rows are made JSON objects, which the format's decoder reads as any others.
+
+Exactly: a decimal has all its digits, a time its microseconds, and what JSON cannot say, such as
+NaN, is written so that the decoder refuses it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spark_jobs.errors import FilesUnfit
+from spark_jobs.files.layout import Counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from spark_jobs.spec import Files
+
+ROWS: Final = 8_192
+"""Rows in memory."""
+ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+
+
+class ParquetFile:
+    """See Layout."""
+
+    def __init__(self, declared: Files) -> None:
+        self._path = declared.path
+
+    def refuse_name(self, name: str) -> None:
+        """See Layout: what a file is, its first and last bytes say."""
+
+    def grows(self, name: str, *, ended: bool, more: bytes) -> bool:  # noqa: ARG002 - as the port has it
+        """See Layout."""
+        return False
+
+    def count(self, file: IO[bytes], name: str, start: int) -> Counted:  # noqa: ARG002 - as the port has it
+        """See Layout."""
+        return Counted(self._opened(file, name).metadata.num_rows)
+
+    def read(self, file: IO[bytes], name: str, begin: int, skip: int) -> Iterator[bytes]:  # noqa: ARG002 - as the port has it
+        """See Layout."""
+        opened = self._opened(file, name)
+        groups, sizes = list[int](), _sizes(opened)
+        for group, rows in enumerate(sizes):
+            if not groups and skip >= rows:
+                skip -= rows
+            else:
+                groups.append(group)
+        try:
+            for batch in opened.iter_batches(ROWS, row_groups=groups):
+                yield from _objects(batch.slice(min(skip, batch.num_rows)))
+                skip = max(0, skip - batch.num_rows)
+        except (OSError, pa.ArrowException) as error:
+            raise FilesUnfit.damaged(name=name, path=self._path, error=_first(error)) from None
+
+    def place(self, file: IO[bytes], name: str, begin: int, skip: int) -> str:  # noqa: ARG002 - as the port has it
+        """See Layout."""
+        return f"row {skip + 1:,}"
+
+    def _opened(self, file: IO[bytes], name: str) -> pq.ParquetFile:
+        try:
+            # Some writers' times are of nanoseconds, in which the year 9999 would be another one.
+            found = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        except (OSError, pa.ArrowException) as error:
+            raise FilesUnfit.damaged(name=name, path=self._path, error=_first(error)) from None
+        names = found.schema_arrow.names
+        if twice := [each for each in names if names.count(each) > 1]:
+            why = f"column {twice[0]!r} is there twice"
+            raise FilesUnfit.damaged(name=name, path=self._path, error=why)
+        return found
+
+
+def _first(error: Exception) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _sizes(opened: pq.ParquetFile) -> list[int]:
+    about = opened.metadata
+    return [about.row_group(each).num_rows for each in range(about.num_row_groups)]
+
+
+def _objects(batch: pa.RecordBatch) -> Iterator[bytes]:
+    names = batch.schema.names
+    for row in zip(*map(_values, batch.columns), strict=True):
+        found = dict(zip(names, row, strict=True))
+        if any(map(_unsayable, row)):
+            yield json.dumps(found, default=str).encode()
+        else:
+            yield ENCODER.encode(found)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Of a time beyond Python's years the text that Arrow has of it."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    try:
+        return list(column.to_pylist(maps_as_pydicts="strict"))
+    except (ValueError, OverflowError):
+        return list(column.cast(pa.string()).to_pylist())
+
+
+def _unsayable(value: Any) -> bool:
+    match value:
+        case float():
+            return not math.isfinite(value)
+        case list():
+            return any(map(_unsayable, value))
+        case dict():
+            return any(map(_unsayable, value.values()))
+    return False

@@ -1,0 +1,107 @@
+"""Records: reads records by their numbers, in tasks, from the files that the list names."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spark_jobs.files.folder import file_at
+from spark_jobs.files.layout import STEP, layout_of
+from spark_jobs.files.look import refuse_changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from upath import UPath
+
+    from spark_jobs.files.noted import Listed, Noted
+    from spark_jobs.spec import Files
+
+TASKS: Final = 16
+"""The most tasks of one read: each may bring bytes of bad records to the driver."""
+LEAST: Final = 20_000
+"""Records of a task, unless there are fewer."""
+
+
+class Piece(NamedTuple):
+    """Some records of one file."""
+
+    noted: Noted
+    first: int
+    """The number of the first."""
+    stop: int
+    """The number behind the last."""
+
+    @property
+    def begin(self) -> int:
+        """The mark from which it is read."""
+        marks = self.noted.marks
+        return marks[(self.first - self.noted.first) // STEP] if marks else 0
+
+    @property
+    def skip(self) -> int:
+        """How many records are between that and its first."""
+        before = self.first - self.noted.first
+        return before % STEP if self.noted.marks else before
+
+
+class Record(NamedTuple):
+    """One record."""
+
+    number: int
+    changed: int
+    """The file's last change, in milliseconds since 1970."""
+    name: str
+    """The file's."""
+    value: bytes
+
+
+def pieces(listed: Listed, first: int, stop: int) -> list[Piece]:
+    """Those that have the records from `first` up to `stop`, exclusive; without lost ones."""
+    return [
+        Piece(each, max(first, each.first), min(stop, each.behind))
+        for each in listed.within(first, stop)
+        if not each.lost
+    ]
+
+
+def tasks(given: list[Piece]) -> list[list[Piece]]:
+    """The same, in at most TASKS of about as many records each."""
+    whole = sum(each.stop - each.first for each in given)
+    share = max(LEAST, -(-whole // TASKS))
+    found, left = list[list[Piece]](), 0
+    for each in given:
+        at = each.first
+        while at < each.stop:
+            if left == 0:
+                found.append([])
+                left = share
+            stop = min(each.stop, at + left)
+            found[-1].append(each._replace(first=at, stop=stop))
+            left, at = left - (stop - at), stop
+    return found
+
+
+def read(folder: UPath, declared: Files, listed: Listed, given: list[Piece]) -> Iterator[Record]:
+    """In order. Raises FilesUnfit if a file has gone, or has another content than was noted: before
+    it is read, and if it changes meanwhile behind it.
+    """
+    layout = layout_of(declared)
+    for piece in given:
+        noted = piece.noted
+        refuse_changed(folder, listed, noted)
+        with file_at(folder, noted.name) as file:
+            values = layout.read(file, noted.name, piece.begin, piece.skip)
+            number = piece.first
+            for value in islice(values, piece.stop - piece.first):
+                yield Record(number, noted.changed, noted.name, value)
+                number += 1
+        refuse_changed(folder, listed, noted)
+
+
+def place(folder: UPath, declared: Files, noted: Noted, number: int) -> str:
+    """Where a record is, for a reader: `2026/orders.jsonl line 17`."""
+    piece = Piece(noted, number, number + 1)
+    with file_at(folder, noted.name) as file:
+        told = layout_of(declared).place(file, noted.name, piece.begin, piece.skip)
+    return f"{noted.name} {told}"

@@ -1,0 +1,227 @@
+"""Source: a folder of files as source/port.py has a source. Its one partition is 0; an offset is
+the number that the list gives a record.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.errors import FilesUnfit, RecordsGone, RecordsUnreachable
+from spark_jobs.files.folder import folder_of
+from spark_jobs.files.look import Look, look, parts
+from spark_jobs.files.noted import Listed, note_of, read_listed
+from spark_jobs.files.records import pieces, place, read
+from spark_jobs.source.place import Place
+from spark_jobs.source.port import Leaving, Sampled, SourceState
+from spark_jobs.source.positions import Positions
+from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_jobs.files.noted import Noted
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.port import Source
+    from spark_jobs.source.positions import Parts
+    from spark_jobs.spec import Files, Pipeline
+    from spark_jobs.storage.lease_view import Held
+
+TOLD: Final = 3
+"""Names in a line."""
+
+
+def source(spec: Pipeline, settings: Settings, _: object, until: Positions | None) -> Source:
+    """See Topic.source."""
+    return FilesSource(spec, settings.root, until)
+
+
+class FilesSource(NamedTuple):
+    """See Source. All that looks at the folder raises FilesUnfit."""
+
+    spec: Pipeline
+    root: str
+    until: Positions | None = None
+
+    @property
+    def declared(self) -> Files:
+        [topic] = self.spec.inputs
+        return cast("Files", topic)
+
+    @property
+    def paths(self) -> Paths:
+        return Paths(self.root, self.spec)
+
+    @property
+    def listed(self) -> Listed:
+        return read_listed(note_of(self.paths)) or Listed(id="")
+
+    def look(self) -> Look:
+        return look(self.declared, self.root, self.listed, time.time_ns() // 1_000_000)
+
+    def note(self, held: Held) -> tuple[str, ...]:
+        seen, told = self.look(), list[str]()
+        was = seen.listed
+        made = was.model_copy(update={"id": was.id or uuid.uuid4().hex})
+        if lost := self._lost(seen):
+            files = (
+                each.model_copy(update={"lost": True}) if each in lost else each
+                for each in was.files
+            )
+            made = made.model_copy(update={"files": tuple(files)})
+            told.append(f"gone before they were read, and left out: {_names(lost)}")
+        new = tuple(parts(seen._replace(listed=made), self.declared))
+        if copies := [each for each in new if each.copy_of]:
+            told += [f"{each.name} is a copy of {each.copy_of}, and not read" for each in copies]
+        made = made.model_copy(update={"files": (*made.files, *new)})
+        if made != was:
+            note = note_of(self.paths)
+            made.behind(was if was.id else None).put(note, held)
+            failpoint.at("files.noted")
+        return tuple(told)
+
+    def state(self) -> SourceState:
+        seen = self.look()
+        self._lost(seen)
+        there = (each for each in seen.listed.files if each.records and self._is_there(each, seen))
+        first = next((each.first for each in there), seen.listed.end)
+        size = sum(each.size for each in seen.new)
+        new = f"{len(seen.new):,} new or grown files, {size:,} bytes: {_names(seen.new)}"
+        rest = f"{len(seen.waiting):,} files have not settled yet: {_names(seen.waiting)}"
+        return SourceState(
+            seen.listed.id,
+            Positions({0: first}),
+            Positions({0: seen.listed.end}),
+            timestamps="files",
+            compacted=any(each.lost for each in seen.listed.files),
+            to_note=(new,) if seen.new else (),
+            told=(rest,) if seen.waiting else (),
+        )
+
+    @staticmethod
+    def _is_there(noted: Noted, seen: Look) -> bool:
+        return not noted.lost and noted.name in seen.now
+
+    def _lost(self, seen: Look) -> list[Noted]:
+        """Those that went before a batch had all of their records. Raises RecordsGone unless the
+        spec leaves them out.
+        """
+        done, gone = Checkpoint(self.paths.checkpoint).done(), seen.gone
+        found = [
+            each
+            for each in seen.listed.files
+            if each.records and each.name in gone and not each.lost
+            and not done.passed(Place(0, each.behind - 1))
+        ]  # fmt: skip
+        if found and self.spec.on_lost_records == "refuse":
+            raise RecordsGone.files_went(
+                path=self.declared.path, names=_names(found), count=sum(e.records for e in found)
+            )
+        return found
+
+    def earliest(self, partitions: Iterable[int]) -> Positions:  # noqa: ARG002 - there is one
+        return self.state().earliest
+
+    def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - as above
+        return max((each.at for each in self.listed.files if each.records), default=None)
+
+    def compacted(self) -> bool:
+        return any(each.lost for each in self.listed.files)
+
+    def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
+        """A person removes files, and nobody knows when: as long as one is there, it stays."""
+        return Leaving((self.earliest(partitions),) * len(times))
+
+    def count(self, parts: Parts) -> int:
+        listed = self.listed
+        return sum(
+            piece.stop - piece.first
+            for ranges in parts.values()
+            for each in ranges
+            for piece in pieces(listed, *each)
+        )
+
+    def refuse_gone(self, parts: Parts) -> None:
+        listed, folder = self.listed, folder_of(self.declared, self.root)
+        seen = self.look()
+        lacking = {
+            piece.noted.name: piece.noted
+            for ranges in parts.values()
+            for each in ranges
+            for piece in pieces(listed, *each)
+            if piece.noted.name not in seen.now
+        }
+        if lacking:
+            raise RecordsUnreachable.files_went(
+                pipeline=self.spec.name, path=folder, names=_names(lacking.values())
+            )
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - there are no transactions
+        listed, folder = self.listed, folder_of(self.declared, self.root)
+        for ranges in parts.values():
+            for each in ranges:
+                for found in read(folder, self.declared, listed, pieces(listed, *each)):
+                    number, changed, name, value = found
+                    yield Sampled(0, number, changed, name.encode(), value)
+
+    def origin(self, place_: Place) -> str:
+        noted = self.listed.having(place_.offset)
+        if noted is None:
+            return ""
+        try:
+            return place(folder_of(self.declared, self.root), self.declared, noted, place_.offset)
+        except FilesUnfit:
+            return f"{noted.name}, which is not there any more"
+
+    def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
+        from spark_jobs.files.spark import FORMAT, Asked, Folder  # noqa: PLC0415 - Spark
+
+        listed = self.listed
+        first = self.state().begins if listed.files else Positions()
+        end = self.until or Positions({0: listed.end})
+        ends = (int(first.told(0)), int(end.told(0)))
+        asked = self._asked((ends,))._replace(most=self.spec.max_offsets_per_batch)
+        assert isinstance(asked, Asked)
+        spark.dataSource.register(Folder)
+        return (_kafka(spark.readStream.format(FORMAT).option("asked", asked.text).load()),)
+
+    def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - as above
+        from spark_jobs.files.spark import FORMAT, Folder  # noqa: PLC0415 - Spark
+
+        spark.dataSource.register(Folder)
+        asked = self._asked(tuple(each for ranges in parts.values() for each in ranges))
+        return _kafka(spark.read.format(FORMAT).option("asked", asked.text).load())
+
+    def _asked(self, ranges: tuple[tuple[int, int], ...]) -> Any:
+        from spark_jobs.files.spark import Asked  # noqa: PLC0415 - Spark
+
+        return Asked(self.declared, self.root, str(note_of(self.paths)), ranges)
+
+
+def _kafka(rows: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
+
+    from spark_jobs.values.own_columns import HEADERS  # noqa: PLC0415 - as above
+
+    raw = F.struct("key", "value", F.lit(None).cast(HEADERS).alias("headers"))
+    kafka = F.struct(
+        F.lit(0).alias("partition"),
+        "offset",
+        F.timestamp_millis("millis").alias("timestamp"),
+        F.lit(None).cast("bigint").alias("millis"),
+        raw.alias("raw"),
+    )
+    return rows.select(kafka.alias("kafka"))
+
+
+def _names(of: Iterable[Any]) -> str:
+    """Of files, for a reader."""
+    names = sorted({each.name for each in of})
+    more = f" and {len(names) - TOLD:,} more" if len(names) > TOLD else ""
+    return ", ".join(names[:TOLD]) + more

@@ -1,0 +1,98 @@
+"""A folder of files as a source: each record once, whatever becomes of the files."""
+
+import json
+import os
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from spark_jobs.runs.plan import plan
+from spark_jobs.spec import Aggregate, Field, Files, Json, Pipeline, Tumbling
+from spark_jobs.storage import failpoint
+from tests.harness.crash import Images, over
+from tests.harness.scene import Scene
+from tests.spark.test_repair import Repairs
+
+HOUR = timedelta(hours=1)
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FIELDS = (
+    Field(name="at", type="timestamp"),
+    Field(name="shop", type="string"),
+    Field(name="amount", type="bigint"),
+)
+SALES = Aggregate(
+    window=Tumbling(size=HOUR), keys=("shop",),
+    measures={"sales": "count(*)", "sum": "sum(amount)"}, counts="sales",
+)  # fmt: skip
+
+
+def spec_of(folder, **given):
+    usual = {"event_time": "at", "max_ahead": "3000 days", "fields": FIELDS, "format": Json()}
+    topic = Files(path=str(folder), **usual | given)
+    return Pipeline(name="sales", about="sales", topic=topic, watermark_delay=HOUR, steps=(SALES,))
+
+
+def scene_of(folder, root, **given):
+    return Scene("no.broker:9", root, spec_of(folder, **given), topic="rows", stores=1)
+
+
+def put(folder, name, *rows, age=120, end="\n"):
+    """A file that changed so many seconds ago."""
+    path = folder / name
+    path.parent.mkdir(exist_ok=True, parents=True)
+    lines = [row if isinstance(row, str) else line(*row) for row in rows]
+    path.write_text("\n".join(lines) + end)
+    aged(path, age)
+    return path
+
+
+def aged(path, age):
+    os.utime(path, (time.time() - age,) * 2)
+
+
+def line(hour, shop, amount):
+    return json.dumps({"at": (NOON + HOUR * hour).isoformat(), "shop": shop, "amount": amount})
+
+
+def held(made):
+    rows = ((row.pop("window_start"), row) for row in made.table())
+    return {((at - NOON) // HOUR, row["shop"], row["sales"], row["sum"]) for at, row in rows}
+
+
+FIRST = ((0, "a", 1), (0, "b", 2), "{broken", (9, "a", 4))
+SECOND = ((10, "a", 5), (2, "a", 7), (10, "b", 6))
+THIRD = ((10, "a", 8), (30, "a", 1))
+WANTED = {(0, "a", 1, 1), (0, "b", 1, 2), (9, "a", 1, 4), (10, "a", 2, 13), (10, "b", 1, 6)}
+
+
+def test_files_are_drained_resumed_repaired_verified_and_replayed(tmp_path, monkeypatch, spark):
+    (folder := tmp_path / "rows").mkdir()
+    made = scene_of(folder, tmp_path)
+    put(folder, "1.jsonl", *FIRST)
+    put(folder, "young.jsonl", (9, "a", 100), age=1)
+    found = plan(made.spec, made.settings)
+    assert (found.new_offsets, found.reasons[0][:20]) == (0, "1 new or grown files")
+    made.run("first")
+    (folder / "young.jsonl").unlink()
+    put(folder, "2/2.jsonl", *SECOND, end="")
+    put(folder, "3.jsonl", *THIRD)
+    images = Images(made, tmp_path / "images")
+    with monkeypatch.context() as at:
+        at.setattr(failpoint, "at", images.at)
+        made.run("second")
+    killed = {
+        place: root
+        for (place, _), root in sorted(images.taken.items(), reverse=True)
+        if place in {"files.noted", "planned", "table.committed"}
+    }
+    assert len(killed) == 3
+    for each in (made, *(over(made, root) for root in killed.values())):
+        each.run("resumed")
+        assert held(each) == WANTED
+        assert [row["offset"] for row in each.ops("late")] == [5]
+        assert [row["offset"] for row in each.ops("quarantine")] == [2]
+    repaired, _ = Repairs(made).done()
+    assert (repaired.change.unexplained, held(made)) == (0, WANTED | {(2, "a", 1, 7)})
+    proof, _ = Repairs(made).done("verify", NOON, NOON + HOUR * 12)
+    assert proof.change.differs == 0 < proof.change.rows_after
