@@ -8,6 +8,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
@@ -18,7 +19,7 @@ from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.schemas.avro import Node, SchemaInvalid, parse
 from spark_jobs.decode.schemed.varint import LONGEST, number
 from spark_jobs.errors import FilesUnfit
-from spark_jobs.files.layout import Counted
+from spark_jobs.files.layout import At, Counted
 from spark_jobs.spec import Avro
 
 if TYPE_CHECKING:
@@ -102,19 +103,17 @@ class AvroFile:
         """See Layout."""
         return False
 
-    def count(self, file: IO[bytes], name: str, start: int) -> Counted:  # noqa: ARG002 - as the port has it
+    def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:  # noqa: ARG002 - as the port has it
         """See Layout. Each record is passed once: none fails when it is read."""
-        return Counted(sum(1 for _ in self.read(file, name, 0, 0)))
+        return Counted(sum(1 for _ in self._records(file, name)))
 
-    def read(self, file: IO[bytes], name: str, begin: int, skip: int) -> Iterator[bytes]:  # noqa: ARG002 - as the port has it
+    def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
         """See Layout."""
-        for number_, value in enumerate(self._records(file, name)):
-            if number_ >= skip:
-                yield value
+        return islice(self._records(file, name), at.skip, None)
 
-    def place(self, file: IO[bytes], name: str, begin: int, skip: int) -> str:  # noqa: ARG002 - as the port has it
+    def place(self, file: IO[bytes], name: str, at: At) -> str:  # noqa: ARG002 - as the port has it
         """See Layout."""
-        return f"record {skip + 1:,}"
+        return f"record {at.skip + 1:,}"
 
     def _records(self, file: IO[bytes], name: str) -> Iterator[bytes]:
         try:

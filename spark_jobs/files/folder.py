@@ -96,7 +96,7 @@ def there(folder: UPath, name: str) -> There | None:
 def file_at(folder: UPath, name: str) -> IO[bytes]:
     """The file, to be read and closed. Raises FilesUnfit if it cannot be read."""
     try:
-        return cast("IO[bytes]", io.BufferedReader((folder / name).open("rb"), BLOCK))  # type: ignore[type-var]
+        return cast("IO[bytes]", io.BufferedReader((folder / name).open("rb"), BLOCK))
     except FileNotFoundError:
         raise FilesUnfit.went(name=name, path=folder) from None
     except OSError as error:

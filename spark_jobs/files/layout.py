@@ -28,6 +28,17 @@ class Counted(NamedTuple):
     """Whether the last record has the end of a line."""
 
 
+class At(NamedTuple):
+    """From where on records are read."""
+
+    begin: int
+    """A mark, or the file's first byte."""
+    skip: int
+    """How many records from there on are left out."""
+    stop: int
+    """Where the file ended when it was noted."""
+
+
 class Layout(Protocol):
     """Of the files of one declaration. A file that it cannot read raises FilesUnfit, when it is
     counted at the latest.
@@ -43,14 +54,14 @@ class Layout(Protocol):
         its first two bytes at least.
         """
 
-    def count(self, file: IO[bytes], name: str, start: int) -> Counted:
-        """All records from this byte on."""
+    def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:
+        """All records from the byte `start` up to `stop`, where the file ended when it was seen."""
 
-    def read(self, file: IO[bytes], name: str, begin: int, skip: int) -> Iterator[bytes]:
-        """The records from this mark on, or from the file's first byte, without so many."""
+    def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
+        """The records that are there."""
 
-    def place(self, file: IO[bytes], name: str, begin: int, skip: int) -> str:
-        """Where the record behind so many is, for a reader: `line 17`."""
+    def place(self, file: IO[bytes], name: str, at: At) -> str:
+        """Where the first of them is, for a reader: `line 17`."""
 
 
 def layout_of(declared: Files) -> Layout:

@@ -87,6 +87,14 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
         yield found
 
 
+def refuse_others(seen: Look, declared: Files) -> None:
+    """Raise FilesUnfit for a file that has another content than was noted, and has not grown."""
+    layout, known = layout_of(declared), seen.listed.newest
+    for each in seen.new:
+        if each.name in known:
+            _digest(seen.folder, layout, known[each.name], each)
+
+
 def _digest(folder: UPath, layout: Layout, was: Noted | None, now: There) -> str:
     """Of all of it. Raises FilesUnfit if it does not begin with what was noted."""
     if was is None:
@@ -116,7 +124,7 @@ def _counted(
     if was is not None and start == now.size:  # touched, or written again: the same content
         return Noted(**common, records=0, ended=was.ended)
     with file_at(folder, now.name) as file:
-        counted = layout.count(file, now.name, start)
+        counted = layout.count(file, now.name, start, now.size)
     return Noted(**common, **counted._asdict())
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.errors import FilesUnfit
-from spark_jobs.files.layout import Counted
+from spark_jobs.files.layout import At, Counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,13 +40,13 @@ class ParquetFile:
         """See Layout."""
         return False
 
-    def count(self, file: IO[bytes], name: str, start: int) -> Counted:  # noqa: ARG002 - as the port has it
+    def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:  # noqa: ARG002 - as the port has it
         """See Layout."""
         return Counted(self._opened(file, name).metadata.num_rows)
 
-    def read(self, file: IO[bytes], name: str, begin: int, skip: int) -> Iterator[bytes]:  # noqa: ARG002 - as the port has it
+    def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
         """See Layout."""
-        opened = self._opened(file, name)
+        opened, skip = self._opened(file, name), at.skip
         groups, sizes = list[int](), _sizes(opened)
         for group, rows in enumerate(sizes):
             if not groups and skip >= rows:
@@ -60,9 +60,9 @@ class ParquetFile:
         except (OSError, pa.ArrowException) as error:
             raise FilesUnfit.damaged(name=name, path=self._path, error=_first(error)) from None
 
-    def place(self, file: IO[bytes], name: str, begin: int, skip: int) -> str:  # noqa: ARG002 - as the port has it
+    def place(self, file: IO[bytes], name: str, at: At) -> str:  # noqa: ARG002 - as the port has it
         """See Layout."""
-        return f"row {skip + 1:,}"
+        return f"row {at.skip + 1:,}"
 
     def _opened(self, file: IO[bytes], name: str) -> pq.ParquetFile:
         try:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.files.folder import file_at
-from spark_jobs.files.layout import STEP, layout_of
+from spark_jobs.files.layout import STEP, At, layout_of
 from spark_jobs.files.look import refuse_changed
 
 if TYPE_CHECKING:
@@ -33,16 +33,10 @@ class Piece(NamedTuple):
     """The number behind the last."""
 
     @property
-    def begin(self) -> int:
-        """The mark from which it is read."""
-        marks = self.noted.marks
-        return marks[(self.first - self.noted.first) // STEP] if marks else 0
-
-    @property
-    def skip(self) -> int:
-        """How many records are between that and its first."""
-        before = self.first - self.noted.first
-        return before % STEP if self.noted.marks else before
+    def at(self) -> At:
+        """From where on it is read."""
+        marks, before, stop = self.noted.marks, self.first - self.noted.first, self.noted.stop
+        return At(marks[before // STEP], before % STEP, stop) if marks else At(0, before, stop)
 
 
 class Record(NamedTuple):
@@ -91,7 +85,7 @@ def read(folder: UPath, declared: Files, listed: Listed, given: list[Piece]) -> 
         noted = piece.noted
         refuse_changed(folder, listed, noted)
         with file_at(folder, noted.name) as file:
-            values = layout.read(file, noted.name, piece.begin, piece.skip)
+            values = layout.read(file, noted.name, piece.at)
             number = piece.first
             for value in islice(values, piece.stop - piece.first):
                 yield Record(number, noted.changed, noted.name, value)
@@ -101,7 +95,7 @@ def read(folder: UPath, declared: Files, listed: Listed, given: list[Piece]) -> 
 
 def place(folder: UPath, declared: Files, noted: Noted, number: int) -> str:
     """Where a record is, for a reader: `2026/orders.jsonl line 17`."""
-    piece = Piece(noted, number, number + 1)
+    at = Piece(noted, number, number + 1).at
     with file_at(folder, noted.name) as file:
-        told = layout_of(declared).place(file, noted.name, piece.begin, piece.skip)
+        told = layout_of(declared).place(file, noted.name, at)
     return f"{noted.name} {told}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import FilesUnfit, RecordsGone, RecordsUnreachable
 from spark_jobs.files.folder import folder_of
-from spark_jobs.files.look import Look, look, parts
+from spark_jobs.files.look import Look, look, parts, refuse_others
 from spark_jobs.files.noted import Listed, note_of, read_listed
 from spark_jobs.files.records import pieces, place, read
 from spark_jobs.source.place import Place
@@ -89,14 +89,13 @@ class FilesSource(NamedTuple):
     def state(self) -> SourceState:
         seen = self.look()
         self._lost(seen)
-        there = (each for each in seen.listed.files if each.records and self._is_there(each, seen))
-        first = next((each.first for each in there), seen.listed.end)
+        refuse_others(seen, self.declared)
         size = sum(each.size for each in seen.new)
         new = f"{len(seen.new):,} new or grown files, {size:,} bytes: {_names(seen.new)}"
         rest = f"{len(seen.waiting):,} files have not settled yet: {_names(seen.waiting)}"
         return SourceState(
             seen.listed.id,
-            Positions({0: first}),
+            self._first(seen),
             Positions({0: seen.listed.end}),
             timestamps="files",
             compacted=any(each.lost for each in seen.listed.files),
@@ -105,8 +104,14 @@ class FilesSource(NamedTuple):
         )
 
     @staticmethod
-    def _is_there(noted: Noted, seen: Look) -> bool:
-        return not noted.lost and noted.name in seen.now
+    def _first(seen: Look) -> Positions:
+        """At the first record whose file is there; behind all if none is."""
+        there = (
+            each.first
+            for each in seen.listed.files
+            if each.records and not each.lost and each.name in seen.now
+        )
+        return Positions({0: next(there, seen.listed.end)})
 
     def _lost(self, seen: Look) -> list[Noted]:
         """Those that went before a batch had all of their records. Raises RecordsGone unless the
@@ -126,7 +131,7 @@ class FilesSource(NamedTuple):
         return found
 
     def earliest(self, partitions: Iterable[int]) -> Positions:  # noqa: ARG002 - there is one
-        return self.state().earliest
+        return self._first(self.look())
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - as above
         return max((each.at for each in self.listed.files if each.records), default=None)
@@ -183,7 +188,7 @@ class FilesSource(NamedTuple):
         from spark_jobs.files.spark import FORMAT, Asked, Folder  # noqa: PLC0415 - Spark
 
         listed = self.listed
-        first = self.state().begins if listed.files else Positions()
+        first = self.earliest((0,)) if listed.files else Positions()
         end = self.until or Positions({0: listed.end})
         ends = (int(first.told(0)), int(end.told(0)))
         asked = self._asked((ends,))._replace(most=self.spec.max_offsets_per_batch)

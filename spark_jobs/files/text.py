@@ -8,10 +8,11 @@ import csv
 import gzip
 import zlib
 from codecs import BOM_UTF8
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 from spark_jobs.errors import FilesUnfit
-from spark_jobs.files.layout import PACKED, STEP, Counted
+from spark_jobs.files.layout import PACKED, STEP, At, Counted
 from spark_jobs.spec import Csv
 
 if TYPE_CHECKING:
@@ -49,43 +50,43 @@ class Lines:
         """See Layout. A line that goes on was another record."""
         return not name.endswith(GZIP) and (ended or more.startswith((b"\n", b"\r\n")))
 
-    def count(self, file: IO[bytes], name: str, start: int) -> Counted:
+    def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:
         """See Layout."""
         records, marks, last = 0, list[int](), None
-        for last in self._records(file, name, start):
+        for last in self._records(file, name, start, stop):
             if records % STEP == 0:
                 marks.append(last.at)
             records += 1
         ended = last is None or bool(last.end)
         return Counted(records, () if name.endswith(GZIP) else tuple(marks), ended)
 
-    def read(self, file: IO[bytes], name: str, begin: int, skip: int) -> Iterator[bytes]:
+    def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
         """See Layout."""
-        for number, (_, value, _) in enumerate(self._records(file, name, begin)):
-            if number >= skip:
-                yield value
+        found = self._records(file, name, at.begin, at.stop)
+        return (line.value for line in islice(found, at.skip, None))
 
-    def place(self, file: IO[bytes], name: str, begin: int, skip: int) -> str:
+    def place(self, file: IO[bytes], name: str, at: At) -> str:
         """See Layout."""
-        for number, (at, _, _) in enumerate(self._records(file, name, begin)):
-            if number == skip:
-                file.seek(0)
-                before, line, left = _plain(file, name), 1, at
-                while left > 0 and (block := before.read(min(left, STEP))):
-                    line, left = line + block.count(b"\n"), left - len(block)
-                return f"line {line:,}"
-        return ""
+        found = next(islice(self._records(file, name, at.begin, at.stop), at.skip, None), None)
+        if found is None:
+            return ""
+        file.seek(0)
+        before, line, left = _plain(file, name), 1, found.at
+        while left > 0 and (block := before.read(min(left, STEP))):
+            line, left = line + block.count(b"\n"), left - len(block)
+        return f"line {line:,}"
 
-    def _records(self, file: IO[bytes], name: str, begin: int) -> Iterator[Line]:
-        """From this byte on."""
-        return (line for line in self._lines(file, name, begin) if line.value)
+    def _records(self, file: IO[bytes], name: str, begin: int, stop: int) -> Iterator[Line]:
+        """Between these bytes."""
+        return (line for line in self._lines(file, name, begin, stop) if line.value)
 
-    def _lines(self, file: IO[bytes], name: str, at: int) -> Iterator[Line]:
+    def _lines(self, file: IO[bytes], name: str, at: int, stop: int) -> Iterator[Line]:
         if at:
             file.seek(at)
         lines = _plain(file, name)
         try:
-            while line := lines.readline(MOST + 1):
+            # What has come behind is no part of the last line.
+            while line := lines.readline(min(MOST + 1, stop - at) if lines is file else MOST + 1):
                 if len(line) > MOST:
                     self._refuse_long(name, at)
                 value = line.removesuffix(b"\n")
@@ -119,8 +120,8 @@ class CsvRows(Lines):
         """See Layout. A last row without a line end may be amid a quoted cell."""
         return ended and super().grows(name, ended=ended, more=more)
 
-    def _records(self, file: IO[bytes], name: str, begin: int) -> Iterator[Line]:
-        lines = super()._lines(file, name, begin)
+    def _records(self, file: IO[bytes], name: str, begin: int, stop: int) -> Iterator[Line]:
+        lines = super()._lines(file, name, begin, stop)
         if begin == 0 and self._header:
             self._refuse_header(name, next((each for each in lines if each.value), None))
         for line in lines:
@@ -140,10 +141,9 @@ class CsvRows(Lines):
         if line is None:
             return
         of, text = self._format, line.value.decode(errors="replace")
-        quoting = csv.QUOTE_NONE if of.quote is None else csv.QUOTE_MINIMAL
-        [there] = csv.reader(
-            [text], delimiter=of.delimiter, quotechar=of.quote or None, quoting=quoting
-        )
+        there = text.split(of.delimiter)
+        if of.quote is not None:
+            [there] = csv.reader([text], delimiter=of.delimiter, quotechar=of.quote)
         if (*there,) != of.columns:
             raise FilesUnfit.other_header(
                 name=name, path=self._path, there=", ".join(there), declared=", ".join(of.columns)

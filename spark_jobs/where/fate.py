@@ -40,8 +40,8 @@ class Became(StrEnum):
 
 
 COLUMNS = (
-    "record", "outcome", "why", "batch", "run_id", "origin", "event_time", "watermark_missed",
-    "late_by", "copy_of", "table_version", "event", "used_by", "rows", "untold",
+    "record", "outcome", "why", "batch", "run_id", "event_time", "watermark_missed", "late_by",
+    "copy_of", "table_version", "event", "origin", "used_by", "rows", "untold",
 )  # fmt: skip
 
 
@@ -54,8 +54,6 @@ class Fate(NamedTuple):
     """The reason of a rejection, the step that has filtered it, or where an offset is."""
     batch: int | None = None
     run_id: str | None = None
-    origin: str = ""
-    """Where the source has it, in words; empty if its place says all."""
     event_time: datetime | str | None = None
     watermark_missed: datetime | None = None
     late_by: timedelta | None = None
@@ -67,6 +65,8 @@ class Fate(NamedTuple):
     """The first one that has it in its rows."""
     event: int | None = None
     """The number of the first event that told of such a version."""
+    origin: str = ""
+    """Where the source has it, in words; empty if its place says all."""
     used_by: tuple[str, ...] = ()
     """Repairs and replays, in words."""
     rows: tuple[dict[str, Any], ...] = ()

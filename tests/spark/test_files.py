@@ -5,8 +5,6 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Aggregate, Field, Files, Json, Pipeline, Tumbling
 from spark_jobs.storage import failpoint
