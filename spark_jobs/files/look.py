@@ -74,7 +74,8 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
     layout, known = layout_of(declared), seen.listed.newest
     names = {e.digest: e.name for e in seen.listed.files if e.records and not e.lost}
     first = seen.listed.end
-    for each in seen.new:
+    # Those that have grown go first: a copy of one is then known.
+    for each in sorted(seen.new, key=lambda each: each.name not in known):
         was = known.get(each.name)
         digest = _digest(seen.folder, layout, was, each)
         found = _counted(seen.folder, layout, was, each, digest, first)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -41,49 +42,43 @@ class ParquetFile:
         return False
 
     def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:  # noqa: ARG002 - as the port has it
-        """See Layout."""
-        return Counted(self._opened(file, name).metadata.num_rows)
+        """See Layout. Each page is read once: none fails when its rows are read."""
+        with self._damaged(name):
+            return Counted(sum(each.num_rows for each in self._opened(file).iter_batches(ROWS)))
 
     def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
         """See Layout."""
-        opened, skip = self._opened(file, name), at.skip
-        groups, sizes = list[int](), _sizes(opened)
-        for group, rows in enumerate(sizes):
-            if not groups and skip >= rows:
-                skip -= rows
-            else:
-                groups.append(group)
-        try:
+        with self._damaged(name):
+            opened, skip, groups = self._opened(file), at.skip, list[int]()
+            for group in range(opened.metadata.num_row_groups):
+                rows = opened.metadata.row_group(group).num_rows
+                if not groups and skip >= rows:
+                    skip -= rows
+                else:
+                    groups.append(group)
             for batch in opened.iter_batches(ROWS, row_groups=groups):
                 yield from _objects(batch.slice(min(skip, batch.num_rows)))
                 skip = max(0, skip - batch.num_rows)
-        except (OSError, pa.ArrowException) as error:
-            raise FilesUnfit.damaged(name=name, path=self._path, error=_first(error)) from None
 
     def place(self, file: IO[bytes], name: str, at: At) -> str:  # noqa: ARG002 - as the port has it
         """See Layout."""
         return f"row {at.skip + 1:,}"
 
-    def _opened(self, file: IO[bytes], name: str) -> pq.ParquetFile:
+    @contextmanager
+    def _damaged(self, name: str) -> Iterator[None]:
         try:
-            # Some writers' times are of nanoseconds, in which the year 9999 would be another one.
-            found = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
-        except (OSError, pa.ArrowException) as error:
-            raise FilesUnfit.damaged(name=name, path=self._path, error=_first(error)) from None
+            yield
+        except (OSError, ValueError, pa.ArrowException) as error:
+            first = str(error).partition("\n")[0]
+            raise FilesUnfit.damaged(name=name, path=self._path, error=first) from None
+
+    def _opened(self, file: IO[bytes]) -> pq.ParquetFile:
+        # Some writers' times are of nanoseconds, in which the year 9999 would be another one.
+        found = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
         names = found.schema_arrow.names
         if twice := [each for each in names if names.count(each) > 1]:
-            why = f"column {twice[0]!r} is there twice"
-            raise FilesUnfit.damaged(name=name, path=self._path, error=why)
+            raise ValueError(f"column {twice[0]!r} is there twice")
         return found
-
-
-def _first(error: Exception) -> str:
-    return str(error).partition("\n")[0]
-
-
-def _sizes(opened: pq.ParquetFile) -> list[int]:
-    about = opened.metadata
-    return [about.row_group(each).num_rows for each in range(about.num_row_groups)]
 
 
 def _objects(batch: pa.RecordBatch) -> Iterator[bytes]:
