@@ -6,12 +6,10 @@ from spark_jobs.errors.base import SluiceError, reason
 
 
 class FilesUnfit(SluiceError):
-    """A file of the source's folder cannot be read, or is no longer what was noted of it; or there
-    is no folder. Nothing of it is read.
-    """
+    """A file of the source cannot be read, or is not what was noted of it."""
 
-    code, exit_status = "FILES_UNFIT", 26
-    usual_remedy = "Move the file out of the folder, or put back what was there."
+    code, exit_status = "FILES_UNFIT", 92
+    usual_remedy = "Move it out of the folder, or put back what was there."
 
     absent = reason("There is no folder {path}.", "Mount it, or correct `path` in the spec.")
     other_store = reason(

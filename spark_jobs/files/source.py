@@ -18,6 +18,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.source.port import Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.live_place import first_table, live_version, place_of
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
@@ -63,9 +64,12 @@ class FilesSource(NamedTuple):
         return read_listed(note_of(self.paths)) or Listed(id="")
 
     def look(self) -> Look:
-        return look(self.declared, self.root, self.listed, time.time_ns() // 1_000_000)
+        seen = look(self.declared, self.root, self.listed, time.time_ns() // 1_000_000)
+        return seen._replace(new=()) if self.paths.place.beside else seen
 
     def note(self, held: Held) -> tuple[str, ...]:
+        if self.paths.place.beside:
+            self._take_the_live_list(held)
         seen, told = self.look(), list[str]()
         was = seen.listed
         made = was.model_copy(update={"id": was.id or uuid.uuid4().hex})
@@ -85,6 +89,16 @@ class FilesSource(NamedTuple):
             made.behind(was if was.id else None).put(note, held)
             failpoint.at("files.noted")
         return tuple(told)
+
+    def _take_the_live_list(self, held: Held) -> None:
+        """A rebuild's NEXT reads what the live version has noted, by the same numbers."""
+        paths, was = self.paths, self.listed
+        live = live_version(paths.above)
+        assert live is not None  # a rebuild is under way
+        place_ = place_of(paths.above, live, first_table(self.spec))
+        made = read_listed(paths.above / place_.folder / note_of(paths).name)
+        if made is not None and made != was:
+            made.behind(was if was.id else None).put(note_of(paths), held)
 
     def state(self) -> SourceState:
         seen = self.look()

@@ -188,7 +188,7 @@ def _lines(
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
-        f"{spec.name}: {spec.topic.told(settings.kafka)}, generation {found.identity.generation}, "
+        f"{spec.name}: {spec.inputs.told(settings.kafka)}, generation {found.identity.generation}, "
         f"state version {spec.state.version}{table}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",

@@ -85,8 +85,8 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, spec: Pipeline) -> Settings:
         """A pipeline's settings: its topic's cluster, its root. Raises as from_environment."""
-        reads = not all(each.lies for each in spec.inputs)
-        return cls.from_environment(cluster=spec.inputs.cluster, root=spec.root, reads=reads)
+        of = spec.inputs
+        return cls.from_environment(cluster=of.cluster, root=spec.root, reads=of.of_kafka)
 
     @classmethod
     @project_file.told()

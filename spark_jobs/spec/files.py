@@ -5,9 +5,10 @@ files/source.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -15,36 +16,25 @@ from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.topic import Topic
 
-if TYPE_CHECKING:
-    from spark_jobs.spec.pipeline import Pipeline
-
 STORES: Final = ("s3://", "s3a://")
 
 
 class Files(Topic):
-    """A folder whose files have the records. Each file is read once. A record's offset is its
-    number, its key the file's path in the folder, and its timestamp the file's last change.
-    """
+    """A Topic whose records are in a folder's files, with these fields more."""
 
     source: ClassVar[str] = "spark_jobs.files.source:source"
     path: str = Described(exclude=True)
-    """the folder: a whole path on the disk; or, if the root is on S3, a URL of the same store"""
+    """the folder: a whole path, or a URL of the root's S3"""
     names: str = "*"
-    """which files of it and of the folders below it, such as '*.jsonl' or '2026/*.csv'; hidden
-    ones, which begin with a point or an underscore, are none
-    """
+    """which files in it and below, such as '*.jsonl'; what begins with . or _ is none"""
     header: bool = True
-    """of CSV: whether a file begins with the names of its columns, which are `format.columns`"""
+    """whether a file of CSV begins with `format.columns`"""
     settled: Duration = Described(default=timedelta(minutes=1), strict=False)
     """how long a file has not changed before it is read"""
     marker: str = ""
-    """the name of another file in the same folder without which a file is not read either, such as
-    '_SUCCESS'; '*.done' stands for the file's own name and .done
-    """
+    """a file beside it without which it is not read, such as '_SUCCESS'; * is its own name"""
     copies: Literal["refuse", "skip", "read"] = "refuse"
-    """what becomes of a file that has the content of one with another name; a skipped one is noted,
-    and told once
-    """
+    """what becomes of a file with another's content; a skipped one is told once"""
 
     @model_validator(mode="before")
     @classmethod
@@ -91,12 +81,7 @@ class Files(Topic):
     def lies(self) -> str:
         return self.path
 
-    def refuse_within(self, spec: Pipeline) -> None:
-        for name, given in (
-            ("reader_options", spec.reader_options),
-            ("publish_at", spec.publish_at),
-            ("schedule.when_data", spec.schedule.when_data),
-            ("topics", spec.topics if spec.is_several else ()),
-        ):
+    def refuse_asked(self, asked: Mapping[str, object]) -> None:
+        for name, given in asked.items():
             if given:
                 refuse(name, given, f"{self.name} is a folder of files", "Leave it out")

@@ -305,8 +305,14 @@ class Pipeline(Model):
         return self
 
     def _refuse_unserved(self) -> None:
+        asked = {
+            "reader_options": self.reader_options,
+            "publish_at": self.publish_at,
+            "schedule.when_data": self.schedule.when_data,
+            "topics": self.topics if self.is_several else (),
+        }
         for each in self.topic.each:
-            each.refuse_within(self)
+            each.refuse_asked(asked)
         if self.publish_at is not None:
             self.publish_at.refuse_topics(self.topic.each, self.more_topics)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field as Described, model_validator
 
@@ -29,9 +29,6 @@ from spark_jobs.spec.fields.place import (
 )
 from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
-
-if TYPE_CHECKING:
-    from spark_jobs.spec.pipeline import Pipeline
 
 __all__ = ["Field", "Name", "Topic"]
 
@@ -206,8 +203,8 @@ class Topic(Model):
         """Where its records are, for a reader."""
         return f"files in {self.lies}" if self.lies else f"topic {self.name} on {brokers}"
 
-    def refuse_within(self, spec: Pipeline) -> None:  # noqa: ARG002 - of another source it counts
-        """Refuse what a pipeline asks for and this source cannot give."""
+    def refuse_asked(self, asked: Mapping[str, object]) -> None:  # noqa: ARG002 - of another source it counts
+        """Refuse what a pipeline asks of its source and this one cannot give: field -> value."""
         for part, each in (("format", self.format), ("key", self.key)):
             if each.of_files:
                 refuse(part, each.kind, "a topic of Kafka has no such values", "Use Files(...)")

@@ -8,9 +8,7 @@ from spark_jobs.spec.formats.format import Json
 
 
 class Parquet(Json):
-    """A row of a Parquet file, of which Sluice makes one JSON object: decimals are numbers, times
-    are RFC 3339, bytes are base64. For Files alone.
-    """
+    """A row of a Parquet file, made one JSON object. For Files alone."""
 
     kind: ClassVar[str] = "parquet"
     layout: ClassVar[str] = "spark_jobs.files.parquet:ParquetFile"
