@@ -75,9 +75,10 @@ def shown(annotation: Any) -> str:
         case origin if origin is Annotated:
             return shown(parts[0])
         case origin if origin is Literal:
-            return " or ".join(map(code, parts))
+            return ", ".join(map(code, parts))
         case origin if origin in (Union, types.UnionType):
-            return " or ".join(map(shown, parts))
+            there = " or ".join(shown(each) for each in parts if each is not type(None))
+            return there + "?" * (type(None) in parts)
         case origin if origin is dict:
             return f"{shown(parts[0])} -> {shown(parts[1])}"
         case _:
@@ -100,7 +101,7 @@ def _class(kind: type) -> str:
 def _default(field: FieldInfo) -> str:
     """Behind the type: nothing where it is null, empty or the defaults of a model."""
     if field.is_required():
-        return ", required"
+        return "!"
     value = field.get_default(call_default_factory=True)
     if isinstance(value, timedelta):
         return f" = {code(interval(value))}"

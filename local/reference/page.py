@@ -130,7 +130,7 @@ def _spec() -> str:
     return f"""\
 ## The spec
 A pipeline's `spec.py` makes one `Pipeline`. A duration is a `timedelta` or text such as `'2 hours'`. The default is behind `=`;
-without one it is null, empty, or the defaults of the part. `…` stands for a tuple.
+without one it is null, empty, or the defaults of the part. `!`: required; `?`: may be null; `…`: a tuple.
 
 {"".join(map(_section, SPEC)).rstrip()}
 """
