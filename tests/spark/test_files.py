@@ -5,10 +5,16 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 
+from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.runs.plan import plan
+from spark_jobs.source.place import Place
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, Field, Files, Json, Pipeline, Tumbling
 from spark_jobs.storage import failpoint
+from spark_jobs.where.tell import Telling
 from tests.harness.crash import Images, over
+from tests.harness.refused import fails
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
 
@@ -94,3 +100,55 @@ def test_files_are_drained_resumed_repaired_verified_and_replayed(tmp_path, monk
     assert (repaired.change.unexplained, held(made)) == (0, WANTED | {(2, "a", 1, 7)})
     proof, _ = Repairs(made).done("verify", NOON, NOON + HOUR * 12)
     assert proof.change.differs == 0 < proof.change.rows_after
+    fates = {fate.place.offset: fate for fate in told(made, range(9))}
+    assert [fates[n].became for n in (0, 2, 5, 8)] == ["accepted", "malformed", "late", "accepted"]
+    assert fates[2].origin == "1.jsonl line 3"
+    assert fates[5].origin == "2/2.jsonl line 2"
+    assert fates[5].used_by
+    days = covered_by(made)
+    assert {each.state for each in days.intervals} == {"canonical", "drained", "open"} & {
+        each.state for each in days.intervals
+    }
+    (folder / "2/2.jsonl").unlink()
+    with fails(RecordsUnreachable, "files_went", names="2/2.jsonl"):
+        Repairs(made).plan("verify", NOON, NOON + HOUR * 12)
+    made.run("after")
+
+
+OLD = line(3, "a", 2).replace('"amount"', '"total"')
+
+
+def test_a_malformed_record_of_a_file_is_merged_by_a_replay_and_batches_end_with_files(
+    tmp_path, spark
+):
+    (folder := tmp_path / "rows").mkdir()
+    made = scene_of(folder, tmp_path)
+    made.change(max_offsets_per_batch=3)
+    put(folder, "1.jsonl", (0, "a", 1), OLD)
+    put(folder, "2.jsonl", (1, "a", 1), (1, "b", 1))
+    put(folder, "3.jsonl", *((4, f"shop {number}", 1) for number in range(4)))
+    put(folder, "4.jsonl", (9, "a", 1))
+    report = made.run("first")
+    ends = [json.loads(row["offsets_end"])["0"] for row in sorted(made.ops("batches"), key=by_id)]
+    assert [*dict.fromkeys(ends)] == [2, 4, 7, 9]
+    assert (report.account.read, report.account.malformed) == (9, 1)
+    amount = FIELDS[2].model_copy(update={"path": ("amount", "total")})
+    fields = (*FIELDS[:2], amount)
+    made.change(topic=made.spec.topic.model_copy(update={"fields": fields}))
+    before = held(made)
+    replayed, _ = Repairs(made).done("replay")
+    assert (replayed.change.merged, held(made) - before) == (1, {(3, "a", 1, 2)})
+
+
+def by_id(row):
+    return row["batch_id"]
+
+
+def told(made, offsets):
+    telling = Telling(made.spec, made.settings, ask=None)
+    return telling.fates([Place(0, offset) for offset in offsets])
+
+
+def covered_by(made):
+    source = source_of(made.spec, made.settings)
+    return coverage(made.spec, made.paths, source.state().earliest)
