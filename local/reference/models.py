@@ -83,9 +83,7 @@ def shown(annotation: Any) -> str:
             return f"{shown(parts[0])} -> {shown(parts[1])}"
         case _:
             return (
-                f"{shown(parts[0])} …"
-                if Ellipsis in parts
-                else f"({', '.join(map(shown, parts))})"
+                f"{shown(parts[0])} …" if Ellipsis in parts else f"({', '.join(map(shown, parts))})"
             )
 
 
