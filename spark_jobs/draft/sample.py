@@ -28,11 +28,13 @@ from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.kafka_time import is_time
 from spark_jobs.source.port import Sampled as Sampled  # noqa: PLC0414 - of a sample, for those that import it from here
+from spark_jobs.source.sources import source_of
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.spec import Compressed, Topic
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 MOST_BYTES: Final = 64_000_000
 """Of the values of a sample, keys and headers not counted."""
@@ -64,6 +66,18 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
         ]
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
+    return found
+
+
+def of_source(spec: Pipeline, settings: Settings, most: int) -> list[Sampled]:
+    """The newest that runs have noted, of a source that is no topic of Kafka. Raises what it does,
+    and SampleUnusable.
+    """
+    source = source_of(spec, settings)
+    state = source.state()
+    first = state.latest.back(most).maximum(state.earliest)
+    if not (found := [*source.sampled(first.parts(state.latest))]):
+        raise SampleUnusable.no_records(source=spec.inputs.told(settings.kafka))
     return found
 
 

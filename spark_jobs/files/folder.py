@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
 from spark_jobs.errors import FilesUnfit
 from spark_jobs.files.noted import EPOCH, MILLISECOND
@@ -39,7 +42,7 @@ def folder_of(declared: Files, root: str) -> UPath:
     """The folder. Raises FilesUnfit for a store that is not the root's."""
     if is_remote(declared.path) and not is_s3(root):
         raise FilesUnfit.other_store(path=declared.path, root=root)
-    return opened(declared.path.rstrip("/"))
+    return opened(declared.path.rstrip("/") or "/")
 
 
 def listed(folder: UPath, declared: Files) -> tuple[dict[str, There], set[str]]:
@@ -51,10 +54,15 @@ def listed(folder: UPath, declared: Files) -> tuple[dict[str, There], set[str]]:
     every, found = set[str](), dict[str, There]()
     for name, about in sorted(_below(folder)):
         every.add(name)
-        hidden = any(part.startswith(HIDDEN) for part in name.split("/"))
-        if not hidden and fnmatchcase(name, declared.names):
+        *_, own = parts = name.split("/")
+        hidden = any(part.startswith(HIDDEN) for part in parts)
+        if not hidden and fnmatchcase(name, declared.names) and not _marks(own, declared):
             found[name] = about
     return found, every
+
+
+def _marks(name: str, declared: Files) -> bool:
+    return bool(declared.marker) and fnmatchcase(name, declared.marker)
 
 
 def _below(folder: UPath) -> Iterator[tuple[str, There]]:
@@ -65,14 +73,22 @@ def _below(folder: UPath) -> Iterator[tuple[str, There]]:
                 changed = _millis(about["LastModified"])
                 yield name, There(name, int(about["size"]), changed, str(about.get("ETag", "")))
         return
-    for path in folder.rglob("*"):
-        try:
-            about = path.stat()
-        except FileNotFoundError:
-            continue
-        if path.is_file():
-            name = path.relative_to(folder).as_posix()
-            yield name, There(name, about.st_size, about.st_mtime_ns // 1_000_000, "")
+    for above, _, names in os.walk(str(folder), onerror=_refuse_unseen):
+        for each in names:
+            path = Path(above) / each
+            name = path.relative_to(str(folder)).as_posix()
+            if name.encode(errors="ignore").decode() != name:
+                raise FilesUnfit.unreadable(name=name, path=folder, error="its name is no UTF-8")
+            with suppress(FileNotFoundError):  # it has just gone
+                found = path.stat()
+                if path.is_file():
+                    yield name, There(name, found.st_size, found.st_mtime_ns // 1_000_000, "")
+
+
+def _refuse_unseen(error: OSError) -> NoReturn:
+    """What is in such a folder nobody knows: it is not gone."""
+    path = Path(str(error.filename))
+    raise FilesUnfit.unreadable(name=path.name, path=path.parent, error=error.strerror or error)
 
 
 def _millis(at: datetime) -> int:

@@ -48,7 +48,7 @@ class Lines:
 
     def grows(self, name: str, *, ended: bool, more: bytes) -> bool:
         """See Layout. A line that goes on was another record."""
-        return not name.endswith(GZIP) and (ended or more.startswith((b"\n", b"\r\n")))
+        return not name.lower().endswith(GZIP) and (ended or more.startswith((b"\n", b"\r\n")))
 
     def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:
         """See Layout."""
@@ -58,7 +58,7 @@ class Lines:
                 marks.append(last.at)
             records += 1
         ended = last is None or bool(last.end)
-        return Counted(records, () if name.endswith(GZIP) else tuple(marks), ended)
+        return Counted(records, () if name.lower().endswith(GZIP) else tuple(marks), ended)
 
     def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
         """See Layout."""
@@ -102,7 +102,7 @@ class Lines:
 
 
 def _plain(file: IO[bytes], name: str) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if name.endswith(GZIP) else file
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=file)) if name.lower().endswith(GZIP) else file
 
 
 class CsvRows(Lines):

@@ -68,12 +68,12 @@ def test_a_file_is_read_once_it_has_not_changed_for_a_while(made):
     ("marker", "name"), [("_SUCCESS", "day/_SUCCESS"), ("*.ok", "day/a.csv.ok")]
 )
 def test_a_file_with_a_marker_waits_for_it(made, marker, name):
-    made.declare(marker=marker, names="*.csv", format=CSV, header=False)
+    made.declare(marker=marker, format=CSV, header=False)
     made.put("day/a.csv", "1,2")
     made.put("_SUCCESS")
     made.note()
     assert made.values() == []
-    made.put(name)
+    made.put(name, end="any")
     made.note()
     assert made.values() == [b"1,2"]
 
@@ -211,6 +211,24 @@ def test_a_torn_list_is_refused(made):
     note = made.paths.version / "files.json"
     note.write_text(note.read_text()[:-9])
     with pytest.raises(CheckpointBroken):
+        made.note()
+
+
+def test_a_folder_that_cannot_be_listed_and_a_name_that_is_no_text_are_refused(made, monkeypatch):
+    made.put("a/a.jsonl", "1")
+    made.note()
+    listed = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("/a"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    with monkeypatch.context() as patch, fails(FilesUnfit, "unreadable", name="a"):
+        patch.setattr(os, "scandir", refusing)
+        made.note()
+    (made.folder / os.fsdecode(b"\xff.jsonl")).write_text("1")
+    with fails(FilesUnfit, "unreadable", error="its name is no UTF-8"):
         made.note()
 
 
