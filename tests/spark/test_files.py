@@ -5,7 +5,9 @@ import os
 import time
 from datetime import UTC, datetime, timedelta
 
+from spark_jobs.admin.rebuild.plan import plan_rebuild
 from spark_jobs.errors import RecordsUnreachable
+from spark_jobs.files.noted import note_of, read_listed
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.place import Place
@@ -16,6 +18,7 @@ from spark_jobs.where.tell import Telling
 from tests.harness.crash import Images, over
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
+from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
 
 HOUR = timedelta(hours=1)
@@ -138,6 +141,25 @@ def test_a_malformed_record_of_a_file_is_merged_by_a_replay_and_batches_end_with
     before = held(made)
     replayed, _ = Repairs(made).done("replay")
     assert (replayed.change.merged, held(made) - before) == (1, {(3, "a", 1, 2)})
+
+
+def test_a_rebuild_reads_what_the_live_version_has_noted_by_the_same_numbers(tmp_path, spark):
+    (folder := tmp_path / "rows").mkdir()
+    made = scene_of(folder, tmp_path)
+    put(folder, "2.jsonl", (0, "a", 1), (0, "b", 2))
+    made.run("first")
+    beside = Rebuilding(made)
+    beside.begin()
+    put(folder, "1.jsonl", (9, "a", 4), (10, "a", 5))
+    beside.compute("next")
+    assert read_listed(note_of(beside.paths)) == read_listed(note_of(made.paths))
+    made.run("second")
+    report = beside.compute("next again")
+    assert (report.offsets_end, report.account.read) == ({"0": 4}, 2)
+    listed = read_listed(note_of(made.paths))
+    assert [each.name for each in listed.files] == ["2.jsonl", "1.jsonl"]
+    assert read_listed(note_of(beside.paths)) == listed
+    assert plan_rebuild(made.spec, beside.next, made.settings).left == 0
 
 
 def by_id(row):

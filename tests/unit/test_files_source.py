@@ -7,14 +7,17 @@ import time
 
 import pytest
 
+from spark_jobs.draft.sample import of_source
 from spark_jobs.errors import (
     CheckpointBroken,
     FilesUnfit,
     RecordsGone,
     RecordsUnreachable,
+    SettingInvalid,
     SpecInvalid,
 )
 from spark_jobs.files.layout import STEP
+from spark_jobs.settings.installation import Settings
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Avro, Csv, Lines, Protobuf, Schedule, Text, WhenData
 from tests.harness.refused import fails, has
@@ -320,6 +323,19 @@ def test_what_a_pipeline_cannot_ask_of_a_folder_is_refused(made):
             specs.pipeline(topic=topic, steps=STEPS, **asked)
     with fails(SpecInvalid, "fields_refused", problems=has("topics")):
         specs.pipeline(topics=(topic, specs.EU), topic=None, steps=STEPS)
+
+
+def test_a_pipeline_over_files_needs_no_brokers(made, monkeypatch):
+    monkeypatch.delenv("SLUICE_KAFKA", raising=False)
+    monkeypatch.delenv("SLUICE_KAFKA_CONFIG", raising=False)
+    monkeypatch.setenv("SLUICE_ROOT", made.root)
+    settings = Settings.of(made.spec)
+    assert made.spec.inputs.told(settings.kafka) == f"files in {made.folder}"
+    made.put("a.jsonl", *map(str, range(9)))
+    made.note()
+    assert [each.value for each in of_source(made.spec, settings, 2)] == [b"7", b"8"]
+    with fails(SettingInvalid, "absent"):
+        Settings.of(specs.pipeline())
 
 
 def test_texts_of_lines_have_their_bytes(made):
