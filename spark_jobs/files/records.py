@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
+import pickle
+from base64 import b64decode, b64encode
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from spark_jobs.files.folder import file_at
 from spark_jobs.files.layout import STEP, At, layout_of
 from spark_jobs.files.look import refuse_changed
+from spark_jobs.files.noted import Listed, read_listed
+from spark_jobs.storage.root.store import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from upath import UPath
 
-    from spark_jobs.files.noted import Listed, Noted
+    from spark_jobs.files.noted import Noted
     from spark_jobs.spec import Files
 
 TASKS: Final = 16
 """The most tasks of one read: each may bring bytes of bad records to the driver."""
 LEAST: Final = 20_000
 """Records of a task, unless there are fewer."""
+
+
+class Asked(NamedTuple):
+    """Whose records, and which."""
+
+    declared: Files
+    root: str
+    note: str
+    """Where the list is."""
+    ranges: tuple[tuple[int, int], ...]
+    """Of a batch query; of a stream where it begins at first, and where it ends."""
+    most: int | None = None
+    """Records of a micro-batch."""
+
+    @property
+    def text(self) -> str:
+        """As an option of Spark's."""
+        return b64encode(pickle.dumps(self)).decode()
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The way back: this process's own bytes."""
+        made: Self = pickle.loads(b64decode(text))
+        return made
+
+    def listed(self) -> Listed:
+        """The list as it is now. Raises CheckpointBroken."""
+        return read_listed(opened(self.note)) or Listed(id="")
 
 
 class Piece(NamedTuple):

@@ -13,7 +13,7 @@ from spark_jobs.errors import FilesUnfit, RecordsGone, RecordsUnreachable
 from spark_jobs.files.folder import folder_of
 from spark_jobs.files.look import Look, look, parts, refuse_others
 from spark_jobs.files.noted import Listed, note_of, read_listed
-from spark_jobs.files.records import pieces, place, read
+from spark_jobs.files.records import Asked, pieces, place, read
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
@@ -131,7 +131,10 @@ class FilesSource(NamedTuple):
         """Those that went before a batch had all of their records. Raises RecordsGone unless the
         spec leaves them out.
         """
-        done, gone = Checkpoint(self.paths.checkpoint).done(), seen.gone
+        checkpoint, gone = Checkpoint(self.paths.checkpoint), seen.gone
+        done = checkpoint.done()
+        if self.paths.place.beside and not checkpoint.planned():
+            done = self._first(seen)  # what went before a rebuild began, its plan tells
         found = [
             each
             for each in seen.listed.files
@@ -199,44 +202,23 @@ class FilesSource(NamedTuple):
             return f"{noted.name}, which is not there any more"
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
-        from spark_jobs.files.spark import FORMAT, Asked, Folder  # noqa: PLC0415 - Spark
+        from spark_jobs.files.spark import kafka  # noqa: PLC0415 - Spark
 
         listed = self.listed
         first = self.earliest((0,)) if listed.files else Positions()
         end = self.until or Positions({0: listed.end})
-        ends = (int(first.told(0)), int(end.told(0)))
-        asked = self._asked((ends,))._replace(most=self.spec.max_offsets_per_batch)
-        assert isinstance(asked, Asked)
-        spark.dataSource.register(Folder)
-        return (_kafka(spark.readStream.format(FORMAT).option("asked", asked.text).load()),)
+        asked = self._asked(((int(first.told(0)), int(end.told(0))),))
+        return (kafka(spark, spark.readStream, asked),)
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - as above
-        from spark_jobs.files.spark import FORMAT, Folder  # noqa: PLC0415 - Spark
+        from spark_jobs.files.spark import kafka  # noqa: PLC0415 - Spark
 
-        spark.dataSource.register(Folder)
         asked = self._asked(tuple(each for ranges in parts.values() for each in ranges))
-        return _kafka(spark.read.format(FORMAT).option("asked", asked.text).load())
+        return kafka(spark, spark.read, asked)
 
-    def _asked(self, ranges: tuple[tuple[int, int], ...]) -> Any:
-        from spark_jobs.files.spark import Asked  # noqa: PLC0415 - Spark
-
-        return Asked(self.declared, self.root, str(note_of(self.paths)), ranges)
-
-
-def _kafka(rows: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as F  # noqa: PLC0415 - Spark
-
-    from spark_jobs.values.own_columns import HEADERS  # noqa: PLC0415 - as above
-
-    raw = F.struct("key", "value", F.lit(None).cast(HEADERS).alias("headers"))
-    kafka = F.struct(
-        F.lit(0).alias("partition"),
-        "offset",
-        F.timestamp_millis("millis").alias("timestamp"),
-        F.lit(None).cast("bigint").alias("millis"),
-        raw.alias("raw"),
-    )
-    return rows.select(kafka.alias("kafka"))
+    def _asked(self, ranges: tuple[tuple[int, int], ...]) -> Asked:
+        note, most = str(note_of(self.paths)), self.spec.max_offsets_per_batch
+        return Asked(self.declared, self.root, note, ranges, most)
 
 
 def _names(of: Iterable[Any]) -> str:

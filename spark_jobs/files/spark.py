@@ -6,11 +6,10 @@ nothing else.
 
 from __future__ import annotations
 
-import pickle
-from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -20,15 +19,16 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.files.folder import folder_of
-from spark_jobs.files.noted import Listed, read_listed
-from spark_jobs.files.records import Piece, pieces, read, tasks
+from spark_jobs.files.noted import Listed
+from spark_jobs.files.records import Asked, Piece, pieces, read, tasks
 from spark_jobs.messages.carried import carried
-from spark_jobs.storage.root.store import opened
+from spark_jobs.values.own_columns import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spark_jobs.spec import Files
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming import DataStreamReader
 
 FORMAT: Final = "sluice-files"
 ROW: Final = pa.schema(
@@ -39,34 +39,6 @@ ROWS: Final = 5_000
 """Records of an Arrow batch."""
 BYTES: Final = 16_000_000
 """Of their values, about."""
-
-
-class Asked(NamedTuple):
-    """Whose records, and which."""
-
-    declared: Files
-    root: str
-    note: str
-    """Where the list is."""
-    ranges: tuple[tuple[int, int], ...]
-    """Of a batch query; of a stream where it begins at first, and where it ends."""
-    most: int | None = None
-    """Records of a micro-batch."""
-
-    @property
-    def text(self) -> str:
-        """As an option of Spark's."""
-        return b64encode(pickle.dumps(self)).decode()
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """The way back: this process's own bytes."""
-        made: Self = pickle.loads(b64decode(text))
-        return made
-
-    def listed(self) -> Listed:
-        """The list as it is now. Raises CheckpointBroken."""
-        return read_listed(opened(self.note)) or Listed(id="")
 
 
 class Folder(DataSource):
@@ -172,3 +144,20 @@ class Stream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _number(self, offsets: Mapping[str, Any]) -> int:
         return int(offsets[self._asked.declared.name]["0"])
+
+
+def kafka(
+    spark: SparkSession, reader: DataFrameReader | DataStreamReader, asked: Asked
+) -> DataFrame:
+    """The records, as source/port.py has them."""
+    spark.dataSource.register(Folder)
+    rows = reader.format(FORMAT).option("asked", asked.text).load()
+    raw = F.struct("key", "value", F.lit(None).cast(HEADERS).alias("headers"))
+    columns = F.struct(
+        F.lit(0).alias("partition"),
+        "offset",
+        F.timestamp_millis("millis").alias("timestamp"),
+        F.lit(None).cast("bigint").alias("millis"),
+        raw.alias("raw"),
+    )
+    return rows.select(columns.alias("kafka"))
