@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 import math
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spark_jobs.errors import FilesUnfit
 from spark_jobs.files.layout import At, Counted
+from spark_jobs.table.delta.answer import parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow.parquet as pq
 
     from spark_jobs.spec import Files
 
@@ -73,8 +75,7 @@ class ParquetFile:
             raise FilesUnfit.damaged(name=name, path=self._path, error=first) from None
 
     def _opened(self, file: IO[bytes]) -> pq.ParquetFile:
-        # Some writers' times are of nanoseconds, in which the year 9999 would be another one.
-        found = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        found = parquet(cast("BinaryIO", file))
         names = found.schema_arrow.names
         if twice := [each for each in names if names.count(each) > 1]:
             raise ValueError(f"column {twice[0]!r} is there twice")
