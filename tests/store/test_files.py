@@ -7,7 +7,11 @@ from tests.spark.test_files import FIRST, held, line, spec_of, told
 from tests.store.root import Root
 
 
-def test_files_in_the_roots_bucket_are_read_once_also_if_they_grow(bucket, store, tmp_path):
+def test_files_in_the_roots_bucket_are_read_once_also_if_they_grow(
+    bucket, store, spark, tmp_path, monkeypatch
+):
+    for name, value in store.variables.items():  # the JVM of a run has them from its start
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
     folder = Root(store, bucket)
     spec = spec_of(folder.url, settled="0 seconds", names="*.jsonl")
     made = Root(store, bucket).under(Scene("no.broker:9", tmp_path, spec, topic="rows", stores=1))
