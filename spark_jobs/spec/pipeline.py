@@ -324,7 +324,7 @@ class Pipeline(Model):
         for step in self.steps:
             origins, time = step.origins_after(origins, time), step.time_after(time)
         renamed = {n for n, of in origins.items() if any(each.column in personal for each in of)}
-        return personal | renamed
+        return {*personal, *renamed}
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
