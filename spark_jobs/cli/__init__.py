@@ -2,8 +2,8 @@
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
 May import: admin, census, checkpoint, contracts, decode, draft, errors, install, launch, messages,
-ops, pages, proof, prove, registry, repair, runs, settings, side, source, spec, state, storage,
-table, values, where. Imported by: no room.
+ops, pages, proof, prove, registry, repair, runs, settings, side, since, source, spec, state, storage,
+table, tune, values, where. Imported by: no room.
 Never here: what a command does.
 """
 
@@ -15,6 +15,7 @@ import typer
 
 from spark_jobs.cli import (
     admin,
+    bisect,
     coverage,
     find,
     install,
@@ -53,6 +54,7 @@ for group in (
     publish,
     look,
     find,
+    bisect,
     coverage,
     report,
     repair,

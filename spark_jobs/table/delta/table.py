@@ -234,6 +234,12 @@ class Delta(Table):
         """See Table."""
         return door.version_is_whole(self.path, version)
 
+    def whole(self, versions: Collection[int]) -> frozenset[int]:
+        """See Table: by one look at the folder, and one at each commit."""
+        from spark_jobs.table.delta.whole import whole  # noqa: PLC0415 - no drain needs it
+
+        return whole(self.path, versions)
+
     def has_version(self, version: int) -> bool:
         """See Table."""
         return door.has_version(self.path, version)
