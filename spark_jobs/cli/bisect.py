@@ -11,12 +11,13 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
-    installation,
     one_line_errors,
+    require_readable,
     say,
     takes_next,
 )
 from spark_jobs.registry import find as registry
+from spark_jobs.settings.roots import root_of
 
 if TYPE_CHECKING:
     from spark_jobs.since.tell import Answer
@@ -72,10 +73,9 @@ def bisect(
     from spark_jobs.since.tell import lines, told  # noqa: PLC0415 - as above
 
     with one_line_errors():
-        settings = installation(spec := registry.load(pipeline))
-        spec = live_spec(spec, settings.root)
-        asked = Condition(condition, key)
-        answer = told(spec, settings.root, asked, right, wrong, _said if output == "table" else _no)
+        require_readable(root := root_of(spec := registry.load(pipeline)))
+        asked, said = Condition(condition, key), _said if output == "table" else _no
+        answer = told(live_spec(spec, root), root, asked, right, wrong, said)
     if output == "json":
         typer.echo(json.dumps(_plain(answer), default=str))
         return

@@ -23,55 +23,62 @@ class Condition(NamedTuple):
     key: str = "true"
     """SQL for the rows that are looked at."""
 
-    def rows(self, table: Table, version: int) -> int:
+
+class Asking:
+    """A condition of one table."""
+
+    def __init__(self, condition: Condition, table: Table) -> None:
+        self._sql, self._table = condition.sql, table
+        self._names = table.arrow().names
+        """Of its columns now."""
+        seen = f'"{DELETED}" IS NOT TRUE AND ' if DELETED in self._names else ""
+        self._within = f"{seen}({condition.key}\n) IS TRUE"
+        """SQL for the rows that are looked at: none is a delete that is remembered."""
+
+    def rows(self, version: int) -> int:
         """Of how many rows it is true at this version; of all together, 1 or 0.
 
-        Raises QuestionRefused if it is none for this table.
+        Raises QuestionRefused if it is no condition of this table.
         """
-        # No WHERE: a condition that DataFusion finds to be null would keep each row.
-        asked = f"SELECT ({self.sql}\n) AS wrong FROM t WHERE {self._within(table)}"
-        sql = f"SELECT count(*) FILTER (WHERE NOT NOT wrong) AS n FROM ({asked})"
+        # No WHERE: DataFusion 52 keeps each row where that comes to null. No count(*): it fails
+        # over another one.
+        asked = f"SELECT ({self._sql}\n) AS wrong FROM t WHERE {self._within}"
+        sql = f"SELECT sum(CASE WHEN NOT NOT wrong THEN 1 ELSE 0 END) AS n FROM ({asked})"
         try:
-            [row] = _answer(table, version, sql)
+            [row] = self._answer(version, sql)
         except Exception as error:  # noqa: BLE001 - DataFusion's errors have no common class
             first = str(error).partition("\n")[0]
             raise QuestionRefused.condition_fails(version=version, error=first) from None
-        return int(row["n"])
+        return int(row["n"] or 0)
 
-    def is_of_rows(self, table: Table, version: int) -> bool:
+    def is_of_rows(self, version: int) -> bool:
         """Whether it is true of a row, and not of all together: a WHERE takes no aggregate."""
         try:
-            _answer(table, version, f"SELECT 1 FROM t WHERE ({self.sql}\n) LIMIT 0")
+            self._answer(version, f"SELECT 1 FROM t WHERE ({self._sql}\n) LIMIT 0")
         except Exception:  # noqa: BLE001 - as above
             return False
         return True
 
-    def shown(self, table: Table, version: int, without: int) -> list[dict[str, Any]]:
+    def shown(self, version: int, without: int) -> list[dict[str, Any]]:
         """Some of the rows that it is true of, and that the version `without` has not. Of a
         condition that is_of_rows.
         """
-        names = ", ".join(f'"{n}"' for n in table.arrow(version).names if n not in OF_A_KEY)
-        wrong = f"SELECT {names} FROM t WHERE {self._within(table)} AND ({self.sql}\n) IS TRUE"
-        known = {repr(row) for row in _answer(table, without, f"{wrong} LIMIT {COMPARED}")}
+        names = ", ".join(f'"{name}"' for name in self._names if name not in OF_A_KEY)
+        wrong = f"SELECT {names} FROM t WHERE {self._within} AND ({self._sql}\n) IS TRUE"
+        known = {repr(row) for row in self._answer(without, f"{wrong} LIMIT {COMPARED}")}
         if len(known) == COMPARED:
             return []
-        found = _answer(table, version, f"{wrong} LIMIT {len(known) + SHOWN}")
+        found = self._answer(version, f"{wrong} LIMIT {len(known) + SHOWN}")
         return [row for row in found if repr(row) not in known][:SHOWN]
 
-    def _within(self, table: Table) -> str:
-        """SQL for the rows that are looked at: none is a delete that is remembered."""
-        seen = f'"{DELETED}" IS NOT TRUE AND ' if DELETED in table.columns() else ""
-        return f"{seen}({self.key}\n) IS TRUE"
-
-
-def _answer(table: Table, version: int, sql: str) -> list[dict[str, Any]]:
-    """Columns that the table has had since are null."""
-    has = {*table.arrow(version).names}
-    lacks = [name for name in table.arrow().names if name not in has]
-    if not lacks:
-        rows: list[dict[str, Any]] = table.query(sql, version=version).to_pylist()
+    def _answer(self, version: int, sql: str) -> list[dict[str, Any]]:
+        """Columns that the table has had since are null."""
+        has = {*self._table.arrow(version).names}
+        lacks = [name for name in self._names if name not in has]
+        name, beside = "t", {}
+        if lacks:
+            nulls = (f'(SELECT "{n}" FROM now_t WHERE false LIMIT 1) AS "{n}"' for n in lacks)
+            sql = f"WITH t AS (SELECT *, {', '.join(nulls)} FROM then_t) {sql}"
+            name, beside = "then_t", {"now_t": self._table}
+        rows: list[dict[str, Any]] = self._table.query(sql, name, beside, version).to_pylist()
         return rows
-    nulls = ", ".join(f'(SELECT "{n}" FROM now_t WHERE false LIMIT 1) AS "{n}"' for n in lacks)
-    whole = f"WITH t AS (SELECT *, {nulls} FROM then_t) {sql}"
-    rows = table.query(whole, "then_t", {"now_t": table}, version).to_pylist()
-    return rows

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.since.cause import Cause, Causes
+from spark_jobs.since.condition import Asking
 from spark_jobs.since.search import Flip, flips
 from spark_jobs.since.states import State, states
 from spark_jobs.storage.root.paths import Paths
@@ -85,13 +86,13 @@ def told(
     found = states(table, right or 0, table.version() if wrong is None else wrong)
     askable = [number for number, each in enumerate(found) if each.read_at is not None]
     _refuse_unread(found, askable, right, wrong, table.version())
-    known: dict[int, int] = {}
+    asking, known = Asking(condition, table), dict[int, int]()
 
     def ask(number: int) -> bool:
         version = found[number].read_at
         assert version is not None
         if number not in known:
-            known[number] = condition.rows(table, version)
+            known[number] = asking.rows(version)
             progress(version, known[number])
         return known[number] > 0
 
@@ -112,7 +113,7 @@ def told(
     read = found[newest.after].read_at, found[newest.before].read_at
     assert read[0] is not None
     assert read[1] is not None
-    of_rows = condition.is_of_rows(table, read[0])
+    of_rows = asking.is_of_rows(read[0])
     return Answer(
         changes,
         found[last].versions[-1],
@@ -120,7 +121,7 @@ def told(
         len(known),
         len(found),
         len(found) - len(askable),
-        tuple(condition.shown(table, *read)) if of_rows else (),
+        tuple(asking.shown(*read)) if of_rows else (),
         of_rows,
     )
 

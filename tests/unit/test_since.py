@@ -14,17 +14,19 @@ from upath import UPath
 
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.errors import QuestionRefused, SluiceError
+from spark_jobs.ops import ops_tables
 from spark_jobs.since.condition import Condition
 from spark_jobs.since.search import GRID, Flip, flips
 from spark_jobs.since.states import states
 from spark_jobs.since.tell import lines, told
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
-from tests.harness.command import answer as answer_of
+from tests.harness.command import sluice_here
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT, rows_of
 from tests.unit.drains import SPEC, Drains
-from tests.unit.repaired import NULLABLE, Root, row, ten_hours
+from tests.unit.repaired import NULLABLE, Root, row
+from tests.unit.specs import OURS, deployed
 
 BAD = 1_000
 WRONG = Condition(f"sales >= {BAD}")
@@ -166,3 +168,165 @@ def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_peo
                 act = story.made_by[b]
                 assert cause.kind == CAUSES.get(act, act)
         assert [*lines(found)]
+
+
+LAST = 59
+
+
+@pytest.fixture(scope="module")
+def drained(tmp_path_factory):
+    """Batch n has written the row n, in sixty drains of one."""
+    made = Drains(tmp_path_factory.mktemp("since") / ROOT)
+    made.began(*((n, n) for n in range(LAST + 1)))
+    rows = [
+        each | {"offsets_start": json.dumps({0: each["batch_id"]})} for each in made.told("batches")
+    ]
+    ops_tables.replace(made.paths.root, "batches", rows, "true")
+    return made
+
+
+def test_a_change_is_found_at_any_version_by_few_questions(drained):
+    for batch in (*range(0, LAST, 9), LAST - 1, LAST):
+        found = asked(drained, Condition(f"n >= {batch}"))
+        [change] = found.changes
+        [(version, cause)] = change.causes
+        assert (version, change.before, cause.kind) == (batch + 1, batch, "batch")
+        assert (cause.batch, cause.run_id, cause.records) == (batch, "drain", f"0:{batch}-{batch}")
+        assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
+        assert found.shown == ({"n": batch},)
+        assert change.rows == (0, 1)
+        assert found.asked <= GRID + 1 + 3
+
+
+def test_a_condition_is_of_a_row_or_of_all_and_a_key_says_which_are_looked_at(drained):
+    for sql, key, version in (
+        ("sum(n) > 10", "true", 6),
+        ("count(*) FILTER (WHERE n % 2 = 0) >= 3", "true", 5),
+        ("n > (SELECT 7)", "true", 9),
+        ("n >= 10", "n % 7 = 0", 15),
+        ("count(*) >= 3", "n % 7 = 0", 15),
+        ("n > 3 -- as it is", "true", 5),
+    ):
+        found = asked(drained, Condition(sql, key))
+        assert found.changes[0].version == version
+        assert found.of_rows is ("(*)" not in sql and "sum" not in sql)
+
+
+@pytest.mark.parametrize(
+    "sql", ["n", "m > 1", "n >", "sum(n)", "n > 1) FROM t --", "count(*) > 1 AND n > 1", "", "1 / n"]
+)
+def test_what_is_no_condition_is_refused_in_the_words_of_the_engine(drained, sql):
+    with fails(QuestionRefused, "condition_fails", version=LAST + 1):
+        asked(drained, Condition(sql))
+    with fails(QuestionRefused, "condition_fails"):
+        asked(drained, Condition("n > 1", sql))
+
+
+@pytest.mark.parametrize("null", ["n > NULL", "NULL", "sum(n) > NULL"])
+def test_what_is_never_true_is_not_wrong(drained, null):
+    """DataFusion keeps each row where a WHERE comes to null."""
+    with fails(QuestionRefused, "not_wrong", version=LAST + 1):
+        asked(drained, Condition(null))
+    with fails(QuestionRefused, "not_wrong"):
+        asked(drained, Condition("n >= 0", null.replace("sum(n)", "n")))
+
+
+def test_what_was_so_from_the_oldest_on_and_what_is_not_so_are_refused(drained):
+    with fails(QuestionRefused, "always_wrong", version=0):
+        asked(drained, Condition("count(*) >= 0"))
+    with fails(QuestionRefused, "not_wrong", version=LAST + 1, which="the newest"):
+        asked(drained, Condition("n > 100"))
+    with fails(QuestionRefused, "always_wrong", version=30):
+        asked(drained, Condition("n = 7"), right=30)
+    for version, why in ((LAST + 2, "the log has no such version"), (-1, "the log has no such version")):
+        with fails(QuestionRefused, "no_version", version=version, why=why):
+            asked(drained, Condition("n = 7"), right=version)
+        with fails(QuestionRefused, "no_version", version=version, why=why):
+            asked(drained, Condition("n = 7"), wrong=version)
+
+
+def test_what_came_and_went_is_met_between_versions_that_a_person_names(drained):
+    between = Condition("max(n) BETWEEN 20 AND 40")
+    with fails(QuestionRefused, "not_wrong"):
+        asked(drained, between)
+    found = asked(drained, between, wrong=35)
+    assert [(each.wrong, each.version) for each in found.changes] == [(True, 21)]
+    assert found.newest == 35
+    twice = Condition("max(n) BETWEEN 20 AND 40 OR max(n) > 50")
+    met = [(each.wrong, each.version) for each in asked(drained, twice).changes]
+    assert met == [(True, 52), (False, 42), (True, 21)]
+    assert [each.version for each in asked(drained, twice, right=45).changes] == [52]
+
+
+def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
+    root = Drains(tmp_path / ROOT)
+    root.began(*((n, n) for n in range(20)))
+    root.table.optimize.compact()
+    root.drain(20, 22)
+    vacuumed(root)
+    found = asked(root, Condition("n = 12"))
+    assert found.unread == 19
+    [change] = found.changes
+    assert (change.before, change.version) == (0, 20)
+    assert [version for version, _ in change.causes] == [*range(20, 10, -1)]
+    assert change.unread == 10
+    assert "VACUUM" in [*lines(found)][-1]
+    with fails(QuestionRefused, "no_version", version=7, why="VACUUM has removed files of it"):
+        asked(root, Condition("n = 12"), right=7)
+
+
+def test_the_rows_that_files_were_joined_of_are_read_behind_it(tmp_path):
+    root = Drains(tmp_path / ROOT)
+    root.began(*((n, n) for n in range(6)))
+    root.table.optimize.compact()
+    found = states(Delta(root.paths.table), 0, root.version)
+    assert [each.versions for each in found[-2:]] == [(5,), (6, 7)]
+    vacuumed(root)
+    last = states(Delta(root.paths.table), 0, root.version)[-1]
+    assert (last.version, last.read_at) == (6, root.version)
+
+
+def test_a_column_that_came_later_is_null_before(tmp_path):
+    root = Drains(tmp_path / ROOT)
+    root.began((0, 3))
+    more = pa.table({"n": [50, 51], "late": [1.5, -2.0]})
+    deltalake.write_deltalake(root.table, more, mode="append", schema_mode="merge")
+    for sql in ("late < 0", "sum(late) < 0", "late IS NOT NULL", "count(late) > 1"):
+        [change] = asked(root, Condition(sql)).changes
+        assert [cause.kind for _, cause in change.causes] == ["other"]
+    with fails(QuestionRefused, "not_wrong"):
+        asked(root, Condition("late < -9"))
+    [change] = asked(root, Condition("n = 2 AND late IS NULL")).changes
+    assert change.version == 3
+
+
+def test_a_log_that_was_cleaned_up_begins_at_its_checkpoint(tmp_path):
+    root = Drains(tmp_path / ROOT)
+    root.began(*((n, n) for n in range(12)))
+    table = deltalake.DeltaTable(str(root.paths.table), version=5)
+    table.create_checkpoint()
+    for version in range(5):
+        (Path(str(root.paths.table)) / "_delta_log" / f"{version:020}.json").unlink()
+    known = Delta(root.paths.table)
+    assert known.whole(range(13)) == frozenset(n for n in range(13) if door.version_is_whole(root.paths.table, n))
+    assert asked(root, Condition("n = 7")).changes[0].version == 8
+    with fails(QuestionRefused, "always_wrong", version=5):
+        asked(root, Condition("n = 2"))
+
+
+def test_before_the_first_drain_there_is_no_table(tmp_path):
+    with fails(QuestionRefused, "no_table"):
+        told(SPEC, str(tmp_path), WRONG)
+
+
+def test_the_command_says_it_to_a_person_and_as_json(drained, tmp_path, monkeypatch):
+    deployed(tmp_path, monkeypatch, OURS)
+    monkeypatch.setenv("SLUICE_ROOT", drained.settings.root)
+    words = ("bisect", SPEC.name, "n >= 42")
+    done = sluice_here({}, *words)
+    assert done.returncode == 0, done.stderr
+    assert "since version 43" in done.stdout
+    assert f"sluice where {SPEC.name} 0:42-42" in done.stdout
+    [told_] = [json.loads(sluice_here({}, *words, "--format", "json").stdout)]
+    assert told_["changes"][0]["causes"][0]["batch"] == 42
+    assert sluice_here({}, "bisect", SPEC.name, "m > 1").returncode == QuestionRefused.exit_status

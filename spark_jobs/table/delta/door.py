@@ -45,9 +45,9 @@ BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 """Some 12 seconds for a request with its retry: a lease that lasts a minute survives that."""
 
 
-def open_table(path: UPath | str) -> deltalake.DeltaTable:
-    """The table at its newest version."""
-    return rewrite.Table(delta_path(path), storage_options=options(path))
+def open_table(path: UPath | str, version: int | None = None) -> deltalake.DeltaTable:
+    """The table at this version; without one, at its newest."""
+    return rewrite.Table(delta_path(path), version, storage_options=options(path))
 
 
 def dataset(table: deltalake.DeltaTable, where: str | None = None) -> Any:

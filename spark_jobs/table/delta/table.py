@@ -225,10 +225,7 @@ class Delta(Table):
         return pa.schema(self._at(version).schema().to_arrow())
 
     def _at(self, version: int | None) -> deltalake.DeltaTable:
-        table = door.open_table(self.path)
-        if version is not None:
-            table.load_as_version(version)
-        return table
+        return door.open_table(self.path, version)
 
     def is_whole(self, version: int) -> bool:
         """See Table."""
