@@ -2,8 +2,8 @@
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
 May import: admin, census, checkpoint, contracts, decode, draft, errors, install, launch, messages,
-ops, pages, proof, prove, registry, repair, runs, settings, side, since, source, spec, state, storage,
-table, tune, values, where. Imported by: no room.
+ops, pages, proof, prove, registry, repair, runs, settings, side, since, source, spec, state,
+storage, table, tune, values, where. Imported by: no room.
 Never here: what a command does.
 """
 
@@ -15,7 +15,6 @@ import typer
 
 from spark_jobs.cli import (
     admin,
-    bisect,
     coverage,
     find,
     install,
@@ -29,6 +28,7 @@ from spark_jobs.cli import (
     specs,
     worker,
 )
+from spark_jobs.cli.bad_day import bisect, tune
 from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
 
@@ -55,6 +55,7 @@ for group in (
     look,
     find,
     bisect,
+    tune,
     coverage,
     report,
     repair,

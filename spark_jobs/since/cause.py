@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["batch", "repair", "undo", "rewind", "restore", "switch", "made", "other"]
 
+
 class Cause(NamedTuple):
     """What one commit was."""
 

@@ -20,8 +20,8 @@ class Flip(NamedTuple):
 
 
 def flips(askable: list[int], ask: Callable[[int], bool], near: Iterable[int] = ()) -> list[Flip]:
-    """Ascending. `askable` ascends. Asked first are its ends, GRID others and those of `near`, where
-    an answer may change and change back; then the middle between each two that differ.
+    """Ascending. `askable` ascends. Asked first are its ends, some others and those of `near`,
+    where an answer may change and change back; then the middle between each two that differ.
 
     >>> asked = []
     >>> flips([*range(100)], lambda n: asked.append(n) or n >= 42)

@@ -88,18 +88,21 @@ def told(
     _refuse_unread(found, askable, right, wrong, table.version())
     asking, known = Asking(condition, table), dict[int, int]()
 
-    def ask(number: int) -> bool:
+    def at(number: int) -> int:
         version = found[number].read_at
         assert version is not None
+        return version
+
+    def ask(number: int) -> bool:
         if number not in known:
-            known[number] = asking.rows(version)
-            progress(version, known[number])
+            known[number] = asking.rows(at(number))
+            progress(at(number), known[number])
         return known[number] > 0
 
     last = askable[-1]
     if not ask(last):
         which = "the newest" if wrong is None else "which was named as wrong"
-        raise QuestionRefused.not_wrong(version=found[last].read_at, which=which)
+        raise QuestionRefused.not_wrong(version=at(last), which=which)
     odd = [n for n, each in enumerate(found) if n and not each.entry.note][-NEAR:]
     met = flips(askable, ask, (side for n in odd for side in (n - 1, n)))
     if not met:
@@ -110,10 +113,7 @@ def told(
     causes = Causes(spec, paths)
     changes = tuple(_change(each, found, known, causes) for each in reversed(met))
     newest = met[-1]
-    read = found[newest.after].read_at, found[newest.before].read_at
-    assert read[0] is not None
-    assert read[1] is not None
-    of_rows = asking.is_of_rows(read[0])
+    of_rows = asking.is_of_rows(after := at(newest.after))
     return Answer(
         changes,
         found[last].versions[-1],
@@ -121,7 +121,7 @@ def told(
         len(known),
         len(found),
         len(found) - len(askable),
-        tuple(asking.shown(*read)) if of_rows else (),
+        tuple(asking.shown(after, at(newest.before))) if of_rows else (),
         of_rows,
     )
 

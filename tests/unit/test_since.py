@@ -78,7 +78,7 @@ class Story:
         for version in range(before + 1, self.root.version + 1):
             self.made_by[version] = act
 
-    def good(self, shops: tuple[str, ...] = ()) -> None:
+    def good(self) -> None:
         self.batch += 1
         self.root.drain(self.batch, self.batch)
 
@@ -213,7 +213,8 @@ def test_a_condition_is_of_a_row_or_of_all_and_a_key_says_which_are_looked_at(dr
 
 
 @pytest.mark.parametrize(
-    "sql", ["n", "m > 1", "n >", "sum(n)", "n > 1) FROM t --", "count(*) > 1 AND n > 1", "", "1 / n"]
+    "sql",
+    ["n", "m > 1", "n >", "sum(n)", "n > 1) FROM t --", "count(*) > 1 AND n > 1", "", "1 / n"],
 )
 def test_what_is_no_condition_is_refused_in_the_words_of_the_engine(drained, sql):
     with fails(QuestionRefused, "condition_fails", version=LAST + 1):
@@ -238,7 +239,10 @@ def test_what_was_so_from_the_oldest_on_and_what_is_not_so_are_refused(drained):
         asked(drained, Condition("n > 100"))
     with fails(QuestionRefused, "always_wrong", version=30):
         asked(drained, Condition("n = 7"), right=30)
-    for version, why in ((LAST + 2, "the log has no such version"), (-1, "the log has no such version")):
+    for version, why in (
+        (LAST + 2, "the log has no such version"),
+        (-1, "the log has no such version"),
+    ):
         with fails(QuestionRefused, "no_version", version=version, why=why):
             asked(drained, Condition("n = 7"), right=version)
         with fails(QuestionRefused, "no_version", version=version, why=why):
@@ -308,7 +312,9 @@ def test_a_log_that_was_cleaned_up_begins_at_its_checkpoint(tmp_path):
     for version in range(5):
         (Path(str(root.paths.table)) / "_delta_log" / f"{version:020}.json").unlink()
     known = Delta(root.paths.table)
-    assert known.whole(range(13)) == frozenset(n for n in range(13) if door.version_is_whole(root.paths.table, n))
+    assert known.whole(range(13)) == frozenset(
+        n for n in range(13) if door.version_is_whole(root.paths.table, n)
+    )
     assert asked(root, Condition("n = 7")).changes[0].version == 8
     with fails(QuestionRefused, "always_wrong", version=5):
         asked(root, Condition("n = 2"))

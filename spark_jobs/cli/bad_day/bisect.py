@@ -29,7 +29,7 @@ commands = typer.Typer(rich_markup_mode="rich")
     rich_help_panel="Inspect",
     epilog=examples(
         'sluice bisect departure_delays "flights < 0"  # a row that must not be there',
-        "sluice bisect departure_delays \"sum(flights) > 900\" --key \"carrier = 'UA'\"",
+        'sluice bisect departure_delays "sum(flights) > 900" --key "carrier = \'UA\'"',
         'sluice bisect flight_events "count(*) > count(DISTINCT event_id)"  # copies',
         'sluice bisect departure_delays "flights < 0" --right 120  # it was right there',
     ),
@@ -93,8 +93,7 @@ def _no(_version: int, _rows: int) -> None:
 
 def _plain(answer: Answer) -> dict[str, Any]:
     changes = [
-        each._asdict()
-        | {"causes": [{"version": n} | cause._asdict() for n, cause in each.causes]}
+        each._asdict() | {"causes": [{"version": n} | cause._asdict() for n, cause in each.causes]}
         for each in answer.changes
     ]
     return answer._asdict() | {"changes": changes}
