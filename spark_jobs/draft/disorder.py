@@ -12,7 +12,7 @@ from spark_jobs.spec.duration import approximate, interval, parse_duration
 from spark_jobs.values.spans import MICROSECOND
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.analysis.late_rule import Rule
+    from spark_jobs.spec.analysis.late_rule import Timely
 
 
 class Disorder(NamedTuple):
@@ -29,7 +29,7 @@ class Disorder(NamedTuple):
         both = zip(self.times, self.newest, strict=True)
         return sorted(max(0, newest - time) * MICROSECOND for time, newest in both)
 
-    def late(self, delay: timedelta, rule: Rule | None = None) -> int:
+    def late(self, delay: timedelta, rule: Timely | None = None) -> int:
         """Records that would be late; without a rule each at or before the watermark."""
         known = rule or of_rows(delay)
         both = zip(self.times, self.newest, strict=True)

@@ -79,9 +79,10 @@ class Causes:
             for first, stop in ranges
         )
         few = bool(records) and account.start.count(account.end) <= MOST
+        read = f"with the records {records}" if records else "with no record: what was due"
         return Cause(
             "batch",
-            f"batch {number} of run {account.run_id}, records {records or 'none'}",
+            f"batch {number} of run {account.run_id}, {read}",
             account.run_id,
             number,
             records=records or None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import QuestionRefused
-from spark_jobs.values.own_columns import DELETED, OF_A_KEY
+from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
     from spark_jobs.table.port import Table
@@ -59,11 +59,11 @@ class Asking:
             return False
         return True
 
-    def shown(self, version: int, without: int) -> list[dict[str, Any]]:
+    def brought(self, version: int, without: int) -> list[dict[str, Any]]:
         """Some of the rows that it is true of, and that the version `without` has not. Of a
         condition that is_of_rows.
         """
-        names = ", ".join(f'"{name}"' for name in self._names if name not in OF_A_KEY)
+        names = ", ".join(f'"{name}"' for name in self._names)
         wrong = f"SELECT {names} FROM t WHERE {self._within} AND ({self._sql}\n) IS TRUE"
         known = {repr(row) for row in self._answer(without, f"{wrong} LIMIT {COMPARED}")}
         if len(known) == COMPARED:

@@ -16,11 +16,13 @@ from spark_jobs.since.search import Flip, flips
 from spark_jobs.since.states import State, states
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.own_columns import OF_A_KEY
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
     from spark_jobs.since.condition import Condition
     from spark_jobs.spec import Pipeline
+    from spark_jobs.where.known import Accounted
 
 NEAR = 16
 """Commits that are none of a drain, on both sides of which is asked: the newest ones."""
@@ -58,8 +60,10 @@ class Answer(NamedTuple):
     states: int
     unread: int
     """Of the states, those that VACUUM has taken."""
-    shown: tuple[dict[str, Any], ...]
-    """Some rows that the newest change brought."""
+    brought: tuple[dict[str, Any], ...]
+    """Some rows that the newest change brought, with all columns of the table."""
+    batch: Accounted | None
+    """The batch that brought them, if one did."""
     of_rows: bool
     """Whether the condition is of a row each; else the numbers of rows are 1 and 0."""
 
@@ -121,7 +125,8 @@ def told(
         len(known),
         len(found),
         len(found) - len(askable),
-        tuple(asking.shown(after, at(newest.before))) if of_rows else (),
+        tuple(asking.brought(after, at(newest.before))) if of_rows else (),
+        causes.batch(found[newest.after]),
         of_rows,
     )
 
@@ -167,8 +172,8 @@ def lines(answer: Answer) -> Iterator[str]:
         before, then = newest.rows
         now = f"{answer.rows_now:,} in version {answer.newest}"
         yield f"  rows of which it is true: {before:,} before, {then:,} then, {now}"
-    for row in answer.shown:
-        yield f"  row: {row}"
+    for row in answer.brought:
+        yield f"  row: {seen(row)}"
     for each in earlier:
         yield from _lines(each)
     whole = answer.asked == answer.states - answer.unread
@@ -176,6 +181,15 @@ def lines(answer: Answer) -> Iterator[str]:
     yield f"{answer.asked:,} of {answer.states:,} states of the table were asked.{missed}"
     if answer.unread:
         yield f"{answer.unread:,} cannot be read any more: VACUUM has removed files of them."
+
+
+def seen(row: dict[str, Any]) -> dict[str, Any]:
+    """As consumers see it, with times as text."""
+    return {
+        name: iso(value, " ") if isinstance(value, datetime) else value
+        for name, value in row.items()
+        if name not in OF_A_KEY
+    }
 
 
 def _lines(change: Change) -> Iterator[str]:

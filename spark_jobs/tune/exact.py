@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import MOST_HERE, Reader
-from spark_jobs.where.ask import ask
 from spark_jobs.where.asked import within
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.known import Known
@@ -17,26 +17,30 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
     from spark_jobs.tune.batches import Slice
     from spark_jobs.tune.shares import Read
+    from spark_jobs.where.again import Ask
 
 AT_ONCE: Final = MOST_HERE
 """Offsets."""
+MOST: Final = 2_000_000
+"""Offsets of one question: some two minutes."""
 
 
-def read(
-    spec: Pipeline, settings: Settings, paths: Paths, slices: Sequence[Slice]
-) -> tuple[Read, int]:
+def read(spec: Pipeline, settings: Settings, ask: Ask, slices: Sequence[Slice]) -> tuple[Read, int]:
     """Of each slice the event times of the records that entered on time; and how many slices nobody
-    can read any more. Raises what reading Kafka does, and ask.Failed.
+    can read any more, or are beyond MOST. `ask` asks Spark, where the steps before state decide.
+    Raises what reading Kafka does, and ask.Failed.
     """
-    known = Known.read(paths, spec)
+    known = Known.read(Paths(settings.root, spec), spec)
     assert known is not None
-    reader = Reader.of(spec, settings, known, lambda asked: ask(spec.name, settings, asked))
+    reader = Reader.of(spec, settings, known, ask)
     found: dict[Slice, Sequence[int]] = {}
     lost = 0
-    for some in _portions(slices):
+    for number, some in enumerate(_portions(slices)):
+        if number * AT_ONCE >= MOST:
+            lost += len(some)
+            continue
         there = [each for each in some if not reader.nowhere(_parts([each]))]
         lost += len(some) - len(there)
         found |= _times(reader, there)
@@ -53,7 +57,7 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
         for place, each in reader.seen({}, parts, kept.aside).items()
         if each.row and within(place, parts) and kept.rejected(place, None) is None
     }
-    of = defaultdict[Slice, list[int]](list)
+    of: dict[Slice, list[int]] = {}
     ordered = sorted(slices, key=lambda each: (each.partition, each.first_offset))
     places = iter(sorted(seen))
     place = next(places, None)

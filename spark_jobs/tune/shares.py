@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.analysis.late_rule import Rule
+    from spark_jobs.spec.analysis.late_rule import Timely
     from spark_jobs.tune.batches import Slice, Timed
 
 Read = Mapping["Slice", Sequence[int]]
@@ -34,7 +34,7 @@ class Late(NamedTuple):
         return self.least == self.most
 
 
-def late(batch: Timed, rule: Rule, read: Read) -> Late:
+def late(batch: Timed, rule: Timely, read: Read) -> Late:
     """Of one batch. What was late in it is kept record by record. Of what was not, the slices tell
     the first and the last time; a record of one of them that is judged otherwise had to be read.
     """
@@ -69,7 +69,7 @@ def _of_slice(batch: Timed, each: Slice, first: int, read: Read) -> tuple[int, i
     return int(certain), each.records - 1
 
 
-def undecided(batches: Iterable[Timed], rules: Collection[Rule]) -> list[Slice]:
+def undecided(batches: Iterable[Timed], rules: Collection[Timely]) -> list[Slice]:
     """The slices whose records must be read to count exactly by each of the rules."""
     found = []
     for batch in batches:
@@ -82,7 +82,7 @@ def undecided(batches: Iterable[Timed], rules: Collection[Rule]) -> list[Slice]:
 
 
 def of_all(
-    batches: Iterable[Timed], rule: Rule, read: Read, by: Callable[[Timed], str] = lambda _: ""
+    batches: Iterable[Timed], rule: Timely, read: Read, by: Callable[[Timed], str] = lambda _: ""
 ) -> dict[str, Late]:
     """Summed by what `by` says."""
     found: dict[str, Late] = {}

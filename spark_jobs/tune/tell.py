@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.where.again import Ask
 
 COLUMNS = (
     "delay", "late_least", "late_most", "share_least", "share_most", "state_rows", "final_after",
@@ -86,11 +87,12 @@ def told(
     settings: Settings,
     delays: Sequence[timedelta] = (),
     since: datetime | None = None,
-    *,
-    exact: bool = False,
+    ask: Ask | None = None,
 ) -> Answer:
-    """The prices of these delays, or of those around the present one. `exact` reads records where
-    only bounds are known. Raises QuestionRefused, and what reading a root and Kafka does.
+    """The prices of these delays, or of those around the present one. With `ask`, which asks Spark,
+    records are read where else only bounds are known.
+
+    Raises QuestionRefused, and what reading a root and Kafka does; ask.Failed.
     """
     present, paths = spec.watermark_delay, Paths(settings.root, spec)
     if present is None:
@@ -102,9 +104,10 @@ def told(
     if (known := read_identity(paths)) is None:
         raise QuestionRefused.no_batches(pipeline=spec.name)
     batches, rows = timed(spec, paths, known, since)
-    open_ = undecided(batches, rules.values()) if exact else []
-    times, lost = read(spec, settings, paths, open_) if open_ else ({}, 0)
-    seen = batches[-1].day - batches[0].day
+    open_ = undecided(batches, rules.values())
+    times, lost = read(spec, settings, ask, open_) if ask and open_ else ({}, 0)
+    days = batches[-1].day - batches[0].day
+    seen = batches[-1].day - min(batch.row["first_event_time"] for batch in batches)
     now, between = state.largest(batch.row for batch in batches), _between(rows)
     windows = any(step.grouping_window for step in spec.steps)
     prices = []
@@ -113,7 +116,7 @@ def told(
         by_day = shares.of_all(batches, rule, times, lambda batch: DAYS[batch.day.weekday()])
         after = delay + (between or timedelta()) if windows else None
         rows_of_state = state.estimated(spec, now, delay, seen)
-        odd = _odd(late, by_day) if seen >= WEEKS else None
+        odd = _odd(late, by_day) if days >= WEEKS else None
         prices.append(Price(delay, late, rows_of_state, after, odd))
     return Answer(
         present,
@@ -125,7 +128,7 @@ def told(
         between,
         sum(batch.row["late"] for batch in batches),
         lost,
-        (*_notes(spec, batches, exact=exact),),
+        (*_notes(spec, batches, bounds=bool(open_) and ask is None),),
     )
 
 
@@ -150,8 +153,8 @@ def _odd(all_: Late, by_day: dict[str, Late]) -> tuple[str, Late] | None:
     return (day, most) if far else None
 
 
-def _notes(spec: Pipeline, batches: Sequence[Timed], *, exact: bool) -> Iterator[str]:
-    if not exact:
+def _notes(spec: Pipeline, batches: Sequence[Timed], *, bounds: bool) -> Iterator[str]:
+    if bounds:
         yield (
             "Where two numbers stand, the notes of a thousand offsets each give bounds: --exact "
             "reads these records."
@@ -172,7 +175,7 @@ def lines(answer: Answer, name: str) -> Iterator[str]:
     """For a person, but for the table."""
     days = (answer.last - answer.first).total_seconds() / 86_400
     yield (
-        f"{name}: {answer.batches:,} batches with {answer.entered:,} records that entered, over "
+        f"{name}: batches with records: {answer.batches:,}; of them {answer.entered:,} entered, over "
         f"{days:,.1f} days of event time to {answer.last:%F %H:%M}"
     )
     if answer.between is not None:
@@ -190,14 +193,16 @@ def cells(answer: Answer) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
         late = f"{least:,}" if least == most else f"{least:,} to {most:,}"
         about = "" if own else "about "
         held = "not known" if price.state_rows is None else f"{about}{price.state_rows:,}"
-        final = (
-            "" if price.final_after is None else f"{approximate(price.final_after)} behind its end"
-        )
+        final = f"{_minutes(price.final_after)} behind its end" if price.final_after else ""
         delay = f"{interval(price.delay)}{' (now)' if own else ''}"
         rows.append((delay, late, low if low == high else f"{low} to {high}", held, final))
     if not any(row[-1] for row in rows):
         return names[:-1], tuple(row[:-1] for row in rows)
     return names, tuple(rows)
+
+
+def _minutes(duration: timedelta) -> str:
+    return interval(timedelta(minutes=max(1, round(duration / timedelta(minutes=1)))))
 
 
 def behind(answer: Answer) -> Iterator[str]:

@@ -193,7 +193,7 @@ def test_a_change_is_found_at_any_version_by_few_questions(drained):
         assert (version, change.before, cause.kind) == (batch + 1, batch, "batch")
         assert (cause.batch, cause.run_id, cause.records) == (batch, "drain", f"0:{batch}-{batch}")
         assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
-        assert found.shown == ({"n": batch},)
+        assert found.brought == ({"n": batch},)
         assert change.rows == (0, 1)
         assert found.asked <= GRID + 1 + 3
 

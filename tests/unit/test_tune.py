@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-from spark_jobs.draft.disorder import around
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.report import Account
-from spark_jobs.spec import Latest, Pipeline, Sliding, Tumbling
+from spark_jobs.spec import Pipeline, Sliding, Tumbling
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.duration import parse_duration
-from spark_jobs.tune.tell import COLUMNS, Price, behind, cells, lines, told
+from spark_jobs.tune.tell import behind, cells, lines, told
 from spark_jobs.values.spans import EPOCH, MICROSECOND
-from tests.harness.command import sluice_here
 from tests.harness.refused import fails
 from tests.harness.roots import NOON, ROOT, Root
-from tests.unit.specs import OURS, aggregate, deduplicate, deployed, pipeline
+from tests.unit.specs import aggregate, pipeline
 
 MINUTE = 60_000_000
 START = (NOON - EPOCH) // MICROSECOND

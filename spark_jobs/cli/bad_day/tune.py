@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,7 +72,7 @@ def tune(
     Without Spark, but for --exact where a Transform decides what enters.
     """
     from spark_jobs.tune.tell import COLUMNS, behind, cells, lines, told  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.where.ask import Failed  # noqa: PLC0415 - as above
+    from spark_jobs.where.ask import Failed, ask  # noqa: PLC0415 - as above
 
     try:
         delays = [parse_duration(each) for each in delay or ()]
@@ -82,9 +83,10 @@ def tune(
         spec = registry.load(pipeline)
         settings = installation(spec) if exact else _without_kafka(spec)
         spec = live_spec(spec, settings.root)
+        asking = partial(ask, spec.name, settings)
         since = None if days is None else now - timedelta(days=days)
         try:
-            answer = told(spec, settings, delays, since, exact=exact)
+            answer = told(spec, settings, delays, since, asking if exact else None)
         except Failed as failed:
             raise typer.Exit(failed.status) from None
     if output is not Format.table:

@@ -1,4 +1,4 @@
-"""Rule: which event times are late, by the newest event time before them and a watermark delay.
+"""Late rule: which event times are late, by the newest one before them and a watermark delay.
 
 All times are microseconds since 1970.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MILLISECOND: Final = 1_000
 FIRST: Final = -(2**62)
 """Before every time."""
-Rule = Callable[[int], int]
+Timely = Callable[[int], int]
 """Newest event time that the watermark follows -> the first event time that is not late."""
 NICE: Final = (
     "10 minutes", "30 minutes", "1 hour", "2 hours", "4 hours", "8 hours",
@@ -38,12 +38,12 @@ def watermark(newest: int, delay: timedelta) -> int:
     return max(0, newest // MILLISECOND * MILLISECOND - micros(delay))
 
 
-def of_rows(delay: timedelta) -> Rule:
+def of_rows(delay: timedelta) -> Timely:
     """Of a step that drops each row at or before the watermark."""
     return lambda newest: watermark(newest, delay) + 1
 
 
-def of_spec(spec: Pipeline, delay: timedelta) -> Rule | None:
+def of_spec(spec: Pipeline, delay: timedelta) -> Timely | None:
     """Of the pipeline's first stateful step; None if no time tells which records are late."""
     if lateness.first_timely(spec, EPOCH) is None:
         return None
