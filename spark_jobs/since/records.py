@@ -12,11 +12,12 @@ from spark_jobs.spec.analysis.lateness import keeps_time
 from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import OFFSET, PARTITION
-from spark_jobs.values.spans import EPOCH, Position, Span
+from spark_jobs.values.spans import EPOCH, Position, Span, any_of
 from spark_jobs.where.again import Reader
 from spark_jobs.where.ask import Question
-from spark_jobs.where.asked import MOST, union
+from spark_jobs.where.asked import MOST, parts_of, union
 from spark_jobs.where.in_table import BY_CODE, UNCOMPARED, InTable, equals
+from spark_jobs.where.kept import Kept
 from spark_jobs.where.known import Known
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ def records(
     batch: Accounted,
     rows: Sequence[dict[str, Any]],
 ) -> tuple[list[Place], str]:
-    """Those of the batches up to this one that are in these rows, which have all columns of the
-    table; and what cannot be told of them. Raises Failed, and what reading Kafka does.
+    """Those of the batches up to this one that are in these rows, with their copies; and what
+    cannot be told of them. The rows have all columns of the table. Raises Failed, and what reading
+    Kafka does.
     """
     if not rows:
         return [], "the condition is of no single row"
@@ -51,20 +53,28 @@ def records(
     if why := _untold(spec, paths, grouped):
         return [], why
     conditions = [_of_row(spec, grouped, row) for row in rows]
-    if "" in conditions:
+    if not all(conditions):
         return [], UNCOMPARED
+    enters = [step.condition for step in spec.before_state if step.condition is not None]
     known = Known.read(paths, spec)
     assert known is not None
     reader = Reader.of(spec, settings, known, ask)
     parts = _parts(known, batch, grouped, rows)
     asked = Question(
         asked={batch.id: {}}, beside=parts, earliest=reader.earliest,
-        key=" OR ".join(f"({each})" for each in conditions), most=MOST + 1,
+        key=" AND ".join(f"({each}\n)" for each in (any_of(conditions), *enters)), most=MOST + 1,
     )  # fmt: skip
-    lost = "some are nowhere any more" if reader.nowhere(parts) else ""
     found = sorted(ask(asked))
-    more = f"there are more than {MOST:,}" if len(found) > MOST else ""
-    return found[:MOST], "; ".join(filter(None, (more, lost)))
+    kept = Kept.read(known, parts_of(found))
+    untold = {
+        f"there are more than {MOST:,}": len(found) > MOST,
+        "some are nowhere any more": bool(reader.nowhere(parts)),
+        "a Transform may have left some of them out": any(
+            step.condition is None for step in spec.before_state
+        ),
+    }
+    places = [place for place in found[:MOST] if kept.rejected(place, None) is None]
+    return places, "; ".join(why for why, holds in untold.items() if holds)
 
 
 def _untold(spec: Pipeline, paths: Paths, grouped: Step | None) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.source.place import Place
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.tune.batches import Slice
 from spark_jobs.where.again import MOST_HERE, Reader
-from spark_jobs.where.asked import within
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.known import Known
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
-    from spark_jobs.tune.batches import Slice
     from spark_jobs.tune.shares import Read
     from spark_jobs.where.again import Ask
 
@@ -27,49 +27,41 @@ MOST: Final = 2_000_000
 """Offsets of one question: some two minutes."""
 
 
-def read(spec: Pipeline, settings: Settings, ask: Ask, slices: Sequence[Slice]) -> tuple[Read, int]:
-    """Of each slice the event times of the records that entered on time; and how many slices nobody
-    can read any more, or are beyond MOST. `ask` asks Spark, where the steps before state decide.
-    Raises what reading Kafka does, and ask.Failed.
+def read(spec: Pipeline, settings: Settings, ask: Ask, slices: Sequence[Slice]) -> tuple[Read, str]:
+    """Of each slice the event times of the records that entered on time; and why some slices are
+    not among them. `ask` asks Spark, where the steps before state decide. Raises what reading Kafka
+    does, and ask.Failed.
     """
     known = Known.read(Paths(settings.root, spec), spec)
     assert known is not None
     reader = Reader.of(spec, settings, known, ask)
     found: dict[Slice, Sequence[int]] = {}
-    lost = 0
+    lost = Counter[str]()
     for number, some in enumerate(_portions(slices)):
         if number * AT_ONCE >= MOST:
-            lost += len(some)
+            lost[f"no more than {MOST:,} offsets are read"] += len(some)
             continue
         there = [each for each in some if not reader.nowhere(_parts([each]))]
-        lost += len(some) - len(there)
+        if len(there) < len(some):
+            lost[reader.why_not or "Kafka is past them"] += len(some) - len(there)
         found |= _times(reader, there)
-    return found, lost
+    why = (f"{count:,} slices keep their bounds: {each}" for each, count in lost.items())
+    return found, "; ".join(why)
 
 
 def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
-    if not slices:
-        return {}
-    parts, time = _parts(slices), reader.spec.inputs.event_time
-    kept = Kept.read(reader.known, parts)
-    seen = {
-        place: each.row[time]
-        for place, each in reader.seen({}, parts, kept.aside).items()
-        if each.row and within(place, parts) and kept.rejected(place, None) is None
+    of = {
+        Place(each.partition, offset): each
+        for each in slices
+        for offset in range(each.first_offset, each.last_offset + 1)
     }
-    of: dict[Slice, list[int]] = {}
-    ordered = sorted(slices, key=lambda each: (each.partition, each.first_offset))
-    places = iter(sorted(seen))
-    place = next(places, None)
-    for each in ordered:
-        of[each] = []
-        while place is not None and (place.partition, place.offset) <= (
-            each.partition,
-            each.last_offset,
-        ):
-            of[each].append(seen[place])
-            place = next(places, None)
-    return of
+    time, kept = reader.spec.inputs.event_time, Kept.read(reader.known, _parts(slices))
+    seen = reader.seen(reader.known.of(of), {}, kept.aside) if of else {}
+    found: dict[Slice, list[int]] = {each: [] for each in slices}
+    for place, record in seen.items():
+        if record.row and place in of and kept.rejected(place, None) is None:
+            found[of[place]].append(record.row[time])
+    return found
 
 
 def _portions(slices: Sequence[Slice]) -> Iterator[list[Slice]]:

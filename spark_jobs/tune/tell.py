@@ -76,8 +76,8 @@ class Answer(NamedTuple):
     """The time between two runs, that half of them keep."""
     was_late: int
     """Of these records, those that were late as the runs had it."""
-    lost: int
-    """Slices that nobody can read any more, or that were too many to read."""
+    lost: str
+    """Why some records could not be read; empty if all were, or none had to be."""
     notes: tuple[str, ...]
     """What it cannot know."""
 
@@ -105,7 +105,7 @@ def told(
         raise QuestionRefused.no_batches(pipeline=spec.name)
     batches, rows = timed(spec, paths, known, since)
     open_ = undecided(batches, rules.values())
-    times, lost = read(spec, settings, ask, open_) if ask and open_ else ({}, 0)
+    times, lost = read(spec, settings, ask, open_) if ask and open_ else ({}, "")
     days = batches[-1].day - batches[0].day
     seen = batches[-1].day - min(batch.row["first_event_time"] for batch in batches)
     now, between = state.largest(batch.row for batch in batches), _between(rows)
@@ -175,7 +175,7 @@ def lines(answer: Answer, name: str) -> Iterator[str]:
     """For a person, but for the table."""
     days = (answer.last - answer.first).total_seconds() / 86_400
     yield (
-        f"{name}: batches with records: {answer.batches:,}; of them {answer.entered:,} entered, over "
+        f"{name}: {answer.entered:,} records that entered, in {answer.batches:,} batches over "
         f"{days:,.1f} days of event time to {answer.last:%F %H:%M}"
     )
     if answer.between is not None:
@@ -215,5 +215,5 @@ def behind(answer: Answer) -> Iterator[str]:
             yield f"with {interval(price.delay)}: {share} on {day}"
     yield f"As the runs had it, {answer.was_late:,} of these records were late."
     if answer.lost:
-        yield f"{answer.lost:,} slices could not be read any more, and keep their bounds."
+        yield f"{answer.lost}."
     yield from answer.notes

@@ -130,7 +130,7 @@ def wrong_by_duckdb(table: UPath, version: int) -> bool:
 CAUSES = {"bad": "batch", "good": "batch", "person": "other"}
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=7, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ACTS, min_size=3, max_size=9))
 def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_people(acts):
     with TemporaryDirectory() as folder:
@@ -170,14 +170,14 @@ def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_peo
         assert [*lines(found)]
 
 
-LAST = 59
+LAST = 44
 
 
 @pytest.fixture(scope="module")
 def drained(tmp_path_factory):
-    """Batch n has written the row n, in sixty drains of one."""
+    """Batch n has written the row n."""
     made = Drains(tmp_path_factory.mktemp("since") / ROOT)
-    made.began(*((n, n) for n in range(LAST + 1)))
+    made.began((0, LAST))
     rows = [
         each | {"offsets_start": json.dumps({0: each["batch_id"]})} for each in made.told("batches")
     ]
@@ -186,7 +186,7 @@ def drained(tmp_path_factory):
 
 
 def test_a_change_is_found_at_any_version_by_few_questions(drained):
-    for batch in (*range(0, LAST, 9), LAST - 1, LAST):
+    for batch in (0, 17, 30, LAST):
         found = asked(drained, Condition(f"n >= {batch}"))
         [change] = found.changes
         [(version, cause)] = change.causes
@@ -250,21 +250,21 @@ def test_what_was_so_from_the_oldest_on_and_what_is_not_so_are_refused(drained):
 
 
 def test_what_came_and_went_is_met_between_versions_that_a_person_names(drained):
-    between = Condition("max(n) BETWEEN 20 AND 40")
+    between = Condition("max(n) BETWEEN 12 AND 25")
     with fails(QuestionRefused, "not_wrong"):
         asked(drained, between)
-    found = asked(drained, between, wrong=35)
-    assert [(each.wrong, each.version) for each in found.changes] == [(True, 21)]
-    assert found.newest == 35
-    twice = Condition("max(n) BETWEEN 20 AND 40 OR max(n) > 50")
+    found = asked(drained, between, wrong=20)
+    assert [(each.wrong, each.version) for each in found.changes] == [(True, 13)]
+    assert found.newest == 20
+    twice = Condition("max(n) BETWEEN 12 AND 25 OR max(n) > 35")
     met = [(each.wrong, each.version) for each in asked(drained, twice).changes]
-    assert met == [(True, 52), (False, 42), (True, 21)]
-    assert [each.version for each in asked(drained, twice, right=45).changes] == [52]
+    assert met == [(True, 37), (False, 27), (True, 13)]
+    assert [each.version for each in asked(drained, twice, right=30).changes] == [37]
 
 
 def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
     root = Drains(tmp_path / ROOT)
-    root.began(*((n, n) for n in range(20)))
+    root.began((0, 19))
     root.table.optimize.compact()
     root.drain(20, 22)
     vacuumed(root)
@@ -281,7 +281,7 @@ def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
 
 def test_the_rows_that_files_were_joined_of_are_read_behind_it(tmp_path):
     root = Drains(tmp_path / ROOT)
-    root.began(*((n, n) for n in range(6)))
+    root.began((0, 5))
     root.table.optimize.compact()
     found = states(Delta(root.paths.table), 0, root.version)
     assert [each.versions for each in found[-2:]] == [(5,), (6, 7)]
@@ -306,7 +306,7 @@ def test_a_column_that_came_later_is_null_before(tmp_path):
 
 def test_a_log_that_was_cleaned_up_begins_at_its_checkpoint(tmp_path):
     root = Drains(tmp_path / ROOT)
-    root.began(*((n, n) for n in range(12)))
+    root.began((0, 11))
     table = deltalake.DeltaTable(str(root.paths.table), version=5)
     table.create_checkpoint()
     for version in range(5):

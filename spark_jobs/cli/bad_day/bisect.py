@@ -93,7 +93,9 @@ def bisect(
         try:
             places, why = _records(spec, answer) if records else ([], "")
         except Failed as failed:
-            raise typer.Exit(failed.status) from None
+            if not failed.why:
+                raise typer.Exit(failed.status) from None
+            places, why = [], failed.why
     if output == "json":
         typer.echo(json.dumps(_plain(answer) | {"records": places, "untold": why}, default=str))
         return
@@ -101,7 +103,7 @@ def bisect(
         say(line)
     if places:
         more = f"  # and {len(places) - SHOWN:,} more" if len(places) > SHOWN else ""
-        say(f"records of these rows: {len(places):,}")
+        say(f"records of these rows, and their copies: {len(places):,}")
         say(f"  sluice where {pipeline} {','.join(places[:SHOWN])}{more}")
     if why:
         say(f"records that cannot be told: {why}")
