@@ -29,10 +29,11 @@ def largest(rows: Iterable[Row]) -> dict[int, int]:
 
 
 def estimated(
-    spec: Pipeline, now: Mapping[int, int], delay: timedelta, seen: timedelta
+    spec: Pipeline, now: Mapping[int, int], delay: timedelta, seen: timedelta, entered: int
 ) -> int | None:
     """With this delay, if keys come evenly: as many more as a row stays longer, but no longer than
-    event times were `seen`. None where a step does not say how long a row stays.
+    event times were `seen`, and no more than the records that `entered` can make. None where a step
+    does not say how long a row stays.
     """
     total = 0.0
     for index, rows in now.items():
@@ -43,7 +44,8 @@ def estimated(
         then, before = _stays(step, delay), _stays(step, spec.watermark_delay or timedelta())
         if then is None or not before:
             return None
-        total += rows * min(then, max(seen, before)) / before
+        most = max(rows, entered * step.rows_per_record)
+        total += min(most, rows * min(then, max(seen, before)) / before)
     return round(total)
 
 

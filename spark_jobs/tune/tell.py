@@ -109,20 +109,21 @@ def told(
     days = batches[-1].day - batches[0].day
     seen = batches[-1].day - min(batch.row["first_event_time"] for batch in batches)
     now, between = state.largest(batch.row for batch in batches), _between(rows)
+    entered = sum(batch.entered for batch in batches)
     windows = any(step.grouping_window for step in spec.steps)
     prices = []
     for delay, rule in rules.items():
         late = shares.of_all(batches, rule, times)[""]
         by_day = shares.of_all(batches, rule, times, lambda batch: DAYS[batch.day.weekday()])
         after = delay + (between or timedelta()) if windows else None
-        rows_of_state = state.estimated(spec, now, delay, seen)
+        rows_of_state = state.estimated(spec, now, delay, seen, entered)
         odd = _odd(late, by_day) if days >= WEEKS else None
         prices.append(Price(delay, late, rows_of_state, after, odd))
     return Answer(
         present,
         tuple(prices),
         len(batches),
-        sum(batch.entered for batch in batches),
+        entered,
         batches[0].day,
         batches[-1].day,
         between,

@@ -35,8 +35,8 @@ commands = typer.Typer(rich_markup_mode="rich")
     rich_help_panel="Inspect",
     epilog=examples(
         "sluice tune departure_delays",
-        "sluice tune departure_delays --delay '45 minutes' --delay '90 minutes' --days 14",
-        "sluice tune departure_delays --exact  # reads records where only bounds are known",
+        "sluice tune departure_delays --delay '45 minutes' --days 14",
+        "sluice tune departure_delays --exact  # reads records: no bounds",
     ),
 )
 @takes_next
