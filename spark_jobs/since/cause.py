@@ -63,10 +63,6 @@ class Causes:
             return Cause("made", "the table was made")
         return Cause("other", "nothing of Sluice: DESCRIBE HISTORY of the table shows who wrote")
 
-    def batch(self, state: State) -> Accounted | None:
-        """The account of the batch that made it; None if none did, or none is kept."""
-        return self._accounts.get(state.version) if state.entry.note else None
-
     def _of_batch(self, entry: Entry) -> Cause:
         number = entry.note["batch"]
         if (account := self._accounts.get(entry.version)) is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.since.cause import Cause, Causes
 from spark_jobs.since.condition import Asking
+from spark_jobs.since.records import asked_by
 from spark_jobs.since.search import Flip, flips
 from spark_jobs.since.states import State, states
 from spark_jobs.storage.root.paths import Paths
@@ -22,7 +23,6 @@ from spark_jobs.values.times import iso
 if TYPE_CHECKING:
     from spark_jobs.since.condition import Condition
     from spark_jobs.spec import Pipeline
-    from spark_jobs.where.known import Accounted
 
 NEAR = 16
 """Commits that are none of a drain, on both sides of which is asked: the newest ones."""
@@ -60,10 +60,8 @@ class Answer(NamedTuple):
     states: int
     unread: int
     """Of the states, those that VACUUM has taken."""
-    brought: tuple[dict[str, Any], ...]
-    """Some rows that the newest change brought, with all columns of the table."""
-    batch: Accounted | None
-    """The batch that brought them, if one did."""
+    rows: tuple[tuple[dict[str, Any], str], ...]
+    """Some rows that the newest change brought, and the command that tells of their records."""
     of_rows: bool
     """Whether the condition is of a row each; else the numbers of rows are 1 and 0."""
 
@@ -118,6 +116,7 @@ def told(
     changes = tuple(_change(each, found, known, causes) for each in reversed(met))
     newest = met[-1]
     of_rows = asking.is_of_rows(after := at(newest.after))
+    brought = asking.brought(after, at(newest.before)) if of_rows else []
     return Answer(
         changes,
         found[last].versions[-1],
@@ -125,8 +124,7 @@ def told(
         len(known),
         len(found),
         len(found) - len(askable),
-        tuple(asking.brought(after, at(newest.before))) if of_rows else (),
-        causes.batch(found[newest.after]),
+        tuple((seen(row), asked_by(spec, row)) for row in brought),
         of_rows,
     )
 
@@ -172,8 +170,10 @@ def lines(answer: Answer) -> Iterator[str]:
         before, then = newest.rows
         now = f"{answer.rows_now:,} in version {answer.newest}"
         yield f"  rows of which it is true: {before:,} before, {then:,} then, {now}"
-    for row in answer.brought:
-        yield f"  row: {seen(row)}"
+    for row, look in answer.rows:
+        yield f"  row: {row}"
+        if look:
+            yield f"  {look}"
     for each in earlier:
         yield from _lines(each)
     whole = answer.asked == answer.states - answer.unread
@@ -190,6 +190,16 @@ def seen(row: dict[str, Any]) -> dict[str, Any]:
         for name, value in row.items()
         if name not in OF_A_KEY
     }
+
+
+def plain(answer: Answer) -> dict[str, Any]:
+    """As JSON has it, with times as text."""
+    changes = [
+        each._asdict() | {"causes": [{"version": n} | cause._asdict() for n, cause in each.causes]}
+        for each in answer.changes
+    ]
+    rows = [{"row": row, "look": look or None} for row, look in answer.rows]
+    return answer._asdict() | {"changes": changes, "rows": rows}
 
 
 def _lines(change: Change) -> Iterator[str]:

@@ -4,6 +4,7 @@ watermark; and `sluice bisect` over the same root.
 
 import json
 import random
+import shlex
 import uuid
 from datetime import UTC, datetime, timedelta
 
@@ -13,11 +14,12 @@ import pytest
 
 from local.broker import create_topic
 from spark_jobs.since.condition import Condition
-from spark_jobs.since.records import records
 from spark_jobs.since.tell import told as since
 from spark_jobs.spec import Transform
 from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune.tell import told
+from spark_jobs.values.times import iso
+from spark_jobs.where.tell import Telling
 from tests.harness.moments import us
 from tests.harness.scene import Scene
 from tests.spark.told import asking
@@ -67,7 +69,8 @@ def drained(request, kafka, as_submitted, tmp_path_factory):
             malformed = chance.random() < 0.03
             enters = not malformed and (spec is WINDOWS or amount >= 0)
             made.send("{" if malformed else json.dumps(value), partition=0)
-            sent.append({"part": 0, "spot": len(sent), "at_us": us(at), "enters": enters})
+            record = {"part": 0, "spot": len(sent), "at_us": us(at), "enters": enters}
+            sent.append(record | {"good": not malformed})
         made.run(f"run-{run}")
     return made, pa.Table.from_pylist(sent)
 
@@ -121,30 +124,27 @@ def test_the_batch_of_a_row_is_found_in_the_same_root(drained):
     [(version, cause)] = change.causes
     [account] = [row for row in made.ops("batches") if row["table_version"] == version]
     assert (cause.kind, cause.batch, cause.run_id) == ("batch", account["batch_id"], "run-2")
-    assert [row[column] for row in found.brought] == [newest]
+    assert [row[column] for row, _ in found.rows] == [iso(newest, " ")]
     assert (cause.look is not None) is bool(account["read"])
 
 
-def test_the_records_of_the_rows_are_told_as_where_takes_them(drained):
+def test_where_finds_the_records_of_a_row_by_what_bisect_says(drained):
     made, sent = drained
     group = made.spec.steps[0].grouping_window is not None
     column = "window_end" if group else "at"
     row = sorted(made.table(), key=lambda each: each[column])[len(made.table()) // 2]
-    found = since(
-        made.spec, made.settings.root, Condition(f"{column} = '{row[column].isoformat()}'")
-    )
-    assert found.batch
-    asking_ = asking(made.spec, made.settings)
-    assert row in found.brought
-    places, why = records(made.spec, made.settings, asking_, found.batch, [row])
+    wrong = Condition(f"{column} = '{row[column].isoformat()}'")
+    [(_, look)] = since(made.spec, made.settings.root, wrong).rows
+    *words, key = shlex.split(look)
+    assert words == ["sluice", "where", made.spec.name, "--key"]
+    telling = Telling(made.spec, made.settings, asking(made.spec, made.settings))
     first, stop = (
         (us(row["window_start"]), us(row["window_end"])) if group else (us(row["at"]),) * 2
     )
-    late = {each["offset"] for each in made.ops("late", '"offset"')}
     wanted = [
         (0, each["spot"])
         for each in sent.to_pylist()
-        if each["enters"] and (first <= each["at_us"] < stop or first == stop == each["at_us"])
+        if each["good"] and (first <= each["at_us"] < stop or first == stop == each["at_us"])
     ]
     assert wanted
-    assert (places, why) == ([each for each in wanted if each[1] not in late], "")
+    assert telling.by_key(key, 1_000) == wanted

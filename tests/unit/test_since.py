@@ -1,6 +1,7 @@
 """`sluice bisect`: since when a condition is true, over real tables, without Spark."""
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from spark_jobs.since.condition import Condition
 from spark_jobs.since.search import GRID, Flip, flips
 from spark_jobs.since.states import states
 from spark_jobs.since.tell import lines, told
+from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
 from tests.harness.command import sluice_here
@@ -41,6 +43,7 @@ def vacuumed(root: Root | Drains) -> None:
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
 
 
+@settings(max_examples=150)
 @given(st.sets(st.integers(0, 200)), st.lists(st.booleans(), min_size=1, max_size=200))
 def test_each_flip_that_is_told_is_one_and_none_is_missed_where_all_were_asked(gone, answers):
     askable = [n for n in range(len(answers)) if n not in gone]
@@ -193,7 +196,7 @@ def test_a_change_is_found_at_any_version_by_few_questions(drained):
         assert (version, change.before, cause.kind) == (batch + 1, batch, "batch")
         assert (cause.batch, cause.run_id, cause.records) == (batch, "drain", f"0:{batch}-{batch}")
         assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
-        assert found.brought == ({"n": batch},)
+        assert [row for row, _ in found.rows] == [{"n": batch}]
         assert change.rows == (0, 1)
         assert found.asked <= GRID + 1 + 3
 
@@ -288,6 +291,33 @@ def test_the_rows_that_files_were_joined_of_are_read_behind_it(tmp_path):
     vacuumed(root)
     last = states(Delta(root.paths.table), 0, root.version)[-1]
     assert (last.version, last.read_at) == (6, root.version)
+
+
+def test_a_state_is_read_before_files_were_joined_if_the_joined_one_is_gone(tmp_path):
+    root = Drains(tmp_path / ROOT)
+    root.began((0, 3))
+    root.table.optimize.compact()
+    [joined] = (Path(from_uri(each)) for each in root.table.file_uris())
+    root.drain(4, 4)
+    joined.unlink()
+    found = states(Delta(root.paths.table), 0, root.version)
+    assert [(each.version, each.read_at) for each in found[-2:]] == [(4, 4), (6, None)]
+    assert asked(root, Condition("n = 2"), wrong=4).changes[0].version == 3
+
+
+def test_both_sides_of_what_no_drain_wrote_are_asked(drained, tmp_path):
+    """Among many versions halves alone would not meet it."""
+    root = Drains(tmp_path / ROOT)
+    shutil.copytree(drained.settings.root, root.settings.root, dirs_exist_ok=True)
+    version = root.version
+    root.table.update(updates={"n": "n + 1000"}, predicate="n = 7")
+    root.table.update(updates={"n": "n - 1000"}, predicate="n = 1007")
+    root.drain(LAST + 1, LAST + 30)
+    root.table.update(updates={"n": "n + 1000"}, predicate="n = 7")
+    found = asked(root, Condition("n >= 1000"))
+    met = [(each.wrong, each.version) for each in found.changes]
+    assert met == [(True, root.version), (False, version + 2), (True, version + 1)]
+    assert found.asked < 30 < found.states
 
 
 def test_a_column_that_came_later_is_null_before(tmp_path):

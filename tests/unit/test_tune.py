@@ -12,8 +12,12 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.report import Account
 from spark_jobs.spec import Pipeline, Sliding, Tumbling
+from spark_jobs.spec.analysis.late_rule import of_rows, watermark
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.duration import parse_duration
+from spark_jobs.tune import shares
+from spark_jobs.tune.batches import Slice, Timed
+from spark_jobs.tune.shares import undecided
 from spark_jobs.tune.tell import behind, cells, lines, told
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness.refused import fails
@@ -183,3 +187,61 @@ def test_the_late_records_are_those_of_a_replay_or_within_the_bounds(spec, batch
     assert [each[1] for each in ordered] == sorted((each[1] for each in ordered), reverse=True)
     assert [*lines(found, spec.name), *behind(found)]
     assert len(cells(found)[1]) == len(DELAYS)
+
+
+KINDS = st.sampled_from(["entered"] * 4 + ["malformed", "filtered"])
+SOME = st.lists(st.builds(Sent, st.integers(0, 12), KINDS), min_size=1, max_size=9)
+
+
+@settings(max_examples=400)
+@given(SOME, st.integers(0, 13), st.integers(0, 4), st.integers(0, 13), st.integers(1, 4))
+def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
+    sent, missed, uncertain, first, size
+):
+    """`missed` and `first`: the first event times that are not late, as it was and as it would be."""
+    parts = [sent[n : n + size] for n in range(0, len(sent), size)]
+    slices, read = [], {}
+    for number, part in enumerate(parts):
+        certain = [
+            each for each in part if each.became != "malformed" and each.at < missed - uncertain
+        ]
+        times = [each.at for each in part if each.became != "malformed" and each not in certain]
+        if times:
+            made = Slice(
+                0,
+                number * size,
+                number * size + size - 1,
+                len(part) - len(certain),
+                min(times),
+                max(times),
+            )
+            slices.append(made)
+            read[made] = [
+                each.at for each in part if each.became == "entered" and each.at >= missed
+            ]
+    entered = [each.at for each in sent if each.became == "entered"]
+    late_ones = tuple(each for each in entered if each < missed)
+    row = {"late": len(late_ones), "accepted": len(entered) - len(late_ones)}
+    row |= {kind: sum(each.became == kind for each in sent) for kind in ("malformed", "filtered")}
+    batch = Timed(row | {"premature": 0}, 0, missed, late_ones, tuple(slices))
+    truth = sum(each < first for each in entered)
+    bounds = shares.late(batch, lambda _: first, {})
+    assert bounds.least <= truth <= bounds.most <= bounds.entered == len(entered)
+    wanted = undecided([batch], [lambda _: first])
+    if not wanted:
+        assert bounds.exact
+    some = {each: read[each] for each in wanted}
+    exact = shares.late(batch, lambda _: first, some)
+    assert exact[:2] == (truth, truth)
+    plain = not row["malformed"] and not row["filtered"] and uncertain == 0
+    if plain and all(each.last < first or first <= each.first for each in slices):
+        assert bounds.exact
+    lost = batch._replace(late=late_ones[1:])
+    assert shares.late(lost, lambda _: first, some).least <= truth
+    assert truth <= shares.late(lost, lambda _: first, some).most
+
+
+def test_a_watermark_is_of_whole_milliseconds_and_not_before_1970():
+    delay = timedelta(milliseconds=1)
+    assert [watermark(newest, delay) for newest in (0, 999, 2_999, 3_000)] == [0, 0, 1_000, 2_000]
+    assert of_rows(delay)(2_999) == 1_001, "the watermark itself is late"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,23 +11,15 @@ from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
-    installation,
     one_line_errors,
     require_readable,
     say,
     takes_next,
-    with_spark,
 )
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.roots import root_of
 
-if TYPE_CHECKING:
-    from spark_jobs.since.tell import Answer
-    from spark_jobs.spec import Pipeline
-
 commands = typer.Typer(rich_markup_mode="rich")
-SHOWN = 50
-"""Records of one line."""
 
 
 @commands.command(
@@ -62,12 +53,6 @@ def bisect(
     wrong: Annotated[
         int | None, typer.Option(help="A version that is wrong. Default: the newest.")
     ] = None,
-    records: Annotated[
-        bool,
-        typer.Option(
-            "--records", help="Find the records of the rows, too. It reads the topic, by Spark."
-        ),
-    ] = False,
     output: Annotated[
         Literal["table", "json"],
         typer.Option("--format", help="table is for people; json has one object."),
@@ -79,47 +64,21 @@ def bisect(
     versions that are kept, by halves, and writes nothing. A condition that came and went is told
     with each change that it met. Versions whose files VACUUM has removed are named, not guessed.
 
-    Without Spark, but for --records. Each version that is asked is one read of the table.
+    Without Spark. Each version that is asked is one read of the table.
     """
     from spark_jobs.since.condition import Condition  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.since.tell import lines, told  # noqa: PLC0415 - as above
-    from spark_jobs.where.ask import Failed  # noqa: PLC0415 - as above
+    from spark_jobs.since.tell import lines, plain, told  # noqa: PLC0415 - as above
 
-    with with_spark() if records else one_line_errors():
+    with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
         spec = live_spec(spec, root)
         asked, said = Condition(condition, key), _said if output == "table" else _no
         answer = told(spec, root, asked, right, wrong, said)
-        try:
-            places, why = _records(spec, answer) if records else ([], "")
-        except Failed as failed:
-            if not failed.why:
-                raise typer.Exit(failed.status) from None
-            places, why = [], failed.why
     if output == "json":
-        typer.echo(json.dumps(_plain(answer) | {"records": places, "untold": why}, default=str))
+        typer.echo(json.dumps(plain(answer), default=str))
         return
     for line in lines(answer):
         say(line)
-    if places:
-        more = f"  # and {len(places) - SHOWN:,} more" if len(places) > SHOWN else ""
-        say(f"records of these rows, and their copies: {len(places):,}")
-        say(f"  sluice where {pipeline} {','.join(places[:SHOWN])}{more}")
-    if why:
-        say(f"records that cannot be told: {why}")
-
-
-def _records(spec: Pipeline, answer: Answer) -> tuple[list[str], str]:
-    """The places of the rows' records, and what cannot be told of them."""
-    from spark_jobs.since.records import records  # noqa: PLC0415 - as above
-    from spark_jobs.where.ask import ask  # noqa: PLC0415 - as above
-
-    if answer.batch is None:
-        return [], "no batch whose account is kept made the newest change alone"
-    settings = installation(spec)
-    asking = partial(ask, spec.name, settings)
-    found, why = records(spec, settings, asking, answer.batch, answer.brought)
-    return [place.text(spec.inputs.shown) for place in found], why
 
 
 def _said(version: int, rows: int) -> None:
@@ -128,16 +87,3 @@ def _said(version: int, rows: int) -> None:
 
 def _no(_version: int, _rows: int) -> None:
     pass
-
-
-def _plain(answer: Answer) -> dict[str, Any]:
-    from spark_jobs.since.tell import seen  # noqa: PLC0415 - as above
-
-    changes = [
-        each._asdict() | {"causes": [{"version": n} | cause._asdict() for n, cause in each.causes]}
-        for each in answer.changes
-    ]
-    brought = [seen(row) for row in answer.brought]
-    told = answer._asdict() | {"changes": changes, "brought": brought}
-    del told["batch"]
-    return told

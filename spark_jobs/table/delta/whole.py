@@ -20,7 +20,8 @@ def whole(path: UPath, versions: Collection[int]) -> frozenset[int]:
     """
     table, log = door.open_table(path), Log.of(path)
     present = door.files_there(path, table)
-    oldest, found, gone = _oldest(log), set[int](), set[str]()
+    gone = {uri.rpartition("/")[2] for uri in table.file_uris()} - present
+    oldest, found = _oldest(log), set[int]()
     for version in range(table.version(), min(versions, default=0) - 1, -1):
         if version < oldest:
             break
