@@ -40,7 +40,7 @@ class Asking:
 
         Raises QuestionRefused if it is no condition of this table.
         """
-        # No WHERE: DataFusion 52 keeps each row where that comes to null. No count(*): it fails
+        # No WHERE: delta-rs 1.6 keeps each row where that comes to null. No count(*): it fails
         # over another one.
         asked = f"SELECT ({self._sql}\n) AS wrong FROM t WHERE {self._within}"
         sql = f"SELECT sum(CASE WHEN NOT NOT wrong THEN 1 ELSE 0 END) AS n FROM ({asked})"

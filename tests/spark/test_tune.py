@@ -22,9 +22,11 @@ from spark_jobs.values.times import iso
 from spark_jobs.where.tell import Telling
 from tests.harness.moments import us
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.told import asking
 from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
+pytestmark = alike("what a delay would have cost")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DELAYS = ("1 minute", "30 minutes", "1 hour", "2 hours", "5 hours")
 RUNS, RECORDS = 3, 150

@@ -228,7 +228,7 @@ def test_what_is_no_condition_is_refused_in_the_words_of_the_engine(drained, sql
 
 @pytest.mark.parametrize("null", ["n > NULL", "NULL", "sum(n) > NULL"])
 def test_what_is_never_true_is_not_wrong(drained, null):
-    """DataFusion keeps each row where a WHERE comes to null."""
+    """delta-rs 1.6 keeps each row where a WHERE comes to null."""
     with fails(QuestionRefused, "not_wrong", version=LAST + 1):
         asked(drained, Condition(null))
     with fails(QuestionRefused, "not_wrong"):

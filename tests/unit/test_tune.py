@@ -193,6 +193,8 @@ KINDS = st.sampled_from(["entered"] * 4 + ["malformed", "filtered"])
 SOME = st.lists(st.builds(Sent, st.integers(0, 12), KINDS), min_size=1, max_size=9)
 
 
+@example([Sent(0, "filtered"), Sent(5)], 0, 0, 3, 2)
+@example([Sent(1), Sent(5), Sent(6)], 2, 3, 4, 3)
 @settings(max_examples=400)
 @given(SOME, st.integers(0, 13), st.integers(0, 4), st.integers(0, 13), st.integers(1, 4))
 def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
