@@ -160,6 +160,12 @@ class DimensionUnfit(SluiceError):
         "Dimension {name}: somebody has written {place} since its version was noted.",
         "Run it again: it notes what is there then.",
     )
+    too_large = reason(
+        "Dimension {name}: the rows of {place} are more than {most:,} bytes. They go through the "
+        "driver's memory.",
+        "Declare fewer fields, or leave rows out that no record looks up. Of a file: make it a "
+        "Delta table, of which only these columns are read.",
+    )
     lacks_column = reason(
         "Dimension {name}: {place} has no column {column!r}.",
         "Correct the column's name. Of a field its path says it. The table has {there}.",

@@ -12,6 +12,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.repair.compute.change import rounded
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec import Tumbling
+from spark_jobs.spec.analysis.looked_up import kept
 from spark_jobs.spec.analysis.ranged import Ranged
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def counted(spec: Pipeline, paired: DataFrame, hour: Column) -> Counted:
         F.count("after").alias("rows_after"),
         *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
         F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
-        F.count_if(rounded(paired)).alias("rounded"),
+        F.count_if(rounded(paired, kept(spec))).alias("rounded"),
         F.collect_set(F.when(F.col("op").isNotNull(), hour)).alias("_hours"),
         *sums,
     ).collect()[0]

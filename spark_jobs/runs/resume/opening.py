@@ -22,6 +22,7 @@ from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import keep
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -71,6 +72,7 @@ def opened(
     else:
         refuse_unsafe_checks(session, ours)
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
+    keep(now.spec, settings, pinned.inputs)
     note_inputs(pinned, found.checkpoint, held)
     run = Run(
         kind=outcome.kind,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from spark_jobs.spec import Pipeline
@@ -13,6 +14,7 @@ from spark_jobs.spec.analysis.ranged import covering, inputs_apart, sessions
 from spark_jobs.spec.analysis.rounding import deciding, output_key
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.fields.field import Field
+from spark_jobs.spec.sql import names_in
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.spans import Span
 
@@ -113,6 +115,25 @@ def columns_at(spec: Pipeline, index: int) -> Columns:
     for step in spec.steps[:index]:
         columns = step.columns_after(columns)
     return columns
+
+
+def kept(spec: Pipeline) -> frozenset[str]:
+    """The output's columns that depend on a table of which rows that are written keep what they
+    have, as far as text tells.
+    """
+    columns: Columns = spec.inputs.columns
+    found = set[str]()
+    for step in spec.steps:
+        before = {name: name in found for name in (*(columns or ()), *found)}
+        keeps, among = any(side.keeps for side in step.sides), frozenset(found)
+        after = step.carried(before, partial(_names_one, among), lambda _, keeps=keeps: keeps)
+        found = {name for name, depends in after.items() if depends}
+        columns = step.columns_after(columns)
+    return frozenset(found)
+
+
+def _names_one(of: frozenset[str], sql: str) -> bool:
+    return bool(names_in(sql) & of)
 
 
 def telling(spec: Pipeline) -> tuple[str, ...]:
