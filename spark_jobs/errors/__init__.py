@@ -15,6 +15,7 @@ from spark_jobs.errors.checks import (
     CheckFailed,
     DecisionRefused,
 )
+from spark_jobs.errors.files import FilesUnfit
 from spark_jobs.errors.kafka import (
     KafkaConfigInvalid,
     KafkaRefused,
@@ -97,6 +98,7 @@ from spark_jobs.errors.table import (
     MaintenanceRefused,
     OpsUnreadable,
     PublishedTableRefused,
+    QuestionRefused,
     RowRefused,
     SideGone,
     TableChanged,
@@ -125,6 +127,7 @@ __all__ = [
     "DimensionUnfit",
     "DiskFull",
     "ExpressionFailed",
+    "FilesUnfit",
     "FormatNewer",
     "InitialStateMissing",
     "InstallFailed",
@@ -142,6 +145,7 @@ __all__ = [
     "ProcessDied",
     "ProcessorFailed",
     "PublishedTableRefused",
+    "QuestionRefused",
     "RangeInvalid",
     "RangeOpen",
     "RangeThinned",

@@ -280,3 +280,46 @@ class CatalogRefused(SluiceError):
         "{catalog} has a table {table}, which this root did not register.",
         "Drop or rename it, or name another database in SLUICE_CATALOG.",
     )
+
+
+class QuestionRefused(SluiceError):
+    """`sluice bisect` or `sluice tune` has no answer."""
+
+    code, exit_status = "QUESTION_REFUSED", 69
+    usual_remedy = "Ask otherwise: `--help` has examples."
+
+    no_table = reason(
+        "The table {table} has not been made yet.", "Drain first: `sluice drain {pipeline}`."
+    )
+    condition_fails = reason(
+        "The condition cannot be asked of version {version}: {error}.",
+        "Write one that is true of what is wrong, as DataFusion reads it: quote a column with "
+        "capitals.",
+        quoted=("error",),
+    )
+    not_wrong = reason(
+        "The condition is not true in version {version}, {which}. It says what is wrong, and "
+        "there nothing is.",
+        "Turn the condition round, or name a version in which it is true: `--wrong VERSION`.",
+    )
+    always_wrong = reason(
+        "Wrong since before version {version}, the oldest that {kept}: the condition is true in "
+        "each of the {asked} versions that were asked.",
+        "If its rows should be right, look at the condition. Older versions are gone.",
+    )
+    no_version = reason(
+        "Version {version} cannot be read: {why}.",
+        "Name another: {first} to {last} can be, but those that VACUUM has taken.",
+    )
+    no_delay = reason(
+        "{pipeline} has no watermark delay: no record of it is late.",
+        "Nothing is to be chosen.",
+    )
+    no_batches = reason(
+        "No account of {pipeline} is kept that has both records and a watermark.",
+        "Drain first, or ask for more days.",
+    )
+    clock_of_another = reason(
+        "{pipeline}: {why}, so no watermark can be computed from what is kept.",
+        "Try the delay beside the live pipeline: `sluice rebuild`.",
+    )
