@@ -27,6 +27,7 @@ from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.second_read import keep_slices, read_again
+from spark_jobs.audit.values_kept import with_bytes
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -208,6 +209,7 @@ class Audit:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
         rejected = with_reasons(rejected, self._spec.inputs) if rejected else rejected
+        rejected = with_bytes(self.run, self._spec, rejected) if rejected else rejected
         if rejected is None:
             return self._read_again(batch)
         shown = Visible(progress.read)

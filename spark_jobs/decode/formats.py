@@ -127,7 +127,7 @@ def refuse_disagreeing(topic: Topic) -> None:
 
     Of several topics, any of them.
     """
-    for each in topic.each:
+    for each in topic.inputs:
         for format_, places in ((each.format, each.value_places), (each.key, each.key_places)):
             if refuse := getattr(decoder_class(format_), "refuse", None):
                 refuse(format_, each, places)

@@ -62,6 +62,21 @@ class Account(Part):
         description="records that Spark read: covered - gaps, and - unknown if the batch's "
         "progress was lost",
     )
+    elements: int = Described(
+        default=0,
+        description="records of values with many (`Topic.each`): then elements + empty + refused = "
+        "malformed + premature + filtered + late + accepted",
+    )
+    with_elements: int = Described(
+        default=0,
+        description="values that have them: read = with_elements + empty + refused",
+    )
+    empty: int = Described(
+        default=0, description="values whose list is empty, among the filtered ones"
+    )
+    refused: int = Described(
+        default=0, description="values that are malformed as a whole, among the malformed ones"
+    )
     undated: int = Described(
         default=0,
         description="of them, those whose Kafka timestamp is not of the years 1700 to 2199. Ops "
@@ -124,6 +139,11 @@ class Account(Part):
         "Null if none was found, but the progress of a batch was lost, and nothing says how many "
         "rows it must have",
     )
+
+    @property
+    def records(self) -> int:
+        """What was read, counted as what becomes of it is: of values with many, their records."""
+        return self.elements + self.empty + self.refused or self.read
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Account:

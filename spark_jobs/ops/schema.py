@@ -50,6 +50,12 @@ _WATERMARK = Column("watermark", _TIME, "Spark's watermark in the batch; null if
 _GENERATION = Column(
     "generation", _STRING, "the checkpoint's generation; reset and rewind begin a new one"
 )
+_ELEMENT = Column(
+    "element",
+    _INT,
+    "its number in a value with many records (`Topic.each`): of those that one batch has of a "
+    "value here, the first has key, value and headers. Null where a value is one record",
+)
 _BATCH = (
     _PIPELINE,
     _GENERATION,
@@ -72,6 +78,7 @@ _RECORD = (
     Column("key", pa.binary(), "its key, as it is in Kafka"),
     Column("value", pa.binary(), "its value, as it is in Kafka"),
     Column("headers", HEADERS, "its headers in their order; null if the spec read none"),
+    _ELEMENT,
 )
 OPERATOR = (
     Column("step", _INT, "the step's index in the spec, from 0; the command line counts from 1"),

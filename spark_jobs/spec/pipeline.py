@@ -14,6 +14,7 @@ from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.spec.columns import Columns, one_of
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.output_mode import OutputMode
@@ -245,7 +246,8 @@ class Pipeline(Model):
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
         if self.publish_at is not None:
-            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+            self.publish_at.refuse_topics(self.topic.inputs, self.more_topics)
+        self._refuse_each()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -361,7 +363,7 @@ class Pipeline(Model):
     @property
     def inputs(self) -> Topics:
         """What it reads, by their numbers: one topic, for most."""
-        return Topics(self.topic.each, named=isinstance(self.topic, Several))
+        return Topics(self.topic.inputs, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -435,6 +437,10 @@ class Pipeline(Model):
                     refuse(
                         f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
                     )
+
+    def _refuse_each(self) -> None:
+        if self.topic.each and self.keyed:
+            refuse("each", self.topic.each, *not_yet(f"a {self.keyed.kind}"))
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)

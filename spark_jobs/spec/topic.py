@@ -13,6 +13,7 @@ from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks.rule import Rule, refuse_twice
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.fields.each import element_places, refuse_each
 from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.form import Form
 from spark_jobs.spec.fields.place import (
@@ -71,6 +72,11 @@ class Topic(Model):
     """how values are encoded"""
     key: AnyFormat = TEXT
     """how keys are encoded, for the fields of part 'key'"""
+    each: str | None = None
+    """a value has many records: the list that they are in, as 'resourceLogs[].logRecords[]', or
+    '[]' where the value is the list. Fields are of a list's element; those of what is around it
+    have `up`
+    """
     envelope: Envelope | None = None
     """what is around the row that the fields are in; its own fields have part 'envelope'. debezium:
     the row after the change, of a delete the one before. cloudevents: the data of an event; binary
@@ -120,6 +126,7 @@ class Topic(Model):
                 "Declare another field personal, or take Kafka's own time: part='timestamp'",
             )
         self._refuse_parts()
+        refuse_each(self)
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",
@@ -195,7 +202,7 @@ class Topic(Model):
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
 
     @property
-    def each(self) -> tuple[Topic, ...]:
+    def inputs(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
 
@@ -207,11 +214,15 @@ class Topic(Model):
     @property
     def value_places(self) -> tuple[Place, ...]:
         """Where its format finds fields."""
+        if self.each:
+            return element_places(self.fields)
         return value_places(self.fields, self.envelope)
 
     @property
     def data_places(self) -> tuple[Place, ...]:
         """Where the topic's format finds fields."""
+        if self.each:
+            return element_places(self.fields)
         return data_places(self.fields, self.envelope)
 
     @property
@@ -254,7 +265,7 @@ class Topic(Model):
     @property
     def asks(self) -> tuple[str, ...]:
         """What asks registries for schemas, each module once, of all topics that it stands for."""
-        formats = (each for topic in self.each for each in topic.registered.values())
+        formats = (each for topic in self.inputs for each in topic.registered.values())
         return tuple(dict.fromkeys(each.asks for each in formats))
 
     @property
