@@ -5,13 +5,17 @@ of the topic, the account counts values and elements, one bad element is malform
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from random import Random
 from typing import Any
 
 import duckdb
+import pytest
 from confluent_kafka import Producer
 
 from local import broker
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Transform, Tumbling
+from spark_jobs.storage import failpoint
+from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
@@ -69,6 +73,8 @@ def value(*lists: list[dict[str, Any]], service: str = "api") -> dict[str, Any]:
     return {"resourceLogs": [{"resource": of, "scopeLogs": scopes}]}
 
 
+COUNTED = ("read", "elements", "with_elements", "empty", "refused", "malformed", "filtered", "late",
+           "accepted", "unaccounted")  # fmt: skip
 BAD = {"timeUnixNano": "soon", "body": {"stringValue": "x"}}
 
 
@@ -81,7 +87,8 @@ class Logs:
         self.sent = list[bytes]()
 
     def send(self, *values: object) -> None:
-        producer = Producer({"bootstrap.servers": self.made.kafka})
+        how = {"message.max.bytes": 20_000_000, "compression.type": "gzip"}  # it repeats itself
+        producer = Producer({"bootstrap.servers": self.made.kafka, **how})
         for n, each in enumerate(values):
             raw = each if isinstance(each, bytes) else json.dumps(each).encode()
             self.sent.append(raw)
@@ -96,9 +103,7 @@ class Logs:
             return base.execute(CANONICAL).fetchall()
 
     def rows(self) -> list[tuple[Any, ...]]:
-        return sorted(
-            ((r["service"], r["window_start"].replace(tzinfo=None), r["n"], r["nanos"])
-             for r in self.made.table()), key=str)  # fmt: skip
+        return rows_of(self.made)
 
     def account(self, run: str) -> dict[str, int]:
         """The sums of a run's batches; every one closes."""
@@ -112,6 +117,14 @@ class Logs:
                 names = ("read", "elements", "empty", "refused", "malformed", "filtered", "late")
                 total.update({name: row[name] for name in names})
         return dict(total)
+
+
+def rows_of(made: Scene) -> list[tuple[Any, ...]]:
+    found = (
+        (row["service"], row["window_start"].replace(tzinfo=None), row["n"], row["nanos"])
+        for row in made.table()
+    )
+    return sorted(found, key=str)
 
 
 def _millis() -> int:
@@ -157,3 +170,87 @@ def test_elements_are_drained_counted_and_kept_alone(kafka, tmp_path):
     assert logs.account("third")["late"] == 2
     assert [(p, o, e, v and v[:9]) for p, o, e, v in places(logs.made, "late")] == [
         (0, 4, 0, logs.sent[7][:9]), (0, 4, 2, None)]  # fmt: skip
+
+
+MANY = 100_000
+
+
+def test_the_table_is_what_duckdb_unnests_with_many_elements_in_one_value(kafka, tmp_path):
+    """A list of 100,000 in one value among random ones, read in several batches."""
+    chance = Random(7)
+    logs = Logs(kafka, tmp_path, SPEC.model_copy(update={"max_offsets_per_batch": 12}))
+
+    def records(most: int) -> list[dict[str, Any]]:
+        made = [record(chance.uniform(0, 1200), chance.choice("ab")) for _ in range(most)]
+        return [BAD if chance.random() < 0.05 else each for each in made]
+
+    values = [
+        value(*(records(chance.randint(0, 5)) for _ in range(chance.randint(0, 3))),
+              service=chance.choice("xyz"))
+        for _ in range(20)
+    ]  # fmt: skip
+    many = value([record(chance.uniform(0, 1200)) for _ in range(MANY)], service="many")
+    logs.made.change(watermark_delay="2 days")
+    logs.send(*values[:10], many, *values[10:])
+    logs.made.run("random")
+    logs.made.change(watermark_delay="2 days")
+    logs.send(value([record(4200)], service="end"))
+    logs.made.run("end")
+    wanted = [row for row in logs.canonical() if row[0] != "end"]
+    assert logs.rows() == sorted(wanted, key=str)
+    counted = logs.account("random")
+    assert counted["elements"] > MANY
+    assert counted["late"] == 0
+    assert counted["malformed"] == len(logs.made.ops("quarantine")) > 0
+
+
+@pytest.fixture(scope="module")
+def images(kafka, tmp_path_factory) -> tuple[Logs, Images]:
+    """A delivery drained, and a second one with late and bad elements, an image at each place."""
+    folder = tmp_path_factory.mktemp("each")
+    logs = Logs(kafka, folder)
+    logs.send(value([record(1), BAD]), value([record(400)]))
+    logs.made.run("first")
+    taking = Images(logs.made, folder)
+    with pytest.MonkeyPatch.context() as active:
+        active.setattr(failpoint, "at", taking.at)
+        logs.send(value([record(2), BAD, record(410)], [record(3), BAD]), value([record(700)]))
+        logs.made.run("second")
+    return logs, taking
+
+
+@pytest.mark.parametrize("place", ["planned", "table.committed", "audit", "audited"])
+def test_a_killed_run_goes_on_and_no_element_is_lost_or_kept_twice(images, place):
+    logs, taking = images
+    batch = min(number for at, number in taking.taken if at == place)
+    crashed = over(logs.made, taking.taken[place, batch])
+    crashed.run("after the crash")
+    for table in ("late", "quarantine"):
+        assert places(crashed, table) == places(logs.made, table)
+        assert len(places(crashed, table)) == (2 if table == "late" else 3)
+    assert rows_of(crashed) == rows_of(logs.made)
+    sums = [
+        {name: sum(row[name] for row in made.ops("batches")) for name in COUNTED}
+        for made in (crashed, logs.made)
+    ]
+    assert sums[0] == sums[1]
+    assert sums[0]["unaccounted"] == 0
+
+
+@pytest.mark.parametrize("by", ["the driver", "executors"])
+def test_rejected_elements_that_were_not_observed_are_read_again(kafka, tmp_path, monkeypatch, by):
+    logs = Logs(kafka, tmp_path)
+    logs.send(value([record(1), BAD]), value([record(400)]))
+    logs.made.run("first")
+    monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 0)
+    if by == "executors":
+        monkeypatch.setattr("spark_jobs.audit.second_read.COLLECTED_BYTES", 0)
+    logs.send(value([record(2), BAD, record(410)], [record(3), BAD]), b"x")
+    logs.made.run("second")
+    assert logs.account("second") == {
+        "read": 2, "elements": 5, "empty": 0, "refused": 1, "malformed": 3, "filtered": 0, "late": 2,
+    }  # fmt: skip
+    raw = logs.sent[2]
+    assert places(logs.made, "late") == [(0, 1, 0, raw), (0, 1, 3, None)]
+    assert places(logs.made, "quarantine")[1:] == [
+        (0, 1, 1, raw), (0, 1, 4, None), (1, 1, None, b"x")]  # fmt: skip
