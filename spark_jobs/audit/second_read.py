@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from pkgutil import resolve_name
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, functions as F
@@ -20,7 +22,6 @@ from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.batch_offsets import visible
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors, key
-from spark_jobs.audit.values_kept import joined_bytes, with_bytes
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.checkpoint.run import Run
@@ -113,6 +114,8 @@ def _table(same: dict[str, str | int], slices: list[Slice]) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema)
 
 
+BYTES: Final = "spark_jobs.audit.values_kept"
+"""What puts bytes to the rejected records of values with many. Loaded by name: most have one."""
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'
 bytes.
@@ -149,10 +152,12 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
         .select(*columns)
     )
     records = [RejectedRecord.of_row(row) for row in few.toArrow().to_pylist()]
-    whole = with_bytes(run, spec, records)
+    bytes_of = resolve_name(BYTES) if spec.inputs.spread else None
+    whole = bytes_of.with_bytes(run, spec, records) if bytes_of else records
     if rejected.get["dropped"] or whole is None:
         every = _outcomes(run, spec, there).where(has_outcome(REJECTED)).select(*columns)
-        stored = keep_on_executors(run, spec, batch, joined_bytes(run, spec, there, every))
+        every = bytes_of.joined_bytes(run, spec, there, every) if bytes_of else every
+        stored = keep_on_executors(run, spec, batch, every)
     else:
         stored = {"unkept": keep(run, spec, batch, whole)}
     schemas = keep_slices(run, batch, there, notes.take(there, spec.inputs), read.get["read"])

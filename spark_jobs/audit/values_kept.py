@@ -1,8 +1,7 @@
 """Values kept: of the rejected elements of a value with many records, the first has the value's
 bytes. The records that a query passes on have none: one value would be there for each of them.
 
-So the values of these places are read once more from where they are. Of a topic whose values are
-one record each there is nothing to do.
+So the values of these places are read once more from where they are.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def with_bytes(
     """The records, the first of each value and ops table with its bytes; None where too many values
     have some, or one is gone.
     """
-    if not spec.inputs.spread or not records:
-        return [*records]
+    if not records:
+        return []
     ordered = sorted(records, key=_order)
     first = {
         (_table(each.outcome), each.partition, each.offset): n
@@ -66,8 +65,6 @@ def joined_bytes(run: Run, spec: Pipeline, part: Batch, rejected: DataFrame) -> 
     """The same of any number: `rejected` has a column for each field of RejectedRecord, of records
     of this part of a batch.
     """
-    if not spec.inputs.spread:
-        return rejected
     late = F.col("outcome") == Outcome.LATE.value
     same = Window.partitionBy(late, *PLACE).orderBy(F.col("element").asc_nulls_first())
     ranked = rejected.withColumn(RANK, F.row_number().over(same))

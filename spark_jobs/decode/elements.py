@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spark_jobs.decode.decoder import with_headers, without_headers
+from spark_jobs.decode.formats import Element, Elements
 from spark_jobs.messages.carried import carried
 from spark_jobs.values.own_columns import ELEMENT, EMPTY, KAFKA, MALFORMED
 
@@ -29,26 +30,6 @@ WHY: Final = "why"
 PART: Final = 16_000_000
 """Bytes of elements that are decoded at a time: a value of one list may have many."""
 ROWS: Final = 10_000
-
-
-class Element(NamedTuple):
-    """One record of a value."""
-
-    number: int | None
-    """From 0, in the order of the value; EMPTY; None for the whole value."""
-    value: bytes | None
-    """As spec/fields/each.py has it."""
-    why: str | None = None
-    """Why it is malformed, whatever its fields are."""
-
-
-class Elements(Protocol):
-    """What takes the values of one format apart."""
-
-    def __init__(self, topic: Topic) -> None: ...
-
-    def of(self, value: bytes | None) -> list[Element]:
-        """At least one. Never raises for a value's bytes."""
 
 
 def spread(records: DataFrame, topic: Topic) -> DataFrame:

@@ -64,24 +64,19 @@ class Account(Part):
     )
     elements: int = Described(
         default=0,
-        description="records of values with many (`Topic.each`): then elements + empty + refused = "
+        description="records of its values, of a topic with `each`: elements + empty + refused = "
         "malformed + premature + filtered + late + accepted",
     )
     with_elements: int = Described(
         default=0,
-        description="values that have them: read = with_elements + empty + refused",
+        description="values with such: read = with_elements + empty + refused",
     )
-    empty: int = Described(
-        default=0, description="values whose list is empty, among the filtered ones"
-    )
-    refused: int = Described(
-        default=0, description="values that are malformed as a whole, among the malformed ones"
-    )
+    empty: int = Described(default=0, description="filtered: values whose list is empty")
+    refused: int = Described(default=0, description="malformed: values that have no list")
     undated: int = Described(
         default=0,
-        description="of them, those whose Kafka timestamp is not of the years 1700 to 2199. Ops "
-        "tables and archives have the number as kafka_millis; whether such a record is premature "
-        "says the batch's clock alone",
+        description="of them, those whose Kafka timestamp is not of the years 1700 to 2199: it is "
+        "in kafka_millis",
     )
     malformed: int = Described(
         default=0,

@@ -53,8 +53,7 @@ _GENERATION = Column(
 _ELEMENT = Column(
     "element",
     _INT,
-    "its number in a value with many records (`Topic.each`): of those that one batch has of a "
-    "value here, the first has key, value and headers. Null where a value is one record",
+    "its number in its value, of a topic with `each`; the first of a value has the bytes",
 )
 _BATCH = (
     _PIPELINE,

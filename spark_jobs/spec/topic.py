@@ -73,10 +73,7 @@ class Topic(Model):
     key: AnyFormat = TEXT
     """how keys are encoded, for the fields of part 'key'"""
     each: str | None = None
-    """a value has many records: the list that they are in, as 'resourceLogs[].logRecords[]', or
-    '[]' where the value is the list. Fields are of a list's element; those of what is around it
-    have `up`
-    """
+    """the list of records in a value, as 'resourceLogs[].logRecords[]'; '[]': the value is it"""
     envelope: Envelope | None = None
     """what is around the row that the fields are in; its own fields have part 'envelope'. debezium:
     the row after the change, of a delete the one before. cloudevents: the data of an event; binary
@@ -126,7 +123,9 @@ class Topic(Model):
                 "Declare another field personal, or take Kafka's own time: part='timestamp'",
             )
         self._refuse_parts()
-        refuse_each(self)
+        beside = {"envelope": self.envelope is not None, "archive": self.archive is not None}
+        unread = {f"the format {self.format.kind}": not self.format.elements}
+        refuse_each(self.each, self.fields, beside | unread)
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",

@@ -47,12 +47,16 @@ SPEC = Pipeline(
 )
 CANONICAL = """
 WITH resources AS (SELECT unnest(v->'$.resourceLogs[*]') AS r FROM given),
-scopes AS (SELECT r, unnest(r->'$.scopeLogs[*]') AS s FROM resources),
-records AS (SELECT r, s, unnest(s->'$.logRecords[*]') AS e FROM scopes),
-fields AS (
-    SELECT try_cast(e->>'$.timeUnixNano' AS BIGINT) AS nanos, e->>'$.body.stringValue' AS body,
+scopes AS (
+    SELECT unnest(r->'$.scopeLogs[*]') AS s,
         list_filter((r->'$.resource.attributes')::JSON[],
             lambda a: a->>'$.key' = 'service.name')[1]->>'$.value.stringValue' AS service
+    FROM resources
+),
+records AS (SELECT service, unnest(s->'$.logRecords[*]') AS e FROM scopes),
+fields AS (
+    SELECT service, try_cast(e->>'$.timeUnixNano' AS BIGINT) AS nanos,
+        e->>'$.body.stringValue' AS body
     FROM records
 )
 SELECT service, make_timestamp(nanos // 3600000000000 * 3600000000) AS hour, count(*), max(nanos)
@@ -190,10 +194,10 @@ def test_the_table_is_what_duckdb_unnests_with_many_elements_in_one_value(kafka,
         for _ in range(20)
     ]  # fmt: skip
     many = value([record(chance.uniform(0, 1200)) for _ in range(MANY)], service="many")
-    logs.made.change(watermark_delay="2 days")
+    logs.made.change(watermark_delay=timedelta(days=2))
     logs.send(*values[:10], many, *values[10:])
     logs.made.run("random")
-    logs.made.change(watermark_delay="2 days")
+    logs.made.change(watermark_delay=timedelta(days=2))
     logs.send(value([record(4200)], service="end"))
     logs.made.run("end")
     wanted = [row for row in logs.canonical() if row[0] != "end"]

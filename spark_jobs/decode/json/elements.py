@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from spark_jobs.decode.elements import Element
-from spark_jobs.decode.formats import EMPTY as NO_BYTES, REFUSED
+from spark_jobs.decode.formats import EMPTY as NO_BYTES, REFUSED, Element
 from spark_jobs.decode.json.decoder import not_json
 from spark_jobs.decode.json.unnamed import Names
 from spark_jobs.spec.fields.each import levels, needed
@@ -30,7 +29,7 @@ class JsonElements:
 
     def __init__(self, topic: Topic) -> None:
         assert topic.each is not None
-        ways, keys = levels(topic.each), needed(topic)
+        ways, keys = levels(topic.each), needed(topic.fields)
         self._levels = [
             _Level(way, keys.get(len(ways) - n, ()), len(ways) - n) for n, way in enumerate(ways)
         ]

@@ -14,10 +14,9 @@ from spark_jobs.spec.model import refuse
 from spark_jobs.values import path as paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from spark_jobs.spec.fields.field import Field
-    from spark_jobs.spec.topic import Topic
     from spark_jobs.values.path import Path
 
 MOST_LEVELS: Final = 9
@@ -54,10 +53,10 @@ def element_places(fields: Sequence[Field]) -> tuple[Place, ...]:
     return tuple(Place(field, field.paths, ((str(field.up),),)) for field in of_value)
 
 
-def needed(topic: Topic) -> dict[int, tuple[str, ...]]:
+def needed(fields: Sequence[Field]) -> dict[int, tuple[str, ...]]:
     """How far out -> the keys there that fields begin with; without those of the element."""
     found: dict[int, dict[str, None]] = {}
-    for field in topic.fields:
+    for field in fields:
         for path in field.paths if field.up else ():
             found.setdefault(field.up, {})[str(path[0])] = None
     return {up: tuple(keys) for up, keys in found.items()}
@@ -68,29 +67,25 @@ def not_yet(what: str) -> tuple[str, str]:
     return f"a value with many records does not go with {what} yet", "Leave one of the two out"
 
 
-def refuse_each(topic: Topic) -> None:
-    """Refuse what a value with many records cannot have, by spec.model.refuse."""
-    above = [field for field in topic.fields if field.up]
-    if topic.each is None:
+def refuse_each(each: str | None, fields: Sequence[Field], beside: Mapping[str, bool]) -> None:
+    """Refuse what a value with many records cannot have, by spec.model.refuse. `beside`: what of
+    the topic does not go with it -> whether it is there.
+    """
+    above = [field for field in fields if field.up]
+    if each is None:
         if above:
             names = [field.name for field in above]
             refuse("up", names, "a value is one record", "Set each, or leave up out")
         return
     try:
-        ways = levels(topic.each)
+        ways = levels(each)
     except ValueError as wrong:
-        refuse("each", topic.each, str(wrong), "Write it as 'resourceLogs[].logRecords[]' or '[]'")
-    _refuse_beside(topic)
+        refuse("each", each, str(wrong), "Write it as 'resourceLogs[].logRecords[]' or '[]'")
+    for name, there in beside.items():
+        if there:
+            refuse("each", each, *not_yet(name))
     for field in above:
         _refuse_up(field, ways)
-
-
-def _refuse_beside(topic: Topic) -> None:
-    for name, there in (("envelope", topic.envelope), ("archive", topic.archive)):
-        if there is not None:
-            refuse("each", topic.each, *not_yet(name))
-    if not topic.format.elements:
-        refuse("each", topic.each, *not_yet(f"format {topic.format.kind}"))
 
 
 def _refuse_up(field: Field, ways: Sequence[Path]) -> None:

@@ -114,8 +114,7 @@ class Field(Model):
     array<binary> has all of them
     """
     up: int = Described(default=0, ge=0, le=9)
-    """of a topic with `each`: how many lists further out it is. 1: in what the list is in
-    """
+    """with `each`: how many lists further out it is; 1: in what the list is in"""
     format: str | Local | None = None
     """how it is written, if not as usual. A time: 's', 'ms', 'us', 'ns' since 1970, or Local(...);
     a date: 'days' or Local(...); a number: 'text'; a decimal: 'base64' too; a string: 'json', of
