@@ -40,7 +40,7 @@ from spark_jobs.steps.classify import (
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
-ELEMENTS: Final = "spark_jobs.decode.elements"
+ELEMENTS: Final = "spark_jobs.decode.by_element"
 """Loaded by name: a value of most topics is one record."""
 
 if TYPE_CHECKING:

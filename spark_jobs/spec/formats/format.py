@@ -22,7 +22,7 @@ class Format(Model):
     """Its decoder as module:name, a class as the Decoder of decode/formats.py says."""
     elements: ClassVar[str] = ""
     """What takes a value with many records apart, as module:name of a class as the Elements of
-    decode/elements.py says; empty: nothing does.
+    decode/formats.py says; empty: nothing does.
     """
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
