@@ -13,7 +13,7 @@ from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks.rule import Rule, refuse_twice
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.fields.each import element_places, refuse_each
+from spark_jobs.spec.fields.each import element_places, levels, refuse_each
 from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.form import Form
 from spark_jobs.spec.fields.place import (
@@ -271,6 +271,8 @@ class Topic(Model):
     def keys_of_a_value(self) -> dict[str, str]:
         """The keys of a value's object that are declared -> their type, or that it has parts."""
         found = dict[str, str]()
+        if self.each:
+            return dict.fromkeys(levels(self.each)[0][:1], "with parts")
         for place in self.value_places:
             whole = (*place.bases[0], *place.paths[0])
             kind = place.field.type if len(whole) == 1 else "with parts"
