@@ -14,6 +14,7 @@ from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.output_mode import OutputMode
@@ -245,6 +246,7 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
+        self._refuse_each()
         self._refuse_unserved()
         self._refuse_watermark()
         self._refuse_silence()
@@ -312,10 +314,10 @@ class Pipeline(Model):
             "schedule.when_data": self.schedule.when_data,
             "topics": self.topics if self.is_several else (),
         }
-        for each in self.topic.each:
+        for each in self.topic.inputs:
             each.refuse_asked(asked)
         if self.publish_at is not None:
-            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+            self.publish_at.refuse_topics(self.topic.inputs, self.more_topics)
 
     def _personal(self) -> set[str]:
         """The output's columns that are a personal field, by its name or another."""
@@ -383,7 +385,7 @@ class Pipeline(Model):
     @property
     def inputs(self) -> Topics:
         """What it reads, by their numbers: one topic, for most."""
-        return Topics(self.topic.each, named=isinstance(self.topic, Several))
+        return Topics(self.topic.inputs, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -457,6 +459,11 @@ class Pipeline(Model):
                     refuse(
                         f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
                     )
+
+    def _refuse_each(self) -> None:
+        beside = {"files": self.topic.lies, "a step that follows a key": self.keyed}
+        for what in (name for name, there in beside.items() if there and self.topic.each):
+            refuse("each", self.topic.each, *not_yet(what))
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)
