@@ -103,6 +103,7 @@ from spark_jobs.errors.table import (
     TableContended,
     TableLacks,
     TableReplaced,
+    UpstreamUnfit,
 )
 
 __all__ = [
@@ -181,6 +182,7 @@ __all__ = [
     "TopicMissing",
     "TopicRemade",
     "TransactionsUnusable",
+    "UpstreamUnfit",
     "Value",
     "VersionNotLive",
     "by_code",

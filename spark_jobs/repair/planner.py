@@ -77,6 +77,7 @@ def plan_repair(
         keys=request.keys,
         lost=found.where.nowhere,
         inputs=newest_noted(known.checkpoint, spec),
+        current=found.current,
         lines=(),
     )
     refuse_gone(spec, settings, plan)

@@ -12,6 +12,7 @@ from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.identity import Present, read_superseded
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import under_way
@@ -26,7 +27,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import newest
+from spark_jobs.side.port import newest, versions
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
@@ -103,6 +104,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         _unfinished(found, paths, sum(new.values()))
         or _due(ours, found, clock)
         or tuple(overdue(ours, timely(ours, paths, found.identity, found.cursor, clock.now)))
+        or _replaced(ours, settings, found)
     )
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
@@ -204,6 +206,13 @@ def _lines(
             for p in sorted(new)
         ),
     )
+
+
+def _replaced(spec: Pipeline, settings: Settings, found: Preflight) -> tuple[str, ...]:
+    if (current := source_of(spec, settings).current) is None:
+        return ()
+    due = current.due(versions(noted_now(found.checkpoint, spec)))
+    return (due,) if due else ()
 
 
 def _beside(spec: Pipeline, settings: Settings) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.errors import DimensionUnfit
+from spark_jobs.errors import DimensionUnfit, SluiceError, UpstreamUnfit
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:
@@ -16,22 +16,32 @@ Declared = Mapping[str, str]
 
 
 def refuse_unfit(
-    name: str, place: object, has: Mapping[str, pa.DataType], declared: Declared
+    name: str,
+    place: object,
+    has: Mapping[str, pa.DataType],
+    declared: Declared,
+    error: type[DimensionUnfit | UpstreamUnfit] = DimensionUnfit,
 ) -> None:
-    """Raise DimensionUnfit for a column that is not there, or of another type."""
+    """Raise the error for a column that is not there, or of another type."""
     for column, kind in declared.items():
         if column not in has:
-            raise lacks(name, place, column, has)
+            raise lacks(name, place, column, has, error)
         if not (_alike(has[column], arrow_type(kind)) if kind else _is_time(has[column])):
-            raise DimensionUnfit.other_type(
+            raise error.other_type(
                 name=name, column=column, place=place, there=has[column],
                 declared=kind or "a time",
             )  # fmt: skip
 
 
-def lacks(name: str, place: object, column: str, has: Collection[str]) -> DimensionUnfit:
+def lacks(
+    name: str,
+    place: object,
+    column: str,
+    has: Collection[str],
+    error: type[DimensionUnfit | UpstreamUnfit] = DimensionUnfit,
+) -> SluiceError:
     there = ", ".join(sorted(has)) or "no rows"
-    return DimensionUnfit.lacks_column(name=name, place=place, column=column, there=there)
+    return error.lacks_column(name=name, place=place, column=column, there=there)
 
 
 def _alike(has: pa.DataType, wanted: pa.DataType) -> bool:

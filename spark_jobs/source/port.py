@@ -18,6 +18,7 @@ from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.positions import Parts, Positions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.messages.part import UpTo
@@ -90,10 +91,41 @@ class Records(Protocol):
         """How many records a read of these offsets finds, without Spark."""
 
 
+Versions = Mapping[str, int]
+"""The name of a table beside the stream -> its version."""
+
+
+class Current(Protocol):
+    """What a source is asked for beside, whose records others take the place of. Its topic is a
+    table beside its own stream too (spec/topic.py), so a version of it is noted for each batch.
+    """
+
+    def keep(self, since: Mapping[str, int | None], now: Versions, held: Held) -> None:
+        """Note, under the lease and before Spark plans a batch, where the records are that come
+        with these versions. `since` has the versions of which the batches before have read others;
+        None: nobody knows which.
+        """
+
+    def slices(self, versions: Versions, horizon: Positions) -> pa.Table:
+        """At which offsets the records of these versions are, in place of what drains noted.
+        Columns: as those of ops.slices (repair/offsets/slices.py). Offsets in no slice are read by
+        nobody. Raises AccountBehind where what a repair writes would be written by a drain too.
+        """
+
+    def due(self, versions: Versions) -> str:
+        """Why a run should note what has come since these versions, though no record waits; empty
+        if it need not.
+        """
+
+
 class Source(Records, Protocol):
     """Records that go on coming. All that is asked of it raises KafkaUnreachable, KafkaRefused,
     KafkaConfigInvalid or TopicMissing where it is Kafka.
     """
+
+    @property
+    def current(self) -> Current | None:
+        """None where a record stays what it is."""
 
     def state(self) -> SourceState:
         """What it holds now."""
@@ -120,6 +152,11 @@ class Source(Records, Protocol):
 
 class Lasting:
     """The answers of a source that keeps all of its records for ever: a base for one."""
+
+    @property
+    def current(self) -> Current | None:
+        """See Source."""
+        return None
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
         """See Source."""

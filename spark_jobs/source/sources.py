@@ -53,6 +53,10 @@ class UnionSource(NamedTuple):
     of: tuple[Source, ...]
     """By the numbers of their topics."""
 
+    @property
+    def current(self) -> None:
+        return None
+
     def state(self) -> SourceState:
         found = [source.state() for source in self.of]
         clocks = {each.timestamps for each in found}

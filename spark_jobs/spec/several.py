@@ -49,6 +49,8 @@ class Several(Topic):
         which names the field in which two of them differ.
         """
         _refuse_names(topics)
+        if alone := [each.name for each in topics if each.alone]:
+            refuse("topics", alone, "a table is read by itself", "Give it a pipeline of its own")
         first = topics[0]
         for other in () if apart else topics[1:]:
             _refuse_lacking(first, other)

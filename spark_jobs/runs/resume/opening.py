@@ -22,6 +22,7 @@ from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import versions
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -70,6 +71,9 @@ def opened(
         refuse_unsafe_trees(session, ours)
     else:
         refuse_unsafe_checks(session, ours)
+    if current := source_of(now.spec, settings).current:
+        since = {name: pin and pin.version for name, pin in pinned.moved.items()}
+        current.keep(since, versions(pinned.inputs), held)
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
     note_inputs(pinned, found.checkpoint, held)
     run = Run(

@@ -1,0 +1,58 @@
+"""Place: where an upstream table is, and the files that its log names."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from spark_jobs.errors import UpstreamUnfit
+from spark_jobs.registry import find as registry
+from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.root.store import opened
+from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.published.table import newest_shown
+
+if TYPE_CHECKING:
+    from upath import UPath
+
+
+def folder_of(of: str, path: str, root: str) -> UPath:
+    """Of a pipeline's published table, or the path itself. Raises PipelineUnknown."""
+    return Paths(root, registry.load(of)).published_table if of else opened(path)
+
+
+def log_of(name: str, folder: UPath) -> Log:
+    """Raises UpstreamUnfit where there is no table yet."""
+    log = Log.of(folder)
+    if log.newest < 0:
+        raise UpstreamUnfit.absent(name=name, place=folder)
+    return log
+
+
+def identity_of(log: Log) -> str:
+    """What its rows are of: another one if the table was made anew. Of a published table, the
+    pipeline's table that it shows: it keeps its own id behind a reset.
+    """
+    shown = newest_shown(log)
+    return shown.table_id if shown else own_id(log)
+
+
+def own_id(log: Log) -> str:
+    """Delta's id of the table itself."""
+    metadata = log.replay(log.newest).metadata
+    return str(metadata["id"]) if metadata else ""
+
+
+def file_at(folder: UPath | str, path: str) -> UPath:
+    """The file that an entry of the log names, from the table's folder.
+
+    >>> str(file_at("/root/published/days", "../../tables/days/part%201.parquet"))
+    '/root/tables/days/part 1.parquet'
+    """
+    name = unquote(path)
+    if "://" in name or name.startswith(("/", "file:")):
+        return opened(name.removeprefix("file:"))
+    scheme, _, rest = str(folder).rpartition("://")
+    whole = posixpath.normpath(f"{rest}/{name}") if ".." in name else f"{rest}/{name}"
+    return opened(f"{scheme}://{whole}" if scheme else whole)
