@@ -11,7 +11,6 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import TableChanged
-from spark_jobs.side.of_delta import OfDelta
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.upstream.moves import live_files, moves
 from spark_jobs.upstream.place import folder_of, log_of, own_id

@@ -212,5 +212,3 @@ def source(
 ) -> Source:
     """Table.source names it."""
     return RowsSource(spec, settings, until)
-
-

@@ -11,9 +11,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
-import pytest
 
-from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.repair.find.ranges_due import touched
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Tumbling
@@ -45,7 +43,9 @@ def rows(*given: tuple[float, str, float]) -> pa.Table:
     )
     made = [{"at": NOON + HOUR * at, "shop": shop, "amount": amount} for at, shop, amount in given]
     for row in made:
-        row["amount"] = None if row["amount"] is None else __import__("decimal").Decimal(row["amount"])
+        row["amount"] = (
+            None if row["amount"] is None else __import__("decimal").Decimal(row["amount"])
+        )
     return pa.Table.from_pylist(made, schema)
 
 
@@ -81,7 +81,10 @@ def test_rows_are_drained_killed_resumed_replaced_and_mended(tmp_path, monkeypat
         at.setattr(failpoint, "at", images.at)
         made.run("second")
     wanted = truth(orders, 29) - {(2, "a", 1, 7)}
-    killed = [over(made, images.taken[each, n]) for each, n in (("table.committed", 2), ("planned", 2), ("rows.noted", 1))]
+    killed = [
+        over(made, images.taken[each, n])
+        for each, n in (("table.committed", 2), ("planned", 2), ("rows.noted", 1))
+    ]
     for each in (*killed, made):
         each.run("resumed")
         assert held(each) == wanted

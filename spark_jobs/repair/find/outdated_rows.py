@@ -34,6 +34,7 @@ from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
+    LAST,
     MICROSECOND,
     Span,
     floor,
@@ -230,7 +231,15 @@ class Outdated:
         written, and of those that windows hold.
         """
         read, steps = self._read(marks), looked_up(self._way.spec, marks.input)
-        return [step.touched(marks.times, read).within(limit) for step in steps if read]
+        times = self._times(marks)
+        return [step.touched(each, read).within(limit) for step in steps if read for each in times]
+
+    def _times(self, marks: Marks) -> Sequence[Span]:
+        """Those of its changes. Of a table beside the stream the keys say more."""
+        if not is_topic(self._way.spec, marks.input):
+            return (marks.times,)
+        spans = (Span(each.start or FIRST, each.end or LAST) for each in self._changes(marks))
+        return joined(spans)
 
     def _read(self, marks: Marks) -> Span | None:
         batch = marks.batch

@@ -173,8 +173,8 @@ class Reach(NamedTuple):
         index = Index.told(slices)
         dead = index.lacking
         barred = (Hole(None, dead, None, Span(EVER.start, EVER.start)),) if dead else ()
-        places = ({}, Positions(dict.fromkeys(index.within, 0)))
-        return cls(way, index, barred, places, None, current=True)
+        begins = Positions(dict.fromkeys(index.within, 0))
+        return cls(way, index, barred, ({}, begins), None, current=True)
 
     def reading(self, spans: Sequence[Span], every: Parts | None = None) -> Reading:
         """What the rows in these spans need. Of `every`, all offsets are read."""

@@ -72,7 +72,8 @@ def opened(
     else:
         refuse_unsafe_checks(session, ours)
     if current := source_of(now.spec, settings).current:
-        since = {name: pin and pin.version for name, pin in pinned.moved.items()}
+        moved = pinned.moved.items()
+        since = {name: None if pin is None else pin.version for name, pin in moved}
         current.keep(since, versions(pinned.inputs), held)
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
     note_inputs(pinned, found.checkpoint, held)
