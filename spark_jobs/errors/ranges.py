@@ -67,7 +67,7 @@ class RangeUnsupported(SluiceError):
         "{pipeline} --keys CONDITION`, or backfill. `true` means all of them.",
     )
     rows_there = reason(
-        "{pipeline} reads a table, which has the quarantined rows still: nothing is to be replayed.",
+        "{pipeline} reads a table, which has its quarantined rows still: none is to be replayed.",
         "Correct the spec; then compute their range: `sluice backfill {pipeline} --from ... --to "
         "...` reads the table as it is.",
     )

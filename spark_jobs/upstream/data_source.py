@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.storage.root.store import opened
-from spark_jobs.upstream.noted import DRAINED, Noted
+from spark_jobs.upstream.noted import DRAINED, Noted, Numbered
 from spark_jobs.upstream.place import file_at
 from spark_jobs.upstream.rows import as_json, rows_of
 
@@ -37,8 +37,9 @@ TASKS: Final = 8
 
 
 class RowsOfTable(DataSource):
-    """Options: noted, the path of rows.json; columns, name -> type, as JSON; topic; and of a stream
-    until and most, of a read parts; lost, 'skip' to pass over files that are gone.
+    """Options: folder, the table's; noted, the path of rows.json; columns, name -> type, as JSON;
+    topic; of a stream until and most, of a read parts; lost, 'skip' to pass over files that are
+    gone.
     """
 
     @classmethod
@@ -66,23 +67,16 @@ class _Files:
         return Noted.read(opened(self._options["noted"]))
 
     def _tasks(self, parts: Parts) -> list[InputPartition]:
-        noted = self._noted()
-        found = [(file.model_dump_json(), *some) for file, some in noted.within(parts)]
+        found = [(file.model_dump_json(), *some) for file, some in self._noted().within(parts)]
         size = -(-len(found) // TASKS)
-        return [
-            InputPartition((noted.folder, found[at : at + size]))
-            for at in range(0, len(found), size or 1)
-        ]
+        return [InputPartition(found[at : at + size]) for at in range(0, len(found), size or 1)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        folder, files = partition.value or ("", ())  # Spark makes one where there is none
-        for text, first, stop in files:
-            yield from self._rows(folder, text, first, stop)
+        for text, first, stop in partition.value or ():  # Spark makes one where there is none
+            yield from self._rows(text, first, stop)
 
-    def _rows(self, folder: str, text: str, first: int, stop: int) -> Iterator[pa.RecordBatch]:
-        from spark_jobs.upstream.noted import Numbered  # noqa: PLC0415 - in the worker
-
-        file = Numbered.model_validate_json(text)
+    def _rows(self, text: str, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+        folder, file = self._options["folder"], Numbered.model_validate_json(text)
         if self._options.get("lost") == "skip" and not file_at(folder, file.path).exists():
             return
         at, stop_in_file = first, stop - file.first

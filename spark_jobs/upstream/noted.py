@@ -65,8 +65,6 @@ class Noted(Stored):
 
     table_id: str
     """Of what its rows are (place.py)."""
-    folder: str
-    """Of the table."""
     version: int
     """The newest that is noted."""
     ends: tuple[int, int] = (0, 0)
@@ -120,7 +118,7 @@ class Table(NamedTuple):
 def begun(of: Table, version: int) -> Noted:
     """The numbers of all rows of a version, for a reader that begins with it."""
     files = live_files(of.name, of.log, version, of.event_time).values()
-    made = Noted(table_id=of.id, folder=str(of.folder), version=version)
+    made = Noted(table_id=of.id, version=version)
     now = int(datetime.now(UTC).timestamp() * 1000)
     appended = [(Appended(version, now, file), cut) for file, cut in in_order(files)]
     return _with(made, appended, (), version)

@@ -145,6 +145,7 @@ class RowsSource:
     def _options(self) -> dict[str, str]:
         columns = {field.name: field.type for field in self._topic.fields}
         return {
+            "folder": str(self._folder),
             "noted": str(self.note),
             "columns": json.dumps(columns),
             "topic": self._topic.name,

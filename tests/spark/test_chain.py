@@ -1,0 +1,149 @@
+"""A chain of pipelines: hours of sales, their days, the weeks of those. What is mended at the top is
+mended below, and the last table is one query over the records.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import pytest
+
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.ranges_due import touched
+from tests.harness.listener import Listener
+from tests.harness.scene import Scene
+from tests.seams.test_source import put
+from tests.spark.test_repair import Repairs
+
+HOURS = """
+from datetime import timedelta
+from spark_jobs.spec import Aggregate, Check, Field, Pipeline, Tumbling
+from tests.seams.test_source import AMOUNT, SHOP, Rows
+
+SPEC = Pipeline(
+    name="hours",
+    about="sales of an hour",
+    topic=Rows(
+        name="rows", folder={folder!r}, event_time="at", max_ahead="90 days",
+        fields=(Field(name="at", type="timestamp", required=True), SHOP, AMOUNT),
+    ),
+    watermark_delay="1 hour",
+    steps=(Aggregate(window=Tumbling(size="1 hour"), keys=("shop",), counts="sales",
+                     measures={{"sales": "count(*)", "sum": "sum(amount)"}}),),
+    output_checks=(Check(type="expect_column_values_to_be_between",
+                         kwargs={{"column": "sum", "max_value": 1000}}),),
+)
+"""
+SUMS = """
+from spark_jobs.spec import Aggregate, Pipeline, Table, Tumbling
+
+SPEC = Pipeline(
+    name={name!r},
+    about="sums of sums",
+    topic=Table(of={of!r}, event_time="window_start"),
+    watermark_delay="1 hour",
+    steps=(Aggregate(window=Tumbling(size={size!r}), keys=("shop",),
+                     measures={{"rows": "count(*)", "sales": "sum(sales)", "sum": "sum(sum)"}}),),
+)
+"""
+CANONICAL = """
+    SELECT * FROM (
+        SELECT time_bucket(INTERVAL {size}, "at", TIMESTAMPTZ '2026-01-01 00:00:00Z') AS start,
+               shop, count(*)::BIGINT AS sales, sum(amount)::BIGINT AS total
+        FROM read_parquet('{folder}/*.parquet') WHERE amount IS NOT NULL GROUP BY 1, 2
+    ) WHERE start + INTERVAL {size} <= $until ORDER BY ALL
+"""
+
+
+class Chain(NamedTuple):
+    """The three, and what feeds them."""
+
+    folder: Path
+    scenes: dict[str, Scene]
+    listeners: dict[str, Listener]
+
+    def run(self, *names: str, publishes: bool = True) -> None:
+        for name in names or (*self.scenes,):
+            self.scenes[name].run()
+            if publishes:
+                self.publish(name)
+
+    def publish(self, name: str) -> None:
+        made = self.scenes[name]
+        self.listeners[name].publish(made.paths, made.spec)
+
+    def repair(self, name: str) -> str:
+        """Without a person. Gives its id."""
+        repairs = Repairs(self.scenes[name])
+        staged = repairs.stage(found := repairs.plan())
+        assert staged.problem is None, (staged.problem, found.lines)
+        assert (staged.change.unexplained, staged.change.unaccounted) == (0, 0)
+        repairs.swap(found)
+        self.publish(name)
+        return found.repair_id
+
+    def mend(self, *names: str) -> None:
+        """What is known above is noted, and repaired."""
+        for name in names:
+            self.run(name)
+            if touched(self.scenes[name].spec, self.scenes[name].paths).ranges:
+                self.repair(name)
+
+    def rows(self, name: str) -> list[tuple[Any, ...]]:
+        found = self.scenes[name].table()
+        return sorted((r["window_start"], r["shop"], r["sales"], r["sum"]) for r in found)
+
+    def canonical(self, size: str, name: str) -> list[tuple[Any, ...]]:
+        """By DuckDB, of all records, up to where the pipeline's windows are closed."""
+        made = self.scenes[name]
+        until = max(row["watermark"] for row in made.ops("batches") if row["watermark"])
+        sql = CANONICAL.format(size=size, folder=self.folder)
+        db = duckdb.connect()
+        db.execute("SET TimeZone = 'UTC'")
+        found = db.execute(sql, {"until": until}).fetchall()
+        return [(start.astimezone(UTC), *rest) for start, *rest in found]
+
+    def exact(self) -> None:
+        for name, size in (("hours", "1 HOUR"), ("days", "1 DAY"), ("weeks", "7 DAYS")):
+            assert self.rows(name) == self.canonical(size, name), name
+
+
+@pytest.fixture
+def chain(tmp_path, monkeypatch, spark) -> Chain:
+    (folder := tmp_path / "rows").mkdir()
+    package = tmp_path / "sold"
+    texts = {
+        "hours": HOURS.format(folder=str(folder)),
+        "days": SUMS.format(name="days", of="hours", size="1 day"),
+        "weeks": SUMS.format(name="weeks", of="days", size="7 days"),
+    }
+    for name, text in texts.items():
+        (package / name).mkdir(parents=True)
+        (package / name / "spec.py").write_text(text)
+        (package / name / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SLUICE_PIPELINES", "sold")
+    scenes = {
+        name: Scene(
+            "no.broker:9", tmp_path, name, topic=registry.load(name).topic.name, stores=1,
+            checked=True,
+        )
+        for name in texts
+    }  # fmt: skip
+    return Chain(folder, scenes, {name: Listener() for name in texts})
+
+
+def test_what_is_mended_at_the_top_is_mended_below(chain):
+    put(chain.folder, "1", [(0, "a", 1), (0, "b", 2), (5, "a", 3), (30, "a", 4), (200, "b", 1)])
+    chain.run()
+    chain.exact()
+    put(chain.folder, "2", [(3, "a", 10), (210, "a", 5), (400, "a", 7)])  # the first is late
+    chain.run()
+    assert chain.rows("hours") != chain.canonical("1 HOUR", "hours")
+    chain.repair("hours")
+    chain.mend("days", "weeks")
+    chain.exact()
