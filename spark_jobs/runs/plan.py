@@ -118,6 +118,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
+            *_held_back(ours, settings),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
     )
@@ -206,6 +207,11 @@ def _lines(
             for p in sorted(new)
         ),
     )
+
+
+def _held_back(spec: Pipeline, settings: Settings) -> Iterator[str]:
+    if (current := source_of(spec, settings).current) and (line := current.held_back()):
+        yield line
 
 
 def _replaced(spec: Pipeline, settings: Settings, found: Preflight) -> tuple[str, ...]:

@@ -117,6 +117,9 @@ class Current(Protocol):
         if it need not.
         """
 
+    def held_back(self) -> str:
+        """What its own pipeline holds back, and why, for a person; empty if nothing."""
+
 
 class Source(Records, Protocol):
     """Records that go on coming. All that is asked of it raises KafkaUnreachable, KafkaRefused,

@@ -109,6 +109,8 @@ class Schedule(Model):
     """five cron fields: minute, hour, day of month, month, day of week"""
     when_data: WhenData | None = None
     """starts runs also when records wait"""
+    after: Name | None = None
+    """starts runs also when this pipeline has published"""
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     """no run before this time"""
     execution_timeout: Duration = Described(default=timedelta(hours=6), strict=False)
@@ -244,6 +246,7 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
+        self._refuse_waiting()
         if self.publish_at is not None:
             self.publish_at.refuse_topics(self.topic.each, self.more_topics)
         self._refuse_watermark()
@@ -390,6 +393,15 @@ class Pipeline(Model):
             refuse("topics", self.topics, "more_topics come behind these", "List one at least")
         like = self.more_topics.like.model_copy(update={"name": "more_topics.like"})
         Several.of((self.topics[0], like))
+
+    def _refuse_waiting(self) -> None:
+        if self.schedule.when_data and self.topic.alone:
+            refuse(
+                "schedule.when_data",
+                self.topic.name,
+                "a broker is asked whether records wait, and a table has none",
+                "Write Schedule(after=...) with the pipeline that publishes it",
+            )
 
     def _refuse_silence(self) -> None:
         if self.silent_after is None:

@@ -43,6 +43,10 @@ CHANGE_POINTS: Final = {
     "change.stepped": "a step of a change is done, and its note does not say so",
 }
 """Failpoint of every change of several steps (journal/) -> what is true there."""
+ROWS_POINTS: Final = {
+    "rows.noted": "rows.json has the new rows of a table, and inputs/ names the version before"
+}
+"""Failpoint of a drain that reads a table as a topic -> what is true there."""
 PIN_POINTS: Final = {
     "marked": "ops.outdated has what a newer version changes, and inputs/ names the version before"
 }
@@ -80,6 +84,7 @@ EVERY: Final = {
     **PUBLISH_POINTS,
     **COLUMN_POINTS,
     **PIN_POINTS,
+    **ROWS_POINTS,
     **CHANGE_POINTS,
     **REPLACING_POINTS,
     **REPLAY_POINTS,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
+from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import refuse_unfit
 from spark_jobs.source.port import Leaving, SourceState
 from spark_jobs.source.positions import Positions
@@ -17,7 +18,8 @@ from spark_jobs.spec import Table
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.tables import own_table
+from spark_jobs.table import history
+from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.moves import moves
 from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted
@@ -50,7 +52,7 @@ class RowsSource:
         [topic] = spec.inputs
         assert isinstance(topic, Table)  # whose source it is
         self._topic = topic
-        self._spec, self._until = spec, until
+        self._spec, self._until, self._root = spec, until, settings.root
         self._paths = Paths(settings.root, spec)
         self._folder = folder_of(self._topic.of, self._topic.path, settings.root)
 
@@ -199,6 +201,20 @@ class RowsSource:
         if not moves(name, table.log, since, table.log.newest, table.event_time).replaced:
             return ""
         return f"rows of {name} were replaced since version {since}: what depends on them is noted"
+
+    def held_back(self) -> str:
+        """What has not passed the checks does not come."""
+        of = self._topic.of
+        if not of:
+            return ""
+        paths = Paths(self._root, registry.load(of))
+        judged, newest = read_cursor(paths.cursor).judged_table_version, table_of(paths).version()
+        if judged is None or not history.rows_changed(table_of(paths), judged, newest):
+            return ""
+        return (
+            f"{of} holds back what versions {judged + 1} to {newest} of its table changed: it has "
+            f"not passed the checks of {of}. `sluice show {of}` says which"
+        )
 
 
 def refuse_unlike(topic: Topic, folder: UPath) -> None:

@@ -99,7 +99,8 @@ class Chain(NamedTuple):
     def canonical(self, size: str, name: str) -> list[tuple[Any, ...]]:
         """By DuckDB, of all records, up to where the pipeline's windows are closed."""
         made = self.scenes[name]
-        until = max(row["watermark"] for row in made.ops("batches") if row["watermark"])
+        batches = [row for row in made.ops("batches") if row["pipeline"] == name]
+        until = max(row["watermark"] for row in batches if row["watermark"])
         sql = CANONICAL.format(size=size, folder=self.folder)
         db = duckdb.connect()
         db.execute("SET TimeZone = 'UTC'")
