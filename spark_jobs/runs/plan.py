@@ -28,7 +28,7 @@ from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import newest, versions
-from spark_jobs.source.port import ends_of
+from spark_jobs.source.port import current_of, ends_of
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -210,12 +210,13 @@ def _lines(
 
 
 def _held_back(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    if (current := source_of(spec, settings).current) and (line := current.held_back()):
+    current = current_of(spec, source_of(spec, settings))
+    if current and (line := current.held_back()):
         yield line
 
 
 def _replaced(spec: Pipeline, settings: Settings, found: Preflight) -> tuple[str, ...]:
-    if (current := source_of(spec, settings).current) is None:
+    if (current := current_of(spec, source_of(spec, settings))) is None:
         return ()
     due = current.due(versions(noted_now(found.checkpoint, spec)))
     return (due,) if due else ()

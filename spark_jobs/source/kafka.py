@@ -40,10 +40,6 @@ class KafkaSource(NamedTuple):
         [topic] = self.spec.inputs
         return topic
 
-    @property
-    def current(self) -> None:
-        return None
-
     def state(self) -> SourceState:
         return topic_state(self.settings, self.topic.name, self.topic.starting)
 

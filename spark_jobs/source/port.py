@@ -96,8 +96,8 @@ Versions = Mapping[str, int]
 
 
 class Current(Protocol):
-    """What a source is asked for beside, whose records others take the place of. Its topic is a
-    table beside its own stream too (spec/topic.py), so a version of it is noted for each batch.
+    """What a source is asked for too, if others take the place of its records. Its topic is a table
+    beside its own stream (Topic.beside), so a version of it is noted for each batch.
     """
 
     def keep(self, since: Mapping[str, int | None], now: Versions, held: Held) -> None:
@@ -126,10 +126,6 @@ class Source(Records, Protocol):
     KafkaConfigInvalid or TopicMissing where it is Kafka.
     """
 
-    @property
-    def current(self) -> Current | None:
-        """None where a record stays what it is."""
-
     def state(self) -> SourceState:
         """What it holds now."""
 
@@ -155,11 +151,6 @@ class Source(Records, Protocol):
 
 class Lasting:
     """The answers of a source that keeps all of its records for ever: a base for one."""
-
-    @property
-    def current(self) -> Current | None:
-        """See Source."""
-        return None
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
         """See Source."""
@@ -215,6 +206,11 @@ class Ends(Protocol):
 
     def at(self, offsets: Positions) -> End | None:
         """The noted end at which a batch ends that ends there; None at none."""
+
+
+def current_of(spec: Pipeline, source: Source) -> Current | None:
+    """The source, if others take the place of its records; None where a record stays what it is."""
+    return cast("Current", source) if any(topic.beside for topic in spec.inputs) else None
 
 
 def ends_of(spec: Pipeline, paths: Paths) -> Ends | None:

@@ -53,10 +53,6 @@ class UnionSource(NamedTuple):
     of: tuple[Source, ...]
     """By the numbers of their topics."""
 
-    @property
-    def current(self) -> None:
-        return None
-
     def state(self) -> SourceState:
         found = [source.state() for source in self.of]
         clocks = {each.timestamps for each in found}

@@ -57,10 +57,6 @@ class RowsSource:
         self._folder = folder_of(self._topic.of, self._topic.path, settings.root)
 
     @property
-    def current(self) -> RowsSource:
-        return self
-
-    @property
     def note(self) -> UPath:
         return self._paths.version / NOTE
 

@@ -11,8 +11,12 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
+from spark_jobs.admin.accept import accept
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import touched
+from spark_jobs.repair.undo import undo
+from spark_jobs.runs.plan import plan
 from tests.harness.listener import Listener
 from tests.harness.scene import Scene
 from tests.seams.test_source import put
@@ -138,13 +142,84 @@ def chain(tmp_path, monkeypatch, spark) -> Chain:
     return Chain(folder, scenes, {name: Listener() for name in texts})
 
 
-def test_what_is_mended_at_the_top_is_mended_below(chain):
-    put(chain.folder, "1", [(0, "a", 1), (0, "b", 2), (5, "a", 3), (30, "a", 4), (200, "b", 1)])
+FIRST = [(0, "a", 1), (0, "b", 2), (5, "a", 3), (30, "a", 4), (200, "b", 1)]
+LATE = [(3, "a", 10), (210, "a", 5), (400, "a", 7)]
+"""The first is late at the top."""
+
+
+def streamed(spark: Any, folder: Any) -> int:
+    """What a plain stream over the published table sums up, as one passes over what is replaced."""
+    reader = spark.readStream.format("delta").option("skipChangeCommits", "true")
+    rows = reader.load(str(folder)).writeStream.format("memory").queryName("naive")
+    query = rows.option("checkpointLocation", f"{folder}.naive").trigger(availableNow=True).start()
+    query.awaitTermination()
+    found: int = spark.sql('SELECT sum("sum") AS s FROM naive'.replace('"', "`")).first()[0]
+    return found
+
+
+def test_a_late_record_is_mended_from_the_top_to_the_last_table(chain, spark):
+    put(chain.folder, "1", FIRST)
     chain.run()
     chain.exact()
-    put(chain.folder, "2", [(3, "a", 10), (210, "a", 5), (400, "a", 7)])  # the first is late
+    put(chain.folder, "2", LATE)
     chain.run()
     assert chain.rows("hours") != chain.canonical("1 HOUR", "hours")
+    mended = chain.repair("hours")
+    days = chain.scenes["days"]
+    found = plan(days.spec, days.settings)
+    assert not found.idle, "what was replaced starts a run"
+    chain.mend("days", "weeks")
+    chain.exact()
+    published = chain.scenes["hours"].paths.published_table
+    whole = sum(total for *_, total in chain.canonical("1 HOUR", "hours"))
+    assert streamed(spark, published) != whole, "a plain stream has not the late one"
+    undo(chain.scenes["hours"].spec, days.settings.root, mended, "undo")
+    chain.publish("hours")
+    chain.mend("days", "weeks")
+    assert chain.rows("days") != chain.canonical("1 DAY", "days"), "the undo is followed"
+    chain.repair("hours")
+    chain.mend("days", "weeks")
+    chain.exact()
+    assert plan(days.spec, days.settings).idle
+
+
+def test_a_failed_check_stops_what_follows_until_it_is_mended(chain):
+    put(chain.folder, "1", FIRST)
+    chain.run()
+    put(chain.folder, "2", [(201, "a", 5000), (300, "b", 1)])
+    hours, days = chain.scenes["hours"], chain.scenes["days"]
+    failed = hours.drain("failed")
+    assert failed.problem is not None
+    assert failed.problem.code == "CHECK_FAILED"
+    chain.publish("hours")
+    before = chain.rows("days")
+    found = plan(days.spec, days.settings)
+    assert found.idle
+    assert any("hours holds back" in line for line in found.lines)
+    days.run("in vain")
+    assert chain.rows("days") == before
+    names = [each.name for each in failed.checks if each.outcome == "failed"]
+    accept(hours.spec, hours.settings, tuple(names), "right as it is", "ana").execute()
+    chain.publish("hours")
+    put(chain.folder, "3", [(400, "a", 1)])
+    chain.run("hours")
+    chain.mend("days", "weeks")
+    chain.exact()
+
+
+def test_a_drain_and_a_repair_in_one_publish_and_a_rewind(chain):
+    put(chain.folder, "1", FIRST)
+    chain.run()
+    put(chain.folder, "2", LATE)
+    chain.run("hours", publishes=False)
+    hours = chain.scenes["hours"]
+    Repairs(hours).done()
+    put(chain.folder, "3", [(405, "b", 2), (600, "a", 1)])
+    chain.run("hours")
+    chain.mend("days", "weeks")
+    chain.exact()
+    rewind(hours.spec, hours.settings, 0).execute()
+    chain.run("hours")
     chain.repair("hours")
     chain.mend("days", "weeks")
     chain.exact()

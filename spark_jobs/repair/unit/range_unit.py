@@ -37,6 +37,7 @@ from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.side.port import versions
+from spark_jobs.source.port import current_of
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
 from spark_jobs.table.tables import table_of
@@ -140,7 +141,7 @@ class _Ranges(NamedTuple):
 def _reach(of: Sought) -> Reach:
     """Raises AccountBehind."""
     known, closed = of.closed.found, of.closed
-    if (current := of.source.current) is None:
+    if (current := current_of(of.way.spec, of.source)) is None:
         return Reach.of(of.way, of.paths, known.identity, known.topic.earliest, closed.horizon)
     pins = newest_noted(known.checkpoint, of.way.spec)
     return Reach.told(of.way, current.slices(versions(pins), closed.horizon))
@@ -157,7 +158,7 @@ def _by_waiting(of: Sought) -> _Ranges:
 
 def _by_quarantined(of: Sought) -> _Ranges:
     """Raises RangeUnsupported."""
-    if of.source.current:
+    if current_of(of.way.spec, of.source):
         raise RangeUnsupported.rows_there(pipeline=of.way.spec.name)
     found = of.replaying()
     return _Ranges([Touching(span, 0) for span in found.spans], replays=found)
