@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_jobs.errors import DimensionUnfit, SluiceError, UpstreamUnfit
+from spark_jobs.errors import DimensionUnfit
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:
@@ -16,32 +16,33 @@ Declared = Mapping[str, str]
 
 
 def refuse_unfit(
-    name: str,
-    place: object,
-    has: Mapping[str, pa.DataType],
-    declared: Declared,
-    error: type[DimensionUnfit | UpstreamUnfit] = DimensionUnfit,
+    name: str, place: object, has: Mapping[str, pa.DataType], declared: Declared
 ) -> None:
-    """Raise the error for a column that is not there, or of another type."""
-    for column, kind in declared.items():
-        if column not in has:
-            raise lacks(name, place, column, has, error)
-        if not (_alike(has[column], arrow_type(kind)) if kind else _is_time(has[column])):
-            raise error.other_type(
-                name=name, column=column, place=place, there=has[column],
-                declared=kind or "a time",
-            )  # fmt: skip
+    """Raise DimensionUnfit for a column that is not there, or of another type."""
+    if (column := misfit(has, declared)) is None:
+        return
+    if column not in has:
+        raise lacks(name, place, column, has)
+    raise DimensionUnfit.other_type(
+        name=name, column=column, place=place, there=has[column],
+        declared=declared[column] or "a time",
+    )  # fmt: skip
 
 
-def lacks(
-    name: str,
-    place: object,
-    column: str,
-    has: Collection[str],
-    error: type[DimensionUnfit | UpstreamUnfit] = DimensionUnfit,
-) -> SluiceError:
+def misfit(has: Mapping[str, pa.DataType], declared: Declared) -> str | None:
+    """The first column that is not there, or of another type."""
+    return next((each for each, kind in declared.items() if not _fits(has.get(each), kind)), None)
+
+
+def _fits(has: pa.DataType | None, kind: str) -> bool:
+    if has is None:
+        return False
+    return _alike(has, arrow_type(kind)) if kind else _is_time(has)
+
+
+def lacks(name: str, place: object, column: str, has: Collection[str]) -> DimensionUnfit:
     there = ", ".join(sorted(has)) or "no rows"
-    return error.lacks_column(name=name, place=place, column=column, there=there)
+    return DimensionUnfit.lacks_column(name=name, place=place, column=column, there=there)
 
 
 def _alike(has: pa.DataType, wanted: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
-from spark_jobs.side.column_types import refuse_unfit
+from spark_jobs.side.column_types import misfit
 from spark_jobs.source.port import Leaving, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Table
@@ -217,7 +217,15 @@ def refuse_unlike(topic: Topic, folder: UPath) -> None:
     """Raise UpstreamUnfit for a field that the table has not, or has in another type."""
     has = {each.name: each.type for each in own_table(folder).arrow()}
     declared = {each.name: each.type for each in topic.fields}
-    refuse_unfit(topic.name, folder, has, declared, UpstreamUnfit)
+    if (column := misfit(has, declared)) is None:
+        return
+    if column not in has:
+        raise UpstreamUnfit.lacks_column(
+            name=topic.name, place=folder, column=column, there=", ".join(sorted(has))
+        )
+    raise UpstreamUnfit.other_type(
+        name=topic.name, place=folder, column=column, there=has[column], declared=declared[column]
+    )
 
 
 def source(
