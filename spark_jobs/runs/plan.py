@@ -12,7 +12,6 @@ from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.identity import Present, read_superseded
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import under_way
@@ -27,7 +26,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import newest, versions
+from spark_jobs.side.port import newest
 from spark_jobs.source.port import current_of, ends_of
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
@@ -48,6 +47,7 @@ behind its first.
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
+    "commit": "of a table's rows, when they were committed",
     "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
 }
 """What SourceState.timestamps says."""
@@ -93,18 +93,17 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     now = Present(spec)
     if anew := anew_due(now, paths):
         return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))
-    found, _ = cut(
-        preflight(now, source_of(spec, settings), paths, settings), ends_of(spec, paths), settings
-    )
+    source = source_of(spec, settings)
+    found, _ = cut(preflight(now, source, paths, settings), ends_of(spec, paths), settings)
     ours = in_force(spec, found.identity.fingerprint)
     done = found.topic.begins | found.checkpoint.done()
     new = done.counts(found.topic.latest)
-    clock = _clock(ours, found, settings, done)
+    clock, current = _clock(ours, found, settings, done), current_of(ours, source)
     reasons = (
         _unfinished(found, paths, sum(new.values()))
         or _due(ours, found, clock)
         or tuple(overdue(ours, timely(ours, paths, found.identity, found.cursor, clock.now)))
-        or _replaced(ours, settings, found)
+        or tuple(filter(None, (current and current.due(),)))
     )
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
@@ -118,7 +117,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
-            *_held_back(ours, settings),
+            *filter(None, (current and current.held_back(),)),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
     )
@@ -190,7 +189,8 @@ def _lines(
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
-        f"{spec.name}: topic {spec.inputs.name} on {settings.kafka}, generation "
+        f"{spec.name}: topic {spec.inputs.name} on {spec.inputs[0].lies or settings.kafka}, "
+        f"generation "
         f"{found.identity.generation}, "
         f"state version {spec.state.version}{table}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
@@ -207,19 +207,6 @@ def _lines(
             for p in sorted(new)
         ),
     )
-
-
-def _held_back(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    current = current_of(spec, source_of(spec, settings))
-    if current and (line := current.held_back()):
-        yield line
-
-
-def _replaced(spec: Pipeline, settings: Settings, found: Preflight) -> tuple[str, ...]:
-    if (current := current_of(spec, source_of(spec, settings))) is None:
-        return ()
-    due = current.due(versions(noted_now(found.checkpoint, spec)))
-    return (due,) if due else ()
 
 
 def _beside(spec: Pipeline, settings: Settings) -> Iterator[str]:

@@ -112,10 +112,8 @@ class Current(Protocol):
         nobody. Raises AccountBehind where what a repair writes would be written by a drain too.
         """
 
-    def due(self, versions: Versions) -> str:
-        """Why a run should note what has come since these versions, though no record waits; empty
-        if it need not.
-        """
+    def due(self) -> str:
+        """Why a run should note a newer version, though no record waits; empty if it need not."""
 
     def held_back(self) -> str:
         """What its own pipeline holds back, and why, for a person; empty if nothing."""

@@ -395,6 +395,8 @@ class Pipeline(Model):
         Several.of((self.topics[0], like))
 
     def _refuse_waiting(self) -> None:
+        if self.reader_options and self.topic.alone:
+            refuse("reader_options", self.reader_options, "Kafka's reader has them", "Leave it out")
         if self.schedule.when_data and self.topic.alone:
             refuse(
                 "schedule.when_data",

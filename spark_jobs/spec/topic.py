@@ -203,6 +203,11 @@ class Topic(Model):
         return (self,)
 
     @property
+    def lies(self) -> str:
+        """Where it is, if not in Kafka."""
+        return ""
+
+    @property
     def beside(self) -> tuple[SideTable, ...]:
         """What runs note of it beside its positions (spec/side.py)."""
         return ()

@@ -23,7 +23,7 @@ OF_A_RECORD = ("cluster", "format", "key", "envelope", "tombstones", "starting",
 class Rows(SideTable):
     """The table beside its own stream: a run notes its version, and which rows were replaced."""
 
-    side: ClassVar = "spark_jobs.upstream.side:RowsSide"
+    side: ClassVar = "spark_jobs.upstream.rows_side:RowsSide"
     of: str = Described(default="", exclude=True)
     path: str = Described(default="", exclude=True)
     event_time: str
@@ -37,7 +37,7 @@ class Rows(SideTable):
 class Table(Topic):
     """A Delta table to which rows are appended, read as a topic is."""
 
-    source: ClassVar[str] = "spark_jobs.upstream.source:source"
+    source: ClassVar[str] = "spark_jobs.upstream.rows_source:source"
     alone: ClassVar[bool] = True
     of: str = ""
     """a pipeline of this root, for its published table"""
@@ -72,6 +72,10 @@ class Table(Topic):
             if each.part != "value" or each.format or each.path:
                 refuse("fields", each.name, "a column has a name and a type", "Set these alone")
         return self
+
+    @property
+    def lies(self) -> str:
+        return self.path or "the table that it publishes"
 
     @property
     def beside(self) -> tuple[SideTable, ...]:

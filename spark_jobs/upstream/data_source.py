@@ -18,9 +18,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.storage.root.store import opened
+from spark_jobs.upstream.file_rows import as_json, rows_of
 from spark_jobs.upstream.noted import DRAINED, Noted, Numbered
-from spark_jobs.upstream.place import file_at
-from spark_jobs.upstream.rows import as_json, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,8 +37,7 @@ TASKS: Final = 8
 
 class RowsOfTable(DataSource):
     """Options: folder, the table's; noted, the path of rows.json; columns, name -> type, as JSON;
-    topic; of a stream until and most, of a read parts; lost, 'skip' to pass over files that are
-    gone.
+    topic; of a stream begins, until and most, of a read parts.
     """
 
     @classmethod
@@ -77,8 +75,6 @@ class _Files:
 
     def _rows(self, text: str, first: int, stop: int) -> Iterator[pa.RecordBatch]:
         folder, file = self._options["folder"], Numbered.model_validate_json(text)
-        if self._options.get("lost") == "skip" and not file_at(folder, file.path).exists():
-            return
         at, stop_in_file = first, stop - file.first
         for part in rows_of(folder, file, self._columns, first - file.first, stop_in_file):
             rows = part.num_rows
@@ -124,6 +120,7 @@ class Stream(_Files, DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         first, stop = (int(each[self._topic][str(DRAINED)]) for each in (start, end))
+        first = max(first, json.loads(self._options["begins"])[str(DRAINED)])
         return self._tasks({DRAINED: ((first, stop),)} if first < stop else {})
 
 

@@ -64,7 +64,7 @@ class Noted(Stored):
     """The content of rows.json."""
 
     table_id: str
-    """Of what its rows are (place.py)."""
+    """Of what its rows are (log_place.py)."""
     version: int
     """The newest that is noted."""
     ends: tuple[int, int] = (0, 0)

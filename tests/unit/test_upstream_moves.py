@@ -17,10 +17,10 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, Field, Latest, Pipeline, Schedule, Table, Tumbling, WhenData
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.upstream import noted
+from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
+from spark_jobs.upstream.log_place import identity_of
 from spark_jobs.upstream.moves import live_files, moves
 from spark_jobs.upstream.output import output_types
-from spark_jobs.upstream.place import identity_of
-from spark_jobs.upstream.rows import NO_JSON, as_json, rows_of
 from tests.harness.refused import fails
 
 HOUR = timedelta(hours=1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import misfit
@@ -21,9 +22,9 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.upstream import noted
+from spark_jobs.upstream.log_place import file_at, folder_of, identity_of, log_of
 from spark_jobs.upstream.moves import moves
 from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted
-from spark_jobs.upstream.place import file_at, folder_of, identity_of, log_of
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 
@@ -79,10 +80,12 @@ class RowsSource:
         else:
             made = known
         latest = Positions({DRAINED: made.end})
-        return SourceState(table.id, self.earliest([DRAINED]), latest)
+        return SourceState(table.id, self.earliest([DRAINED]), latest, timestamps="commit")
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
-        """Behind the last file that was removed before its rows were accounted for."""
+        """Behind the last file that was removed before its rows were accounted for. With
+        on_lost_records='skip' a stream begins there.
+        """
         found, known = 0, noted.read(self.note)
         files = known.files if known else ()
         since = self._accounted()
@@ -103,7 +106,7 @@ class RowsSource:
         checkpoint = Checkpoint(self._paths.checkpoint)
         if audited < 0 or audited not in checkpoint.planned():
             return 0
-        return checkpoint.batch(audited).end.by_partition.get(DRAINED, 0)
+        return Positions().count(checkpoint.batch(audited).end)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
         known = noted.read(self.note)
@@ -133,9 +136,9 @@ class RowsSource:
         from spark_jobs.upstream.data_source import FORMAT, RowsOfTable, records  # noqa: PLC0415 - Spark
 
         spark.dataSource.register(RowsOfTable)
-        options = self._options() | {"lost": self._spec.on_lost_records}
+        options = self._options() | {"begins": self.earliest([DRAINED]).json}
         if self._until is not None:
-            options["until"] = str(self._until.by_partition.get(DRAINED, 0))
+            options["until"] = str(Positions().count(self._until))
         if self._spec.max_offsets_per_batch:
             options["most"] = str(self._spec.max_offsets_per_batch)
         return (records(spark.readStream.format(FORMAT).options(**options).load()),)
@@ -169,7 +172,7 @@ class RowsSource:
         import pyarrow as pa  # noqa: PLC0415 - a plan of a drain reads no table
 
         known, version = noted.read(self.note), versions[self._topic.name]
-        done = horizon.by_partition.get(DRAINED, 0)
+        done = Positions().count(horizon)
         live = [*known.live(version)] if known else []
         waits = any(file.partition == DRAINED and file.stop > done for file in live)
         if waits and self._spec.entry is None:
@@ -189,14 +192,14 @@ class RowsSource:
             }
         )
 
-    def due(self, versions: Versions) -> str:
+    def due(self) -> str:
         name, table = self._topic.name, self._table
-        since = versions.get(name)
-        if since is None or since >= table.log.newest:
+        pin = noted_now(Checkpoint(self._paths.checkpoint), self._spec).get(name)
+        if pin is None or pin.version >= (newest := table.log.newest):
             return ""
-        if not moves(name, table.log, since, table.log.newest, table.event_time).replaced:
+        if not moves(name, table.log, pin.version, newest, table.event_time).replaced:
             return ""
-        return f"rows of {name} were replaced since version {since}: what depends on them is noted"
+        return f"rows of {name} were replaced since version {pin.version}: it notes what they touch"
 
     def held_back(self) -> str:
         """What has not passed the checks does not come."""

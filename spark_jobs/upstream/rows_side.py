@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.side.port import Changed, Pin
+from spark_jobs.upstream.file_rows import as_json, rows_of
+from spark_jobs.upstream.log_place import folder_of, log_of, own_id
 from spark_jobs.upstream.moves import live_files, moves
-from spark_jobs.upstream.place import folder_of, log_of, own_id
-from spark_jobs.upstream.rows import as_json, rows_of
 from spark_jobs.values.spans import MICROSECOND, Span, joined
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.table.delta.answer import parquet_file
-from spark_jobs.upstream.place import file_at
+from spark_jobs.upstream.log_place import file_at
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:
