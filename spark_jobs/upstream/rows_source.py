@@ -80,19 +80,23 @@ class RowsSource:
         else:
             made = known
         latest = Positions({DRAINED: made.end})
-        return SourceState(table.id, self.earliest([DRAINED]), latest, timestamps="commit")
+        begins = Positions({DRAINED: self._begins(made)})
+        return SourceState(table.id, begins, latest, timestamps="commit")
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
         """Behind the last file that was removed before its rows were accounted for. With
         on_lost_records='skip' a stream begins there.
         """
-        found, known = 0, noted.read(self.note)
-        files = known.files if known else ()
-        since = self._accounted()
-        for file in (each for each in files if each.partition == DRAINED and each.stop > since):
-            if file.gone is not None and not file_at(self._folder, file.path).exists():
+        begins = self._begins(noted.read(self.note))
+        return Positions({p: begins if p == DRAINED else 0 for p in partitions})
+
+    def _begins(self, known: Noted | None) -> int:
+        found, since = 0, self._accounted()
+        for file in known.files if known else ():
+            unread = file.partition == DRAINED and file.stop > since and file.gone is not None
+            if unread and not file_at(self._folder, file.path).exists():
                 found = max(found, file.stop)
-        return Positions({p: found if p == DRAINED else 0 for p in partitions})
+        return found
 
     def _known(self) -> Noted | None:
         """Raises CheckpointBroken if it is gone, and a batch has read numbers of it."""

@@ -4,17 +4,21 @@ what depends on it, which a repair mends by reading the table as it is.
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import deltalake
 import pyarrow as pa
 
+from spark_jobs.admin.rewind import rewind
 from spark_jobs.repair.find.ranges_due import touched
 from spark_jobs.runs.plan import plan
-from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Tumbling
+from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Transform, Tumbling
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
@@ -43,9 +47,7 @@ def rows(*given: tuple[float, str, float]) -> pa.Table:
     )
     made = [{"at": NOON + HOUR * at, "shop": shop, "amount": amount} for at, shop, amount in given]
     for row in made:
-        row["amount"] = (
-            None if row["amount"] is None else __import__("decimal").Decimal(row["amount"])
-        )
+        row["amount"] = None if row["amount"] is None else Decimal(row["amount"])
     return pa.Table.from_pylist(made, schema)
 
 
@@ -107,3 +109,72 @@ def test_rows_are_drained_killed_resumed_replaced_and_mended(tmp_path, monkeypat
     assert touched(made.spec, made.paths).ranges == ()
     proof, _ = Repairs(made).done("verify", NOON, NOON + HOUR * 20)
     assert proof.change.differs == 0 < proof.change.rows_after
+    rewind(made.spec, made.settings, 0).execute()
+    made.run("behind a rewind")
+    Repairs(made).done()
+    assert held(made) == truth(orders, 29)
+    append(orders, (40, "c", 1), (3, "c", 9))
+    made.run("goes on")
+    Repairs(made).done()
+    assert held(made) == truth(orders, 39)
+
+
+def test_rows_without_state_are_replaced_too_and_batches_end_between_commits(tmp_path, spark):
+    orders = tmp_path / "orders"
+    append(orders, (0, "a", 1), (1, "b", 2))
+    steps = (Transform(where="shop <> 'no'"),)
+    spec = spec_of(orders, steps=steps, watermark_delay=None, max_offsets_per_batch=1)
+    made = Scene("no.broker:9", tmp_path, spec, topic="orders", stores=1)
+    made.run("first")
+    for hour in (2, 3):
+        append(orders, (hour, "a", hour), (hour, "no", 1), (hour + 0.5, "b", hour))
+    made.run("second")
+    assert [row["read"] for row in made.ops("batches")] == [2, 3, 3]
+    table = deltalake.DeltaTable(str(orders))
+    table.delete("shop = 'a'")
+    append(orders, (9, "a", 9))
+    made.run("third")
+
+    def rows() -> list[tuple[Any, ...]]:
+        return sorted((row["at"], row["shop"], row["amount"]) for row in made.table())
+
+    def wanted() -> list[tuple[Any, ...]]:
+        there = deltalake.DeltaTable(str(orders)).to_pyarrow_table().to_pylist()
+        return sorted((r["at"], r["shop"], r["amount"]) for r in there if r["shop"] != "no")
+
+    assert len(rows()) == len(wanted()) + 3
+    repaired, _ = Repairs(made).done()
+    assert (repaired.change.unexplained, repaired.change.removed) == (0, 3)
+    assert rows() == wanted()
+    assert Repairs(made).plan().idle
+
+
+def test_what_is_gone_or_made_anew_is_refused(tmp_path, spark):
+    orders = tmp_path / "orders"
+    append(orders, (0, "a", 1))
+    made = Scene("no.broker:9", tmp_path, spec_of(orders), topic="orders", stores=1)
+    made.run("first")
+    append(orders, (1, "a", 2))
+    append(orders, (9, "a", 3))
+    gone = [*orders.glob("*.parquet")]
+    table = deltalake.DeltaTable(str(orders))
+    table.optimize.compact()
+    [lost, *_] = [f for f in gone if f.name == _named(orders, 1)]
+    lost.unlink()
+    assert made.drain("refused").problem.code == "RECORDS_GONE"
+    made.change(on_lost_records="skip")
+    made.run("passes over it")
+    [*_, batch] = made.ops("batches")
+    assert batch["read"] == 1
+    shutil.rmtree(orders)
+    append(orders, (0, "a", 1))
+    assert made.drain("anew").problem.code == "TOPIC_REMADE"
+    shutil.rmtree(orders)
+    assert made.drain("absent").problem.code == "UPSTREAM_UNFIT"
+
+
+def _named(orders: Path, version: int) -> str:
+    """The file that this version has added."""
+    lines = (orders / "_delta_log" / f"{version:020}.json").read_text().splitlines()
+    [name] = [each["add"]["path"] for each in map(json.loads, lines) if "add" in each]
+    return name
