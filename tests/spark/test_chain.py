@@ -4,6 +4,7 @@ mended below, and the last table is one query over the records.
 
 from __future__ import annotations
 
+import uuid
 from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,7 +120,7 @@ class Chain(NamedTuple):
 @pytest.fixture
 def chain(tmp_path, monkeypatch, spark) -> Chain:
     (folder := tmp_path / "rows").mkdir()
-    package = tmp_path / "sold"
+    package = tmp_path / f"sold_{uuid.uuid4().hex[:8]}"  # what is imported stays so
     texts = {
         "hours": HOURS.format(folder=str(folder)),
         "days": SUMS.format(name="days", of="hours", size="1 day"),
@@ -131,7 +132,7 @@ def chain(tmp_path, monkeypatch, spark) -> Chain:
         (package / name / "__init__.py").touch()
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("SLUICE_PIPELINES", "sold")
+    monkeypatch.setenv("SLUICE_PIPELINES", package.name)
     scenes = {
         name: Scene(
             "no.broker:9", tmp_path, name, topic=registry.load(name).topic.name, stores=1,
