@@ -5,17 +5,19 @@ mended below, and the last table is one query over the records.
 from __future__ import annotations
 
 import uuid
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
 import pytest
+from deltalake import DeltaTable
 
 from spark_jobs.admin.accept import accept
+from spark_jobs.admin.care import MARGIN, needed
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find.ranges_due import touched
+from spark_jobs.repair.find.ranges_due import touched, untried
 from spark_jobs.repair.undo import undo
 from spark_jobs.runs.plan import plan
 from tests.harness.listener import Listener
@@ -169,6 +171,8 @@ def test_a_late_record_is_mended_from_the_top_to_the_last_table(chain, spark):
     days = chain.scenes["days"]
     found = plan(days.spec, days.settings)
     assert not found.idle, "what was replaced starts a run"
+    days.run("notes it")
+    assert untried(days.spec, days.paths), "the DAG repairs it behind its drain"
     chain.mend("days", "weeks")
     chain.exact()
     published = chain.scenes["hours"].paths.published_table
@@ -217,6 +221,11 @@ def test_a_drain_and_a_repair_in_one_publish_and_a_rewind(chain):
     Repairs(hours).done()
     put(chain.folder, "3", [(405, "b", 2), (600, "a", 1)])
     chain.run("hours")
+    published = DeltaTable(str(hours.paths.published_table)).history()
+    [first] = [each["timestamp"] for each in published if each["version"] == 0]
+    since = needed(hours.paths, datetime.now(UTC)).since
+    assert since is not None
+    assert (since + MARGIN).timestamp() * 1000 == first, "what days has not read stays"
     chain.mend("days", "weeks")
     chain.exact()
     rewind(hours.spec, hours.settings, 0).execute()
