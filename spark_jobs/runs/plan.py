@@ -98,12 +98,14 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     ours = in_force(spec, found.identity.fingerprint)
     done = found.topic.begins | found.checkpoint.done()
     new = done.counts(found.topic.latest)
-    clock, current = _clock(ours, found, settings, done), current_of(ours, source)
+    clock = _clock(ours, found, settings, done)
+    current = current_of(ours, source)
+    replaced, held_back = (current.due(), current.held_back()) if current else ("", "")
     reasons = (
         _unfinished(found, paths, sum(new.values()))
         or _due(ours, found, clock)
         or tuple(overdue(ours, timely(ours, paths, found.identity, found.cursor, clock.now)))
-        or tuple(filter(None, (current and current.due(),)))
+        or tuple(filter(None, (replaced,)))
     )
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
@@ -117,7 +119,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
-            *filter(None, (current and current.held_back(),)),
+            *filter(None, (held_back,)),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
     )
