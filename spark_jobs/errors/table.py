@@ -221,6 +221,9 @@ class UpstreamUnfit(SluiceError):
         "Take the feature off: DROP FEATURE, then REORG TABLE ... APPLY (PURGE). Or read it as a "
         "Dimension.",
     )
+    log_gone = reason(
+        "Table {name}: {wrong}.", "Make a checkpoint of the table's log: the classic form is read."
+    )
     uncounted = reason(
         "Table {name}: its log does not say how many rows {file} has.",
         "Write statistics: ANALYZE TABLE ... COMPUTE DELTA STATISTICS.",

@@ -147,6 +147,14 @@ def test_what_cannot_be_numbered_is_refused(table):
         live_files("t", table.read.log, version, "at")
 
 
+def test_a_log_that_does_not_tell_all_files_is_refused(table):
+    for at in range(3):
+        table.append(at)
+    (UPath(table.path) / "_delta_log" / f"{1:020}.json").unlink()
+    with fails(UpstreamUnfit, "log_gone"):
+        noted.begun(table.read, 2)
+
+
 def test_a_row_is_written_as_json_with_each_digit_or_made_malformed():
     columns = {"d": "decimal(20,2)", "f": "double", "b": "binary"}
     rows = pa.record_batch(
