@@ -30,17 +30,20 @@ def log_of(name: str, folder: UPath) -> Log:
     return log
 
 
-def identity_of(log: Log) -> str:
+def identity_of(name: str, log: Log) -> str:
     """What its rows are of: another one if the table was made anew. Of a published table, the
     pipeline's table that it shows: it keeps its own id behind a reset.
     """
     shown = newest_shown(log)
-    return shown.table_id if shown else own_id(log)
+    return shown.table_id if shown else own_id(name, log)
 
 
-def own_id(log: Log) -> str:
-    """Delta's id of the table itself."""
-    metadata = log.replay(log.newest).metadata
+def own_id(name: str, log: Log) -> str:
+    """Delta's id of the table itself. Raises UpstreamUnfit."""
+    try:
+        metadata = log.replay(log.newest).metadata
+    except LookupError as error:
+        raise UpstreamUnfit.log_gone(name=name, wrong=error.args[0]) from None
     return str(metadata["id"]) if metadata else ""
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.errors import UpstreamUnfit
 from spark_jobs.upstream.moves import Appended, File, in_order, live_files, moves
 
 if TYPE_CHECKING:
@@ -118,10 +117,7 @@ class Table(NamedTuple):
 
 def begun(of: Table, version: int) -> Noted:
     """The numbers of all rows of a version, for a reader that begins with it. Raises UpstreamUnfit."""
-    try:
-        files = live_files(of.name, of.log, version, of.event_time).values()
-    except LookupError as error:
-        raise UpstreamUnfit.log_gone(name=of.name, wrong=error.args[0]) from None
+    files = live_files(of.name, of.log, version, of.event_time).values()
     made = Noted(table_id=of.id, version=version)
     now = int(datetime.now(UTC).timestamp() * 1000)
     appended = [(Appended(version, now, file), cut) for file, cut in in_order(files)]

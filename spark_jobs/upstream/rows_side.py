@@ -43,12 +43,12 @@ class RowsSide:
     def now(self) -> Pin:
         """See Side. Raises UpstreamUnfit."""
         log = log_of(self._declared.name, self._folder)
-        return Pin(table_id=own_id(log), version=log.newest)
+        return Pin(table_id=own_id(self._declared.name, log), version=log.newest)
 
     def has(self, pin: Pin) -> bool:
         """See Side: the files may be gone, of which only the comparison needs some."""
         log = log_of(self._declared.name, self._folder)
-        return own_id(log) == pin.table_id and pin.version <= log.newest
+        return own_id(self._declared.name, log) == pin.table_id and pin.version <= log.newest
 
     def refuse_misdeclared(self) -> None:
         """See Side: of what has published nothing yet, the fields come from its spec."""

@@ -65,7 +65,7 @@ class RowsSource:
     def _table(self) -> noted.Table:
         log = log_of(self._topic.name, self._folder)
         refuse_unlike(self._topic, self._folder)
-        id_ = identity_of(log)
+        id_ = identity_of(self._topic.name, log)
         return noted.Table(self._topic.name, self._topic.event_time, self._folder, log, id_)
 
     def state(self) -> SourceState:

@@ -50,7 +50,7 @@ class Tables:
     @property
     def read(self) -> noted.Table:
         log = Log.of(UPath(self.path))
-        return noted.Table("t", "at", UPath(self.path), log, identity_of(log))
+        return noted.Table("t", "at", UPath(self.path), log, identity_of("t", log))
 
     def moves(self, since: int):
         return moves("t", self.read.log, since, self.newest, "at")
@@ -152,7 +152,7 @@ def test_a_log_that_does_not_tell_all_files_is_refused(table):
         table.append(at)
     (UPath(table.path) / "_delta_log" / f"{1:020}.json").unlink()
     with fails(UpstreamUnfit, "log_gone"):
-        noted.begun(table.read, 2)
+        _ = table.read
 
 
 def test_a_row_is_written_as_json_with_each_digit_or_made_malformed():

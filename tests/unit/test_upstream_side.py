@@ -29,7 +29,7 @@ def table(tmp_path) -> Tables:
 def changed(table: Tables, since: int) -> list[tuple[float, float]]:
     """In hours from noon, of the first row and the last."""
     side = RowsSide(Rows(name="t", path=table.path, event_time="at", fields=FIELDS), Root)
-    id_ = own_id(table.read.log)
+    id_ = own_id("t", table.read.log)
     pins = [Pin(table_id=id_, version=each) for each in (since, table.newest)]
     assert side.has(pins[0])
     found: list[Changed] = [*side.changed(None, *pins)]
