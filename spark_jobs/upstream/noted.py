@@ -116,7 +116,7 @@ class Table(NamedTuple):
 
 
 def begun(of: Table, version: int) -> Noted:
-    """The numbers of all rows of a version, for a reader that begins with it. Raises UpstreamUnfit."""
+    """The numbers of all rows of a version, for a reader that begins with it."""
     files = live_files(of.name, of.log, version, of.event_time).values()
     made = Noted(table_id=of.id, version=version)
     now = int(datetime.now(UTC).timestamp() * 1000)
