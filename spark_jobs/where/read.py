@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import Sampled, records
+from spark_jobs.errors import UpstreamUnfit
 from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.place import Place
@@ -53,11 +54,13 @@ def sampled(
     """The records at these offsets, and some between them. `uncommitted`: those of aborted
     transactions too.
 
-    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
+    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid; UpstreamUnfit of a table's rows.
     """
     found: dict[Place, Sampled] = {}
     for number, own in by_input(parts).items():
         topic = spec.inputs[number].name
+        if spec.inputs[number].alone:
+            raise UpstreamUnfit.no_record(pipeline=spec.name, name=topic)
         with reading(settings, topic, uncommitted=uncommitted) as reader:
             for partition, ranges in own.items():
                 for first, stop in merged(ranges):

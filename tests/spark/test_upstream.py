@@ -16,13 +16,18 @@ import deltalake
 import pyarrow as pa
 
 from spark_jobs.admin.rewind import rewind
+from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import touched
 from spark_jobs.runs.plan import plan
+from spark_jobs.side.port import refuse_misdeclared
+from spark_jobs.source.place import Place
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Transform, Tumbling
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 from tests.spark.test_repair import Repairs
+from tests.spark.told import fates
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -103,6 +108,12 @@ def test_rows_are_drained_killed_resumed_replaced_and_mended(tmp_path, monkeypat
     assert held(made) == wanted, "a drain takes nothing back"
     due = touched(made.spec, made.paths)
     assert [(r.start - NOON) // HOUR for r in due.ranges] == [0, 2, 10]
+    began = source_of(made.spec, made.settings).state().earliest
+    states = {each.state for each in coverage(made.spec, made.paths, began).intervals}
+    assert "outdated" in states
+    refuse_misdeclared(made.spec, made.settings)
+    told = fates(made.spec, made.settings, [(0, 2), (0, 4), (0, 5)])
+    assert [told[Place(0, n)].became for n in (2, 4, 5)] == ["malformed", "accepted", "late"]
     repaired, _ = Repairs(made).done()
     assert (repaired.change.unexplained, repaired.change.unaccounted) == (0, 0)
     assert held(made) == truth(orders, 29)
