@@ -8,18 +8,22 @@ it is kept aside, and no other value stands for it.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta.answer import parquet_file
-from spark_jobs.upstream.log_place import file_at
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:
+    from upath import UPath
+
     from spark_jobs.upstream.moves import File
     from spark_jobs.upstream.noted import Numbered
 
@@ -28,6 +32,20 @@ AT_ONCE: Final = 8192
 NO_JSON: Final = b"\xff"
 """The value of a row that JSON has not."""
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
+
+
+def file_at(folder: UPath | str, path: str) -> UPath:
+    """The file that an entry of the log names, from the table's folder.
+
+    >>> str(file_at("/root/published/days", "../../tables/days/part%201.parquet"))
+    '/root/tables/days/part 1.parquet'
+    """
+    name = unquote(path)
+    if "://" in name or name.startswith(("/", "file:")):
+        return opened(name.removeprefix("file:"))
+    scheme, _, rest = str(folder).rpartition("://")
+    whole = posixpath.normpath(f"{rest}/{name}") if ".." in name else f"{rest}/{name}"
+    return opened(f"{scheme}://{whole}" if scheme else whole)
 
 
 def rows_of(

@@ -1,10 +1,8 @@
-"""Place: where an upstream table is, and the files that its log names."""
+"""Place: where an upstream table is, and whose rows it has."""
 
 from __future__ import annotations
 
-import posixpath
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from spark_jobs.errors import UpstreamUnfit
 from spark_jobs.registry import find as registry
@@ -45,17 +43,3 @@ def own_id(name: str, log: Log) -> str:
     except LookupError as error:
         raise UpstreamUnfit.log_gone(name=name, wrong=error.args[0]) from None
     return str(metadata["id"]) if metadata else ""
-
-
-def file_at(folder: UPath | str, path: str) -> UPath:
-    """The file that an entry of the log names, from the table's folder.
-
-    >>> str(file_at("/root/published/days", "../../tables/days/part%201.parquet"))
-    '/root/tables/days/part 1.parquet'
-    """
-    name = unquote(path)
-    if "://" in name or name.startswith(("/", "file:")):
-        return opened(name.removeprefix("file:"))
-    scheme, _, rest = str(folder).rpartition("://")
-    whole = posixpath.normpath(f"{rest}/{name}") if ".." in name else f"{rest}/{name}"
-    return opened(f"{scheme}://{whole}" if scheme else whole)

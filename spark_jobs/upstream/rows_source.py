@@ -22,7 +22,8 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.upstream import noted
-from spark_jobs.upstream.log_place import file_at, folder_of, identity_of, log_of
+from spark_jobs.upstream.file_rows import file_at
+from spark_jobs.upstream.log_place import folder_of, identity_of, log_of
 from spark_jobs.upstream.moves import moves
 from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted
 from spark_jobs.values.spans import FIRST, LAST
