@@ -28,6 +28,7 @@ _MODULES: Final = {
     "Format": "formats.format",
     "GroupState": "steps.group_state",
     "History": "steps.history",
+    "Join": "steps.join",
     "Json": "formats.format",
     "Latest": "steps.latest",
     "Layout": "table.layout",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.deduplicate import Deduplicate as Deduplicate
     from spark_jobs.spec.steps.group_state import GroupState as GroupState
     from spark_jobs.spec.steps.history import History as History
+    from spark_jobs.spec.steps.join import Join as Join
     from spark_jobs.spec.steps.latest import Latest as Latest
     from spark_jobs.spec.steps.lookup import Lookup as Lookup
     from spark_jobs.spec.steps.transform import Transform as Transform

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -201,6 +201,11 @@ class Topic(Model):
     def each(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
+
+    def with_members(self, members: Iterable[Topic]) -> Topic:
+        """The same with another declaration for each of `each`."""
+        [other] = members
+        return other
 
     @property
     def lies(self) -> str:

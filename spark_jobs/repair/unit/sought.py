@@ -92,3 +92,5 @@ class Found(NamedTuple):
     """Records, at most, that the table has and that nobody can read again."""
     current: bool = False
     """As RepairPlan has it."""
+    outdated: bool = False
+    """See RepairPlan."""
