@@ -240,7 +240,5 @@ def test_a_drain_and_a_repair_in_one_publish_and_a_rewind(chain):
     chain.mend("days", "weeks")
     chain.exact()
     rewind(hours.spec, hours.settings, 0).execute()
-    chain.run("hours")
-    chain.repair("hours")
-    chain.mend("days", "weeks")
+    chain.mend("hours", "days", "weeks")
     chain.exact()

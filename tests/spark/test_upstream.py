@@ -112,8 +112,7 @@ def test_rows_are_drained_killed_resumed_replaced_and_mended(tmp_path, monkeypat
     due = touched(made.spec, made.paths)
     assert [(r.start - NOON) // HOUR for r in due.ranges] == [0, 2, 10]
     began = source_of(made.spec, made.settings).state().earliest
-    states = {each.state for each in coverage(made.spec, made.paths, began).intervals}
-    assert "outdated" in states
+    assert any(each.outdated for each in coverage(made.spec, made.paths, began).intervals)
     refuse_misdeclared(made.spec, made.settings)
     told = fates(made.spec, made.settings, [(0, 2), (0, 4), (0, 5)])
     assert [told[Place(0, n)].became for n in (2, 4, 5)] == ["malformed", "accepted", "late"]
@@ -178,8 +177,8 @@ def test_what_is_gone_or_made_anew_is_refused(tmp_path, spark):
     assert made.drain("refused").problem.code == "RECORDS_GONE"
     made.change(on_lost_records="skip")
     made.run("passes over it")
-    newest = max(made.ops("batches"), key=lambda row: row["batch_id"])
-    assert (newest["covered"], newest["read"], newest["unaccounted"]) == (2, 1, 0)
+    passed = [(row["read"], row["gaps"], row["unaccounted"]) for row in made.ops("batches")]
+    assert (1, 1, 0) in passed
     shutil.rmtree(orders)
     append(orders, (0, "a", 1))
     assert made.drain("anew").problem.code == "TOPIC_REMADE"
