@@ -221,10 +221,6 @@ class UpstreamUnfit(SluiceError):
         "Take the feature off: DROP FEATURE, then REORG TABLE ... APPLY (PURGE). Or read it as a "
         "Dimension.",
     )
-    no_record = reason(
-        "{pipeline} reads the table {name}, which has no row of this number.",
-        "Ask for the number of a row that a batch has read.",
-    )
     log_gone = reason(
         "Table {name}: {wrong}.", "Make a checkpoint of the table's log: the classic form is read."
     )

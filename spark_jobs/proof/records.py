@@ -64,7 +64,8 @@ def topic_of(topic: Topic, folder: Path, partitions: int) -> CaseTopic:
     for partition in range(partitions):
         (folder / f"{partition}.jsonl").touch()
     given = {name: getattr(topic, name) for name in Topic.model_fields}
-    return CaseTopic(**given | {"archive": None, "starting": None}, folder=str(folder))
+    given |= {"archive": None, "starting": None}
+    return CaseTopic(**given, folder=str(folder))
 
 
 def send(topic: CaseTopic, records: Sequence[Record]) -> None:

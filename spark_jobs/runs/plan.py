@@ -27,7 +27,7 @@ from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import newest
-from spark_jobs.source.port import current_of, ends_of
+from spark_jobs.source.port import ends_of
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -48,6 +48,7 @@ WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
     "commit": "of a table's rows, when they were committed",
+    "files": "when the files changed last",
     "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
 }
 """What SourceState.timestamps says."""
@@ -93,19 +94,17 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     now = Present(spec)
     if anew := anew_due(now, paths):
         return Plan(pipeline=spec.name, new_offsets=0, reasons=(anew.line,), lines=(anew.line,))
-    source = source_of(spec, settings)
-    found, _ = cut(preflight(now, source, paths, settings), ends_of(spec, paths), settings)
+    found, _ = cut(
+        preflight(now, source_of(spec, settings), paths, settings), ends_of(spec, paths), settings
+    )
     ours = in_force(spec, found.identity.fingerprint)
     done = found.topic.begins | found.checkpoint.done()
     new = done.counts(found.topic.latest)
     clock = _clock(ours, found, settings, done)
-    current = current_of(ours, source)
-    replaced, held_back = (current.due(), current.held_back()) if current else ("", "")
     reasons = (
-        _unfinished(found, paths, sum(new.values()))
+        (*found.topic.to_note, *_unfinished(found, paths, sum(new.values())))
         or _due(ours, found, clock)
         or tuple(overdue(ours, timely(ours, paths, found.identity, found.cursor, clock.now)))
-        or tuple(filter(None, (replaced,)))
     )
     to_publish = publication.to_publish(paths, spec, announced)
     return Plan(
@@ -119,7 +118,6 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
             *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
-            *filter(None, (held_back,)),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
     )
@@ -191,9 +189,7 @@ def _lines(
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
-        f"{spec.name}: topic {spec.inputs.name} on {spec.inputs[0].lies or settings.kafka}, "
-        f"generation "
-        f"{found.identity.generation}, "
+        f"{spec.name}: {spec.inputs.told(settings.kafka)}, generation {found.identity.generation}, "
         f"state version {spec.state.version}{table}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",

@@ -247,9 +247,7 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
-        self._refuse_waiting()
-        if self.publish_at is not None:
-            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+        self._refuse_unserved()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -309,6 +307,18 @@ class Pipeline(Model):
                 )
         return self
 
+    def _refuse_unserved(self) -> None:
+        asked = {
+            "reader_options": self.reader_options,
+            "publish_at": self.publish_at,
+            "schedule.when_data": self.schedule.when_data,
+            "topics": self.topics if self.is_several else (),
+        }
+        for each in self.topic.each:
+            each.refuse_asked(asked)
+        if self.publish_at is not None:
+            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+
     def _personal(self) -> set[str]:
         """The output's columns that are a personal field, by its name or another."""
         personal, time = self.inputs.personal, cast("str | None", self.inputs.event_time)
@@ -316,7 +326,7 @@ class Pipeline(Model):
         for step in self.steps:
             origins, time = step.origins_after(origins, time), step.time_after(time)
         renamed = {n for n, of in origins.items() if any(each.column in personal for each in of)}
-        return personal | renamed
+        return {*personal, *renamed}
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
@@ -404,17 +414,6 @@ class Pipeline(Model):
             refuse("topics", self.topics, "more_topics come behind these", "List one at least")
         like = self.more_topics.like.model_copy(update={"name": "more_topics.like"})
         Several.of((self.topics[0], like))
-
-    def _refuse_waiting(self) -> None:
-        if self.reader_options and self.topic.alone:
-            refuse("reader_options", self.reader_options, "Kafka's reader has them", "Leave it out")
-        if self.schedule.when_data and self.topic.alone:
-            refuse(
-                "schedule.when_data",
-                self.topic.name,
-                "a broker is asked whether records wait, and a table has none",
-                "Write Schedule(after=...) with the pipeline that publishes it",
-            )
 
     def _refuse_silence(self) -> None:
         if self.silent_after is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -198,6 +198,21 @@ class Topic(Model):
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
 
     @property
+    def lies(self) -> str:
+        """The folder or URL that its records are in; empty of one that Kafka has."""
+        return ""
+
+    def told(self, brokers: str) -> str:
+        """Where its records are, for a reader."""
+        return f"files in {self.lies}" if self.lies else f"topic {self.name} on {brokers}"
+
+    def refuse_asked(self, asked: Mapping[str, object]) -> None:  # noqa: ARG002 - of another source it counts
+        """Refuse what a pipeline asks of its source and this one cannot give: field -> value."""
+        for part, each in (("format", self.format), ("key", self.key)):
+            if each.of_files:
+                refuse(part, each.kind, "a topic of Kafka has no such values", "Use Files(...)")
+
+    @property
     def each(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
@@ -206,11 +221,6 @@ class Topic(Model):
         """The same with another declaration for each of `each`."""
         [other] = members
         return other
-
-    @property
-    def lies(self) -> str:
-        """Where it is, if not in Kafka."""
-        return ""
 
     @property
     def beside(self) -> tuple[SideTable, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Self
@@ -75,7 +76,15 @@ class Table(Topic):
 
     @property
     def lies(self) -> str:
-        return self.path or "the table that it publishes"
+        return self.path or f"published/{self.of}"
+
+    def told(self, brokers: str) -> str:  # noqa: ARG002 - another topic is in Kafka
+        return f"rows of {self.lies}"
+
+    def refuse_asked(self, asked: Mapping[str, object]) -> None:
+        for name, given in asked.items():
+            if given:
+                refuse(name, given, f"{self.name} is a table", "Leave it out")
 
     @property
     def beside(self) -> tuple[SideTable, ...]:

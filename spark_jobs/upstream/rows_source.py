@@ -13,7 +13,7 @@ from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import misfit
-from spark_jobs.source.port import Leaving, SourceState
+from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Table
 from spark_jobs.spec.analysis.ranged import unranged
@@ -30,7 +30,7 @@ from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     import pyarrow as pa
@@ -47,7 +47,7 @@ NOTE: Final = "rows.json"
 """In the pipeline's place."""
 
 
-class RowsSource:
+class RowsSource(Lasting):
     """See Source and Current. An offset is the number of a row (noted.py)."""
 
     def __init__(self, spec: Pipeline, settings: Settings, until: Positions | None) -> None:
@@ -59,7 +59,7 @@ class RowsSource:
         self._folder = folder_of(self._topic.of, self._topic.path, settings.root)
 
     @property
-    def note(self) -> UPath:
+    def rows_note(self) -> UPath:
         return self._paths.version / NOTE
 
     @cached_property
@@ -82,13 +82,45 @@ class RowsSource:
             made = known
         latest = Positions({DRAINED: made.end})
         begins = Positions({DRAINED: self._begins(made)})
-        return SourceState(table.id, begins, latest, timestamps="commit")
+        due, held_back = self._due(), self._held_back()
+        return SourceState(
+            table.id,
+            begins,
+            latest,
+            timestamps="commit",
+            to_note=(due,) if due else (),
+            told=(held_back,) if held_back else (),
+        )
+
+    def _due(self) -> str:
+        """Why a run should note a newer version, though no row waits; empty if it need not."""
+        name, table = self._topic.name, self._table
+        pin = noted_now(Checkpoint(self._paths.checkpoint), self._spec).get(name)
+        if pin is None or pin.version >= (newest := table.log.newest):
+            return ""
+        if not moves(name, table.log, pin.version, newest, table.event_time).replaced:
+            return ""
+        return f"rows of {name} were replaced since version {pin.version}: it notes what they touch"
+
+    def _held_back(self) -> str:
+        """What has not passed the checks does not come."""
+        of = self._topic.of
+        if not of:
+            return ""
+        paths = Paths(self._root, registry.load(of))
+        judged, newest = read_cursor(paths.cursor).judged_table_version, table_of(paths).version()
+        if judged is None or not history.rows_changed(table_of(paths), judged, newest):
+            return ""
+        return (
+            f"{of} holds back what versions {judged + 1} to {newest} of its table changed: it has "
+            f"not passed the checks of {of}. `sluice show {of}` says which"
+        )
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
         """Behind the last file that was removed before its rows were accounted for. With
         on_lost_records='skip' a stream begins there.
         """
-        begins = self._begins(noted.read(self.note))
+        begins = self._begins(noted.read(self.rows_note))
         return Positions({p: begins if p == DRAINED else 0 for p in partitions})
 
     def _begins(self, known: Noted | None) -> int:
@@ -101,9 +133,9 @@ class RowsSource:
 
     def _known(self) -> Noted | None:
         """Raises CheckpointBroken if it is gone, and a batch has read numbers of it."""
-        known = noted.read(self.note)
+        known = noted.read(self.rows_note)
         if known is None and Checkpoint(self._paths.checkpoint).planned():
-            raise checkpoint_broken(f"{self.note} is missing", self._spec.name)
+            raise checkpoint_broken(f"{self.rows_note} is missing", self._spec.name)
         return known
 
     def _accounted(self) -> int:
@@ -114,21 +146,29 @@ class RowsSource:
         return Positions().count(checkpoint.batch(audited).end)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
-        known = noted.read(self.note)
+        known = noted.read(self.rows_note)
         times = [file.at_ms for file in known.files if file.partition == DRAINED] if known else []
         return at_milliseconds(max(times)) if times else None
-
-    def compacted(self) -> bool:
-        return False
 
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         """Repairs read the table as it is: none of its rows leaves."""
         return Leaving((self.earliest(partitions),) * len(times))
 
     def count(self, parts: Parts) -> int:
-        known = noted.read(self.note)
+        known = noted.read(self.rows_note)
         found = known.within(parts) if known else ()
         return sum(stop - first for _, (first, stop) in found)
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
+        from spark_jobs.upstream.file_rows import as_json, rows_of  # noqa: PLC0415 - a plan reads no row
+
+        known = noted.read(self.rows_note)
+        columns = {field.name: field.type for field in self._topic.fields}
+        for file, (first, stop) in known.within(parts) if known else ():
+            some = rows_of(str(self._folder), file, columns, first - file.first, stop - file.first)
+            values = (value for part in some for value in as_json(part, columns))
+            for offset, value in enumerate(values, first):
+                yield Sampled(file.partition, offset, file.at_ms, None, value)
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port's
         from spark_jobs.upstream.data_source import FORMAT, RowsOfTable, records  # noqa: PLC0415 - Spark
@@ -152,7 +192,7 @@ class RowsSource:
         columns = {field.name: field.type for field in self._topic.fields}
         return {
             "folder": str(self._folder),
-            "noted": str(self.note),
+            "noted": str(self.rows_note),
             "columns": json.dumps(columns),
             "topic": self._topic.name,
         }
@@ -170,13 +210,13 @@ class RowsSource:
             made = noted.followed(known, base, table, version)
         else:
             return
-        made.behind(known).put(self.note, held)
+        made.behind(known).put(self.rows_note, held)
         failpoint.at("rows.noted")
 
     def slices(self, versions: Versions, horizon: Positions) -> pa.Table:
         import pyarrow as pa  # noqa: PLC0415 - a plan of a drain reads no table
 
-        known, version = noted.read(self.note), versions[self._topic.name]
+        known, version = noted.read(self.rows_note), versions[self._topic.name]
         done = Positions().count(horizon)
         live = [*known.live(version)] if known else []
         waits = any(file.partition == DRAINED and file.stop > done for file in live)
@@ -195,29 +235,6 @@ class RowsSource:
                 "first_event_time": pa.array([f.earliest if k else FIRST for f, k in both], time),
                 "last_event_time": pa.array([f.latest if k else LAST for f, k in both], time),
             }
-        )
-
-    def due(self) -> str:
-        name, table = self._topic.name, self._table
-        pin = noted_now(Checkpoint(self._paths.checkpoint), self._spec).get(name)
-        if pin is None or pin.version >= (newest := table.log.newest):
-            return ""
-        if not moves(name, table.log, pin.version, newest, table.event_time).replaced:
-            return ""
-        return f"rows of {name} were replaced since version {pin.version}: it notes what they touch"
-
-    def held_back(self) -> str:
-        """What has not passed the checks does not come."""
-        of = self._topic.of
-        if not of:
-            return ""
-        paths = Paths(self._root, registry.load(of))
-        judged, newest = read_cursor(paths.cursor).judged_table_version, table_of(paths).version()
-        if judged is None or not history.rows_changed(table_of(paths), judged, newest):
-            return ""
-        return (
-            f"{of} holds back what versions {judged + 1} to {newest} of its table changed: it has "
-            f"not passed the checks of {of}. `sluice show {of}` says which"
         )
 
 

@@ -83,7 +83,6 @@ class Reader(NamedTuple):
         here = union(parts_of(asked), beside)
         where = located(here, {}, self.earliest)
         away = any(within(place, self.has) for place in asked)
-        away = away or any(each.alone for each in self.spec.inputs)  # no topic of Kafka's
         if not (away or offsets_in(where.source) > MOST_HERE or self._needs_sql(here)):
             sample = sampled(self.settings, self.spec, where.source)
             return decoded(self.settings, self.spec, sample, str(self.known.paths.root))

@@ -43,11 +43,9 @@ SUBTYPES = {
 
 
 def _read(topic: Topic, root: str, brokers: str) -> Name:
-    if not isinstance(topic, Table):
-        return topic_name(brokers, topic.name)
-    if not topic.of:
-        return table_name(topic.path)
-    return table_name(str(Paths(root, registry.load(topic.of)).published_table))
+    if isinstance(topic, Table) and topic.of:
+        return table_name(str(Paths(root, registry.load(topic.of)).published_table))
+    return table_name(topic.lies) if topic.lies else topic_name(brokers, topic.name)
 
 
 class Datasets:
@@ -56,7 +54,7 @@ class Datasets:
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
         self._spec, self._root = spec, root
-        self._topics = [_read(each, root, brokers) for each in spec.inputs if brokers]
+        self._topics = [_read(each, root, brokers) for each in spec.inputs if brokers or each.lies]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
         self._stagings = table_name(str(paths.stagings))
