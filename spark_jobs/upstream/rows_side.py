@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec.upstream import Rows
+    from spark_jobs.spec.table.upstream import Rows
     from spark_jobs.upstream.moves import File
 
 MOST_ROWS: Final = 2_000_000

@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec import Field
-from spark_jobs.spec.upstream import Rows
+from spark_jobs.spec.table.upstream import Rows
 from spark_jobs.upstream import rows_side
 from spark_jobs.upstream.log_place import own_id
 from spark_jobs.upstream.rows_side import RowsSide
