@@ -128,7 +128,9 @@ def change_of(
     merged: tuple[MergedRecord, ...],
 ) -> Change:
     became, given = [record.fate for record in merged], held(plan, computed)
-    in_groups = 0 if told.gained is None else abs(told.gained - became.count("merged"))
+    gained = None if plan.current else told.gained  # rows have taken the place of others
+    in_groups = 0 if gained is None else abs(gained - became.count("merged"))
+    bad = computed.read.get["malformed"] + computed.read.get["premature"]
     return Change(
         **told.rows,
         merged=became.count("merged"),
@@ -136,7 +138,7 @@ def change_of(
         filtered=became.count("filtered"),
         superseded=became.count("superseded"),
         replayed=sum(record.source == "quarantine" for record in merged),
-        newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
+        newly_bad=0 if plan.current else bad,  # the source has them still
         count_difference=in_groups,
         thinned=thinned(plan, given.topic),
         unaccounted=given.unaccounted - thinned(plan, given.topic),

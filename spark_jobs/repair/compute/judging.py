@@ -189,12 +189,10 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     """
     spark, spec, settings, paths, plan, *_ = judging
     found, has = [], kept.write(paths, plan)
+    reads_source = plan.parts or plan.current  # of which none may be left
     archive = archive_records(paths.root, spec.inputs, plan.topic_id)
-    reads = [
-        source.read(spark, parts)
-        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
-        if parts
-    ]
+    reads = [source_of(spec, settings).read(spark, plan.parts)] if reads_source else []
+    reads += [archive.read(spark, plan.archived)] if plan.archived else []
     if reads:
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places, aside = (_places(spark, path) for path in (has.places, has.aside))
