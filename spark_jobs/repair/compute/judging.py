@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -19,6 +20,7 @@ from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.offsets.archived import archive_records
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
@@ -115,20 +117,24 @@ class Judging(NamedTuple):
     def now(
         cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
     ) -> Judging:
-        failing = {
-            place: why
-            for place, why in read_failing(paths.failing).in_repairs.items()
-            if place.offset not in plan.quarantined.get(place.partition, ())
-        }
+        used = (Place(p, offset) for p, of in plan.quarantined.items() for offset in of)
+        failing = read_failing(paths.failing).in_repairs.sparing(frozenset(used))
         [topic, *more] = spec.inputs
         in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
         clock_ms = int(datetime.now(UTC).timestamp() * 1000)
         return cls(spark, spec, settings, paths, plan, clock_ms, failing, in_jvm)
 
-    def flow(self, fetched: Fetched, counts: Observation | None = None) -> Dataflow:
-        """`fetched` and `counts` (outcome_counts) observe the records."""
+    def flow(
+        self,
+        fetched: Fetched,
+        counts: Observation | None = None,
+        only: DataFrame | None = None,
+    ) -> Dataflow:
+        """`fetched` and `counts` (outcome_counts) observe the records; `only` those at these places
+        are taken.
+        """
         return dataflow(
-            _records(self, fetched),
+            _at(_records(self, fetched), only, "left_semi"),
             self.spec,
             self.settings,
             self.plan.inputs,
@@ -149,6 +155,13 @@ class Judging(NamedTuple):
         found = self._replace(in_jvm=False).flow(Fetched.unread())
         bad = found.classified.where(has_outcome(QUARANTINED))
         return bad.select(*rejected_columns(self.spec.inputs))
+
+    def excised(self) -> Dataflow:
+        """Of the excised records alone, as if they were not."""
+        known = self._replace(failing=self.failing.by_name, in_jvm=False)
+        places = pa.table(dict(zip(kept.PLACE, self.failing.columns, strict=True)))
+        schema = from_arrow_schema(kept.arrow_schema(kept.PLACE))
+        return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 
     def remove_kept(self) -> None:
         """If the store fails here, `sluice maintain` removes it later."""
@@ -227,10 +240,14 @@ def _places(spark: SparkSession, path: UPath | None) -> DataFrame | None:
 
 
 def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
+    return _at(rows, places, "left_anti")
+
+
+def _at(rows: DataFrame, places: DataFrame | None, how: str) -> DataFrame:
     if places is None:
         return rows
     return (
         rows.select("kafka", *(f"kafka.{name}" for name in kept.PLACE))
-        .join(F.broadcast(places), [*kept.PLACE], "left_anti")
+        .join(F.broadcast(places), [*kept.PLACE], how)
         .select("kafka")
     )

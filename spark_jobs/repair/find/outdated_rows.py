@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spark_jobs.checkpoint.notes.excised import EXCISED
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
@@ -34,6 +35,7 @@ from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
+    LAST,
     MICROSECOND,
     Span,
     floor,
@@ -127,11 +129,20 @@ class Outdated:
         return found
 
     def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
-        """The changes of marks that are open in one of the spans, for each step that they touch."""
+        """The changes of marks that are open in one of the spans, for each step that they touch.
+        Which excised records are in a row, these tell themselves.
+        """
         for of in self.open:
-            if any(each.span.overlaps(span) for each in of.touching for span in spans):
+            if of.marks.input != EXCISED and any(
+                each.span.overlaps(span) for each in of.touching for span in spans
+            ):
                 for step in looked_up(self._way.spec, of.marks.input):
                     yield step, [*self._changes(of.marks)]
+
+    def excised(self, spans: Sequence[Span]) -> bool:
+        """Whether rows in one of the spans have excised records."""
+        touching = (each for of in self.open if of.marks.input == EXCISED for each in of.touching)
+        return any(each.span.overlaps(span) for each in touching for span in spans)
 
     def _changes(self, marks: Marks) -> Iterator[Changed]:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
@@ -230,7 +241,8 @@ class Outdated:
         written, and of those that windows hold.
         """
         read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
-        return [step.touched(marks.times, read).within(limit) for step in steps if read]
+        times = [marks.times] if marks.by_key else [*map(_times, self._changes(marks))]
+        return [step.touched(of, read).within(limit) for step in steps if read for of in times]
 
     def _read(self, batch: int) -> Span | None:
         if batch not in self._reads:
@@ -262,6 +274,10 @@ class Outdated:
         if not known:
             return None
         return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
+
+
+def _times(change: Changed) -> Span:
+    return Span(change.start or FIRST, change.end or LAST)
 
 
 def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:

@@ -113,13 +113,16 @@ class RangeRows:
         return F.expr(self.way.position.sql(self.plan.spans))
 
     def _explains(self, used: DataFrame) -> DataFrame:
-        """The records that explain changes: late ones, and those that depend on a changed row of a
-        table beside the stream.
+        """The records that explain changes: late ones, those that depend on a changed row of a
+        table beside the stream, and excised ones.
         """
         plan, late = self.plan, used.where("kafka.late")
         own = (self.way, self.judging.paths, plan.generations, plan.batch, plan.inputs)
-        found = Outdated(*own).among(plan.spans)
-        return reduce(DataFrame.unionAll, (marked(used, *each) for each in found), late)
+        outdated = Outdated(*own)
+        found = [marked(used, *each) for each in outdated.among(plan.spans)]
+        if outdated.excised(plan.spans):
+            found.append(self.judging.excised().stateful_input.select(*used.columns))
+        return reduce(DataFrame.unionAll, found, late)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """Of all computed rows those of the unit."""
