@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -43,27 +43,24 @@ class Excised(BaseModel):
         return self.model_copy(update={"since": both.minimum(end.among(both))})
 
 
-class Offsets(NamedTuple):
+class Offsets:
     """Ranges of offsets of one partition, ascending, each with its last one: columns, since there
     may be many.
     """
 
-    first: array[int]
-    last: array[int]
+    __slots__ = ("first", "last")
 
-    @classmethod
-    def of(cls, ranges: Iterable[tuple[int, int]]) -> Self:
-        made = cls(array("q"), array("q"))
+    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+        self.first, self.last = array("q"), array("q")
         for first, last in ranges:
-            made.first.append(first)
-            made.last.append(last)
-        return made
+            self.first.append(first)
+            self.last.append(last)
 
     def has(self, offset: int) -> bool:
         at = bisect_right(self.first, offset) - 1
         return at >= 0 and offset <= self.last[at]
 
-    def __iter__(self) -> Iterator[int]:  # type: ignore[override] # the offsets, not the columns
+    def __iter__(self) -> Iterator[int]:
         for first, last in zip(self.first, self.last, strict=True):
             yield from range(first, last + 1)
 
@@ -99,7 +96,7 @@ def offsets_of(text: str, since: int = 0) -> Offsets:
     """
     parts = (each.partition("-") for each in text.split(","))
     ranges = ((int(first), int(last or first)) for first, _, last in parts)
-    return Offsets.of((max(first, since), last) for first, last in ranges if last >= since)
+    return Offsets((max(first, since), last) for first, last in ranges if last >= since)
 
 
 class Refused(Mapping[Place, str]):
