@@ -24,6 +24,7 @@ from spark_jobs.side.port import Changed, Pin
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans import Span
 
 LOG = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ What a pipeline's slices say not to have the event times is not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,12 +22,15 @@ from spark_jobs.excise.note import Record
 from spark_jobs.launch.warm.client import asked
 from spark_jobs.messages.job import Excise
 from spark_jobs.ops import ops_tables
+from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, beginning
 from spark_jobs.repair.offsets.slices import Index, less, merged
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import id_of, source_of
+from spark_jobs.spec import Archive
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input, numbered_in
 from spark_jobs.values.spans import Position, Span
@@ -35,7 +38,7 @@ from spark_jobs.values.spans import Position, Span
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 QUESTION, ANSWER, TOLD = "question.json", "answer.arrow", "told.json"
 """Files of a job's folder."""
@@ -44,14 +47,14 @@ MOST: Final = 1_000_000
 
 
 class Question(BaseModel):
-    """Of one topic, in the numbering of the pipeline that reads it."""
+    """Of one topic, by its own numbers of partitions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    number: int
+    topic: str
     parts: dict[int, tuple[tuple[int, int], ...]]
     earliest: Positions
-    topic_ids: str
+    topic_id: str
     where: str
     start: datetime
     end: datetime
@@ -66,6 +69,8 @@ class Told(BaseModel):
     """Why the condition cannot be asked; then there is nothing else."""
     read: int = 0
     undecoded: int = 0
+    headerless: int = 0
+    """Records of which an archive has kept no headers."""
     fails: int = 0
     """Records of these times on which the condition's SQL fails."""
     first: tuple[int, int] | None = None
@@ -78,6 +83,10 @@ class Found(NamedTuple):
     records: list[Record]
     told: Told
     topic_id: str
+
+
+Ask = Callable[["Pipeline", "Settings", Question], tuple[list[Record], Told]]
+"""Asks Spark."""
 
 
 class Failed(Exception):
@@ -96,6 +105,7 @@ def find(
     where: str,
     span: Span,
     most_records: int,
+    ask: Ask,
 ) -> Found:
     """The records of the topic that Kafka and archives have now. One of the `readers` of the topic
     reads it, `reader`; what all have drained says where its records are.
@@ -103,37 +113,44 @@ def find(
     Raises DecisionRefused for a condition that Spark refuses, or too many records; RangeInvalid for
     too many to read; Failed; and what Kafka refuses.
     """
-    number = next(n for n, each in enumerate(reader.inputs) if each.place == topic)
-    state = source_of(reader, settings).state()
-    topic_id = id_of(state.id, numbered_in(number, 0))
-    paths = Paths(settings.root, reader)
-    has, _ = archived_or_why(paths.root, reader.inputs, state.id)
-    there = _joined([state.earliest.within(number).parts(state.latest.within(number)), has], number)
+    declared = topic_of(reader, topic)
+    state = source_of(archive_spec(declared, Archive()), settings).state()
+    root = Paths(settings.root, reader).root
+    has, _ = archived_or_why(root, Topics([declared]), state.id)
+    there = _joined([state.earliest.parts(state.latest), has])
     for spec in readers:
-        there = _less(there, spec, Paths(settings.root, spec), (topic, topic_id, number), span)
+        there = _less(there, spec, Paths(settings.root, spec), (topic, state.id), span)
     parts = {p: tuple(merged(ranges)) for p, ranges in there.items()}
     if (offsets := offsets_in(parts)) > most_records:
         raise RangeInvalid.too_many_records(
             pipeline=topic, offsets=offsets, most_records=most_records
         )
     question = Question(
-        number=number,
+        topic=topic,
         parts=parts,
         earliest=state.earliest,
-        topic_ids=state.id,
+        topic_id=state.id,
         where=where,
         start=span.start,
         end=span.end,
     )
-    records, told = _answer(reader, settings, question)
+    records, told = ask(reader, settings, question)
     if told.refused:
         raise DecisionRefused.condition_refused(where=where, topic=topic, why=told.refused)
     if len(records) > MOST:
         raise DecisionRefused.too_many_excised(most=MOST)
-    return Found(records, told, topic_id)
+    return Found(records, told, state.id)
 
 
-def _answer(reader: Pipeline, settings: Settings, question: Question) -> tuple[list[Record], Told]:
+def topic_of(spec: Pipeline, place: str) -> Topic:
+    """As this pipeline declares it."""
+    return next(each for each in spec.inputs if each.place == place)
+
+
+def ask_application(
+    reader: Pipeline, settings: Settings, question: Question
+) -> tuple[list[Record], Told]:
+    """What Spark says, by an application of its own or by the worker. Raises Failed."""
     # A worker's Python processes may end behind the run.
     with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
         where = Path(folder)
@@ -155,20 +172,17 @@ def answered(folder: Path) -> tuple[list[Record], Told]:
     return [Record(Place(partition, offset), at) for partition, offset, at in rows], told
 
 
-def _joined(several: Iterable[Parts], number: int) -> Parts:
+def _joined(several: Iterable[Parts]) -> Parts:
     found: dict[int, list[tuple[int, int]]] = {}
     for parts in several:
         for partition, ranges in parts.items():
-            if numbered_in(number, 0) <= partition < numbered_in(number + 1, 0):
-                found.setdefault(partition, []).extend(ranges)
+            found.setdefault(partition, []).extend(ranges)
     return {p: tuple(merged(ranges, 1, len(ranges))) for p, ranges in found.items()}
 
 
-def _less(
-    there: Parts, spec: Pipeline, paths: Paths, of: tuple[str, str, int], span: Span
-) -> Parts:
+def _less(there: Parts, spec: Pipeline, paths: Paths, of: tuple[str, str], span: Span) -> Parts:
     """Without what this pipeline has drained and knows not to have these event times."""
-    topic, topic_id, number = of
+    topic, topic_id = of
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or audited < 0:
         return there
@@ -189,5 +203,5 @@ def _less(
     for n, parts in by_input(others).items():
         same = n < len(spec.inputs) and spec.inputs[n].place == topic
         if same and id_of(known.topic_id, numbered_in(n, 0)) == topic_id:
-            there = less(there, {numbered_in(number, p): of for p, of in parts.items()})
+            there = less(there, parts)
     return there

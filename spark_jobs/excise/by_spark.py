@@ -15,13 +15,15 @@ from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.record_decoder import prepare
-from spark_jobs.excise.ask import ANSWER, MOST, QUESTION, TOLD, Question, Told
+from spark_jobs.excise.ask import ANSWER, MOST, QUESTION, TOLD, Question, Told, topic_of
 from spark_jobs.launch.session import session
+from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Archive
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.by_rules import tried, why_no_condition
-from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.numbering import PARTITIONS
+from spark_jobs.storage.root.store import opened
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, own
 from spark_jobs.values.spans import any_of
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.messages.job import Excise
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 HOLDS: Final = own("holds")
 BESIDE: Final = {
@@ -44,7 +46,7 @@ BESIDE: Final = {
     ),
     "key": "cast(kafka.raw.key AS string)",
     "timestamp": "kafka.timestamp",
-    "partition": f"kafka.partition % {PARTITIONS}",
+    "partition": "kafka.partition",
     "offset": "kafka.offset",
 }
 """What a condition may name beside the topic's fields."""
@@ -68,9 +70,9 @@ def answer(
     spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
 ) -> tuple[Told, pa.Table | None]:
     """What is told, and the places with event times; none where the condition is refused."""
-    topic = spec.inputs[question.number]
+    topic = topic_of(spec, question.topic)
     decoded = decode(
-        _records(spark, spec, settings, question),
+        _records(spark, topic, settings, question),
         [prepare(topic, settings.root, settings)],
         headers=True,
     )
@@ -83,7 +85,7 @@ def answer(
     time, counts = F.col(topic.event_time), Observation()
     within = F.col(MALFORMED).isNull() & (time >= question.start) & (time < question.end)
     holds = F.when(within, tried(spark, F.coalesce(condition, F.lit(False))))
-    place = F.struct(F.expr(BESIDE["partition"]), F.col("kafka.offset"))
+    place = F.struct("kafka.partition", "kafka.offset")
     fails = within & F.col(HOLDS).isNull()
     rows = (
         seen.withColumn(HOLDS, holds)
@@ -91,6 +93,7 @@ def answer(
             counts,
             F.count(F.lit(1)).alias("read"),
             F.count(MALFORMED).alias("undecoded"),
+            F.count_if(F.col("kafka.raw.headers").isNull()).alias("headerless"),
             F.count_if(fails).alias("fails"),
             F.min(F.when(fails, place)).alias("first"),
         )
@@ -103,6 +106,7 @@ def answer(
     told = Told(
         read=counts.get["read"],
         undecoded=counts.get["undecoded"],
+        headerless=counts.get["headerless"],
         fails=counts.get["fails"],
         first=tuple(first) if first else None,
     )
@@ -111,23 +115,22 @@ def answer(
 
 def place_and_time(time: str) -> tuple[F.Column, ...]:
     """The topic's own partition, the offset, and the event time in microseconds since 1970."""
-    partition = F.expr(BESIDE["partition"]).cast("int").alias("p")
-    return partition, F.col("kafka.offset").alias("o"), F.unix_micros(time).alias("at")
+    return F.col("kafka.partition"), F.col("kafka.offset"), F.unix_micros(time).alias("at")
 
 
 def _records(
-    spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
+    spark: SparkSession, topic: Topic, settings: Settings, question: Question
 ) -> DataFrame:
-    """Column kafka, as source/port.py has it."""
-    root = Paths(settings.root, spec).root
-    has, _ = archived_or_why(root, spec.inputs, question.topic_ids)
+    """Column kafka, as source/port.py has it, with headers: as an archive reads them."""
+    root, inputs = opened(settings.root), Topics([topic])
+    has, _ = archived_or_why(root, inputs, question.topic_id)
     where = located(question.parts, has, question.earliest)
     frames = []
     if where.source or not where.archive:
-        source = source_of(spec, settings)
-        frames.append(source.read(spark, where.source or {question.number * PARTITIONS: ((0, 0),)}))
+        source = source_of(archive_spec(topic, Archive()), settings)
+        frames.append(source.read(spark, where.source or {0: ((0, 0),)}))
     if where.archive:
-        archive = archive_records(root, spec.inputs, question.topic_ids)
+        archive = archive_records(root, inputs, question.topic_id)
         frames.append(archive.read(spark, where.archive))
     exact = any_of(
         f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"

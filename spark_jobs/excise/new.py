@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.notes.excised import offsets_of, text_of
 from spark_jobs.errors import DecisionRefused
-from spark_jobs.excise.ask import Found, find
+from spark_jobs.excise.ask import Ask, Found, ask_application, find, topic_of
 from spark_jobs.excise.note import Excision, excisions, slots_of
 from spark_jobs.repair.find.plan import new_id
 from spark_jobs.spec.sql import names_in
@@ -41,9 +41,9 @@ class Looked(NamedTuple):
     lines: tuple[str, ...]
 
 
-def look(readers: Sequence[Reader], wanted: Wanted) -> Looked:
+def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) -> Looked:
     """Find the records, by one of the pipelines of a root. Raises what `ask.find` does."""
-    found = _found(readers, wanted)
+    found = _found(readers, wanted, ask)
     noted = [
         each
         for each in excisions(readers[0].paths.root)
@@ -72,21 +72,20 @@ def look(readers: Sequence[Reader], wanted: Wanted) -> Looked:
     return Looked(excision, lines)
 
 
-def _found(readers: Sequence[Reader], wanted: Wanted) -> Found:
+def _found(readers: Sequence[Reader], wanted: Wanted, ask: Ask) -> Found:
     """By the first declaration of the topic that has what the condition names: others may lack a
     field.
     """
     tried, refused = [], None
     for spec, settings in sorted(readers, key=lambda each: len(each.spec.inputs)):
-        topic = next(each for each in spec.inputs if each.place == wanted.topic)
+        topic = topic_of(spec, wanted.topic)
         if topic in tried:
             continue
         tried.append(topic)
         try:
             every = [each.spec for each in readers]
-            return find(
-                spec, every, settings, wanted.topic, wanted.where, wanted.span, wanted.most_records
-            )
+            asked = (wanted.topic, wanted.where, wanted.span, wanted.most_records)
+            return find(spec, every, settings, *asked, ask)
         except DecisionRefused as error:
             refused = refused or error
             if error.reason != "condition_refused":
@@ -110,6 +109,8 @@ def _lines(wanted: Wanted, found: Found, new: int) -> Iterator[str]:
     yield f"  read            {told.read:,} records that Kafka and archives have now"
     if told.undecoded:
         yield f"  not asked       {told.undecoded:,} that do not decode: no row has them"
+    if told.headerless and "header" in wanted.where:
+        yield f"  not asked       {told.headerless:,} of which an archive has no headers"
     if told.fails and told.first:
         first = "partition {} offset {}".format(*told.first)
         yield f"  not excised     {told.fails:,} on which the condition fails, first {first}"

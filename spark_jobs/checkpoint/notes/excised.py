@@ -5,7 +5,7 @@ them. There may be a million, so they are ranges of offsets, with one reason for
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Self
@@ -60,6 +60,18 @@ class Offsets:
         at = bisect_right(self.first, offset) - 1
         return at >= 0 and offset <= self.last[at]
 
+    def within(self, ranges: Iterable[tuple[int, int]]) -> Offsets:
+        """Those in these ranges, each without its end."""
+        return Offsets(
+            (max(first, begin), min(last, stop - 1))
+            for begin, stop in ranges
+            for first, last in zip(*self._near(begin, stop), strict=True)
+        )
+
+    def _near(self, begin: int, stop: int) -> tuple[array[int], array[int]]:
+        at = slice(bisect_left(self.last, begin), bisect_left(self.first, stop))
+        return self.first[at], self.last[at]
+
     def __iter__(self) -> Iterator[int]:
         for first, last in zip(self.first, self.last, strict=True):
             yield from range(first, last + 1)
@@ -111,6 +123,15 @@ class Refused(Mapping[Place, str]):
         spared: frozenset[Place] = frozenset(),
     ) -> None:
         self._named, self._excised, self._spared = named, excised, spared
+
+    def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Refused:
+        """With those of excisions alone that are at these offsets, each range without its end."""
+        near = [
+            (why, {p: own.within(parts[p]) for p, own in of.items() if p in parts})
+            for why, of in self._excised
+        ]
+        some = [(why, {p: own for p, own in of.items() if own.first}) for why, of in near]
+        return Refused(self._named, [each for each in some if each[1]], self._spared)
 
     def sparing(self, places: frozenset[Place]) -> Refused:
         """Without these."""

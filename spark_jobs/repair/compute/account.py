@@ -132,7 +132,7 @@ def change_of(
     gained = 0 if told.gained is None else told.gained - became.count("merged")
     newly_bad, excised = left
     # Of an excised record nobody knows whether a group had it, or a copy comes in its place.
-    in_groups = abs(gained) if gained > 0 else max(0, -gained - excised)
+    in_groups = abs(gained) if gained > 0 else max(0, -gained - computed.excised)
     return Change(
         **told.rows,
         merged=became.count("merged"),

@@ -83,6 +83,8 @@ class Computed(NamedTuple):
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
     copies: Observation | None
     """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical/deduplicate.py)."""
+    excised: int = 0
+    """Excised records, at most, that the table's rows may have."""
 
 
 class Compared(NamedTuple):
@@ -119,6 +121,12 @@ class Judging(NamedTuple):
     ) -> Judging:
         used = (Place(p, offset) for p, of in plan.quarantined.items() for offset in of)
         failing = read_failing(paths.failing).in_repairs.sparing(frozenset(used))
+        if not plan.late:  # of others nobody knows the offsets
+            every = {
+                p: plan.parts.get(p, ()) + plan.archived.get(p, ())
+                for p in (*plan.parts, *plan.archived)
+            }
+            failing = failing.at({p: sorted(ranges) for p, ranges in every.items()})
         [topic, *more] = spec.inputs
         in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
         clock_ms = int(datetime.now(UTC).timestamp() * 1000)
@@ -134,7 +142,7 @@ class Judging(NamedTuple):
         are taken.
         """
         return dataflow(
-            _at(_records(self, fetched), only, "left_semi"),
+            _records(self, fetched) if only is None else _at(_all(self), only, "left_semi"),
             self.spec,
             self.settings,
             self.plan.inputs,
@@ -157,7 +165,7 @@ class Judging(NamedTuple):
         return bad.select(*rejected_columns(self.spec.inputs))
 
     def excised(self) -> Dataflow:
-        """Of the excised records alone, as if they were not."""
+        """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
         known = self._replace(failing=self.failing.by_name, in_jvm=False)
         places = pa.table(dict(zip(kept.PLACE, self.failing.columns, strict=True)))
         schema = from_arrow_schema(kept.arrow_schema(kept.PLACE))
@@ -185,15 +193,9 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     Column: kafka struct, as source/port.py has it, and in it late boolean: a drain did not
     accept the record, and its bytes are from ops.late or ops.quarantine.
     """
-    spark, spec, settings, paths, plan, *_ = judging
+    spark, paths, plan = judging.spark, judging.paths, judging.plan
     found, has = [], kept.write(paths, plan)
-    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
-    reads = [
-        source.read(spark, parts)
-        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
-        if parts
-    ]
-    if reads:
+    if reads := _reads(judging):
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places, aside = (_places(spark, path) for path in (has.places, has.aside))
         used = _counted(_not_at(_of_source(all_read), aside), fetched.used)
@@ -205,6 +207,25 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     if has.quarantine is not None:
         named = _file(spark, has.quarantine, kept.RECORD).select(_record())
         found.append(_counted(named, fetched.quarantine))
+    return reduce(DataFrame.unionAll, found)
+
+
+def _reads(judging: Judging) -> list[DataFrame]:
+    spark, spec, settings, paths, plan, *_ = judging
+    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
+    return [
+        source.read(spark, parts)
+        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
+        if parts
+    ]
+
+
+def _all(judging: Judging) -> DataFrame:
+    """Every record at the plan's offsets, and every late one that it needs."""
+    late = kept.write(judging.paths, judging.plan).late
+    found = [_of_source(each) for each in _reads(judging)]
+    if late is not None:
+        found.append(_file(judging.spark, late, kept.RECORD).select(_record()))
     return reduce(DataFrame.unionAll, found)
 
 

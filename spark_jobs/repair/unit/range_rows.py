@@ -51,6 +51,7 @@ class RangeRows:
     def __init__(self, unit: Unit, judging: Judging) -> None:
         self.way, self.judging, self.plan = unit.way, judging, judging.plan
         self._replaced = unit.around(judging.plan.spans)
+        self._has_excised = False
 
     def compute(self) -> Computed:
         """Behind the records themselves Spark runs nothing before the rows are used, but for a
@@ -76,7 +77,8 @@ class RangeRows:
         explaining = _explaining(self._explains(used), spec, sides, first)
         copied = copies.get(spec.first_stateful)
         rows = self._placed(self._output(used, sides, first))
-        return Computed(rows, explaining, fetched, read, entered, kept, copied)
+        excised = len(self.judging.failing.columns[0]) if self._has_excised else 0
+        return Computed(rows, explaining, fetched, read, entered, kept, copied, excised)
 
     def compare(self, computed: Computed) -> Compared:
         plan, table = self.plan, table_of(self.judging.paths)
@@ -120,7 +122,8 @@ class RangeRows:
         own = (self.way, self.judging.paths, plan.generations, plan.batch, plan.inputs)
         outdated = Outdated(*own)
         found = [marked(used, *each) for each in outdated.among(plan.spans)]
-        if outdated.excised(plan.spans):
+        self._has_excised = outdated.excised(plan.spans)
+        if self._has_excised:
             found.append(self.judging.excised().stateful_input.select(*used.columns))
         return reduce(DataFrame.unionAll, found, late)
 
