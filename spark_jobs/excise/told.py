@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.excised import EXCISED, offsets_of
+from spark_jobs.checkpoint.notes.excised import offsets_of
 from spark_jobs.excise.adopt import around, made
 from spark_jobs.repair.find.rows_of_keys import WHOLE
 from spark_jobs.repair.unit.unit import unit_of
-from spark_jobs.spec.analysis.looked_up import looked_up
+from spark_jobs.spec.analysis.looked_up import LookedUp
 from spark_jobs.values.spans import FIRST, Span, joined
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
     checkpoint = Checkpoint(paths.checkpoint)
     batch = checkpoint.batch(max(checkpoint.committed(), default=0))
     until = unit_of(spec).way.closed_until(batch.watermark) or FIRST
-    [of_records] = looked_up(spec, EXCISED)
+    of_records = LookedUp(spec, 0, {})
     touched = joined(of_records.touched(each, WHOLE) for each in around(spec, times))
     final = joined(each.within(Span(FIRST, until)) for each in touched)
     if final:

@@ -28,7 +28,7 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
-from spark_jobs.spec import Pipeline
+from spark_jobs.spec import Aggregate, Latest, Pipeline, Ranges, Session
 from spark_jobs.values.spans import Span
 from tests.harness.compare import assert_same
 from tests.harness.crash import over
@@ -62,7 +62,9 @@ class Releases:
         made.change(state=state, output_checks=(), state_checks_off=("nothing_accepted",))
         return made
 
-    def send(self, count: int, hours: tuple[float, float], *, share: float = 0.4) -> None:
+    def send(
+        self, count: int, hours: tuple[float, float], *, share: float = 0.4, twice: bool = True
+    ) -> None:
         """Sales with event times between these hours, some of them sent twice."""
         for _ in range(count):
             at = START + self.seed.uniform(*hours) * HOUR
@@ -73,7 +75,7 @@ class Releases:
                 "shop": self.seed.choice("abc"),
                 "amount": self.seed.choice([50, *range(60, 100, 7)]),
             }
-            for _copy in range(1 + (self.seed.random() < 0.2)):
+            for _copy in range(1 + (twice and self.seed.random() < 0.2)):
                 self.produce(row, "2.3" if self.seed.random() < share else "2.2")
         self.producer.flush()
 
@@ -217,3 +219,61 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
     balanced(made)
     verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made) is None
+
+
+GAP = timedelta(minutes=10)
+SESSIONS = """
+    WITH placed AS (SELECT shop, "at", CASE WHEN "at" - lag("at") OVER of_shop <= INTERVAL 10 MINUTE
+        THEN 0 ELSE 1 END AS begins FROM sent WHERE {where}
+        WINDOW of_shop AS (PARTITION BY shop ORDER BY "at")),
+    numbered AS (SELECT *, sum(begins) OVER (PARTITION BY shop ORDER BY "at") AS n FROM placed)
+    SELECT shop, min("at") AS window_start, max("at") + INTERVAL 10 MINUTE AS window_end,
+        count(*) AS sales FROM numbered GROUP BY shop, n
+"""
+NEWEST = """
+    SELECT shop, arg_max(id, ("at", id)) AS id, max("at") AS "at" FROM sent WHERE {where}
+    GROUP BY shop
+"""
+
+
+def sessions_and_newest(releases: Releases, until: datetime, where: str) -> None:
+    by_session, now = releases.scenes
+    for made, sql, last in ((by_session, SESSIONS, "window_end"), (now, NEWEST, None)):
+        wanted = [r for r in releases.asked(sql, where) if last is None or r[last] <= until]
+        found = [{name: row[name] for name in wanted[0]} for row in made.table()]
+        found = [row for row in found if last is None or row[last] <= until]
+        assert_same(found, wanted, f"{made.spec.name} where {where}")
+
+
+def test_sessions_and_keys_of_one_topic_are_computed_again(kafka, tmp_path):
+    by_session = Aggregate(window=Session(gap=GAP), keys=("shop",), measures={"sales": "count(*)"})
+    releases = Releases(
+        kafka,
+        tmp_path,
+        pipeline(steps=(by_session,), ranges=Ranges(context="20 hours")),
+        pipeline(name="sales_now", steps=(Latest(keys=("shop",), order_by=("at", "id")),)),
+        seed=3,
+    )
+    releases.send(60, (0, 6), twice=False)
+    releases.drain("first")
+    releases.send(20, (40, 41), share=0, twice=False)
+    releases.drain("second")
+    final = START + 12 * HOUR
+    sessions_and_newest(releases, final, "true")
+    last = max(releases.sent, key=lambda row: row["at"])
+    releases.produce(last | {"id": "newest", "at": (START + 42 * HOUR).isoformat()}, "2.3")
+    releases.producer.flush()
+    releases.drain("third")
+    sessions_and_newest(releases, final, "true")
+
+    keep(releases.scenes[0].paths.root, releases.look().excision)
+    for each in releases.scenes:
+        assert taken_over(each.spec, each.paths, "ana")
+        assert excised(each)
+        assert excised(each) is None
+        balanced(each)
+    sessions_and_newest(releases, final, f"NOT ({IS_BAD})")
+    verified(releases.scenes[1], keys="true")
+    for each in releases.scenes:
+        assert excised(each, "replay", reason="sent cents")
+    sessions_and_newest(releases, final, "true")

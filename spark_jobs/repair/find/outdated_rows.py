@@ -136,13 +136,18 @@ class Outdated:
             if of.marks.input != EXCISED and any(
                 each.span.overlaps(span) for each in of.touching for span in spans
             ):
-                for step in looked_up(self._way.spec, of.marks.input):
+                for step in self._steps(of.marks.input):
                     yield step, [*self._changes(of.marks)]
 
     def excised(self, spans: Sequence[Span]) -> bool:
         """Whether rows in one of the spans have excised records."""
         touching = (each for of in self.open if of.marks.input == EXCISED for each in of.touching)
         return any(each.span.overlaps(span) for each in touching for span in spans)
+
+    def _steps(self, name: str) -> tuple[LookedUp, ...]:
+        """Those that depend on a table. Excised records come before the first."""
+        spec = self._way.spec
+        return (LookedUp(spec, 0, {}),) if name == EXCISED else looked_up(spec, name)
 
     def _changes(self, marks: Marks) -> Iterator[Changed]:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
@@ -182,7 +187,7 @@ class Outdated:
         return [
             (marks, touched[marks.version])
             for name, several in by_input.items()
-            for touched in (self._touching(looked_up(self._way.spec, name), several),)
+            for touched in (self._touching(self._steps(name), several),)
             for marks in several
         ]
 
@@ -240,7 +245,7 @@ class Outdated:
         """The positions, within `limit`, that depend on the changes' times: of rows that are
         written, and of those that windows hold.
         """
-        read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
+        read, steps = self._read(marks.batch), self._steps(marks.input)
         times = [marks.times] if marks.by_key else [*map(_times, self._changes(marks))]
         return [step.touched(of, read).within(limit) for step in steps if read for of in times]
 

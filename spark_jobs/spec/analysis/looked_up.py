@@ -76,15 +76,12 @@ class LookedUp(NamedTuple):
 
 
 def looked_up(spec: Pipeline, side: str) -> tuple[LookedUp, ...]:
-    """Each step that finds rows of the table with this name. What no step reads is of the records
-    themselves: then all steps depend on it, by its times alone.
-    """
-    found = tuple(
+    """Each step that finds rows of the table with this name."""
+    return tuple(
         LookedUp(spec, at, step.found_by(side))
         for at, step in enumerate(spec.steps)
         if any(each.name == side for each in step.sides)
     )
-    return found or (LookedUp(spec, 0, {}),)
 
 
 def telling(spec: Pipeline) -> tuple[str, ...]:
