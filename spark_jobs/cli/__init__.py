@@ -27,7 +27,6 @@ from spark_jobs.cli import (
     run,
     sample,
     specs,
-    worker,
 )
 from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
@@ -60,7 +59,6 @@ for group in (
     excise,
     rebuild,
     admin,
-    worker,
     install,
 ):
     app.add_typer(group.commands)

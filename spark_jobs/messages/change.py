@@ -49,7 +49,7 @@ class Change(Part):
     )
     excised: int = Described(
         default=0,
-        description="records that an excision has named; the swap puts them into ops.quarantine",
+        description="excised records that the swap puts into ops.quarantine",
     )
     count_difference: int = Described(
         default=0,

@@ -22,7 +22,7 @@ class Reads(Enum):
     NEW = "records that no run has read"
     WAITING = "ranges that late records touch, or changes beside the stream"
     QUARANTINED = "ranges of quarantined records that are good by today's spec"
-    EXCISED = "ranges, or keys, of excised records that are in the rows"
+    EXCISED = "ranges or keys of excised records"
     GIVEN = "a given range"
     ALL = "the whole history, by NEXT"
 

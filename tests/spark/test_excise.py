@@ -33,7 +33,7 @@ from spark_jobs.values.spans import Span
 from tests.harness.compare import assert_same
 from tests.harness.crash import over
 from tests.harness.scene import Scene
-from tests.unit.specs import pipeline
+from tests.unit.specs import deduplicate, pipeline
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -250,7 +250,7 @@ def test_sessions_and_keys_of_one_topic_are_computed_again(kafka, tmp_path):
     releases = Releases(
         kafka,
         tmp_path,
-        pipeline(steps=(by_session,), ranges=Ranges(context="20 hours")),
+        pipeline(steps=(deduplicate(), by_session), ranges=Ranges(context="20 hours")),
         pipeline(name="sales_now", steps=(Latest(keys=("shop",), order_by=("at", "id")),)),
         seed=3,
     )
