@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.spec import Json
 from spark_jobs.spec.fields.place import PAYLOAD
-from spark_jobs.values.path import Path
+from spark_jobs.values.path import Member, Path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +65,8 @@ def _why(field: Field) -> str:
         "has several paths": bool(more),
         "has a format that only Python reads": field.format not in FORMATS,
         f"is {field.type}": field.kind != "decimal" and field.type not in KINDS,
-        "is within a member of an array": any(isinstance(step, int) for step in path[:-1]),
+        "is within a member of an array": any(isinstance(step, int) for step in path[:-1])
+        or any(isinstance(step, Member) for step in path),
         "has a key with letters outside of ASCII": not "".join(keys).isascii(),
     }
     return next((why for why, holds in found.items() if holds), "")

@@ -18,7 +18,7 @@ from spark_jobs.decode.formats import enveloped
 from spark_jobs.draft.sample import compressed_by, inflated
 from spark_jobs.spec import Json, Topic
 from spark_jobs.spec.fields.place import Place
-from spark_jobs.values.path import Path, as_text
+from spark_jobs.values.path import Member, Path, as_text
 from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def _walked(found: Any, path: Path) -> tuple[Any, Path]:
                 found = found[step]
             case list(), int() if step < len(found):
                 found = found[step]
+            case list(), Member() if (one := step.among(found)) is not None:
+                found = one
             case _:
                 return found, path[at:]
     return found, ()
@@ -135,7 +137,7 @@ def _walked(found: Any, path: Path) -> tuple[Any, Path]:
 
 def _nearest(path: Path, end: Any, missed: Path) -> str | None:
     """The path up to a key that has nearly the name of the step that is lacking."""
-    if not isinstance(end, dict) or isinstance(missed[0], int):
+    if not isinstance(end, dict) or not isinstance(missed[0], str):
         return None
     near = get_close_matches(missed[0], end, n=1)
     return as_text((*path[: len(path) - len(missed)], *near)) if near else None

@@ -154,7 +154,7 @@ class Topic(Model):
                 refuse(
                     "path",
                     names,
-                    "one is a part of the other, or both are one value in two types",
+                    "one is a part of the other",
                     "Declare the larger one, and take the other from it in a Transform",
                 )
 

@@ -13,7 +13,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.drain import drain
-from spark_jobs.spec import Aggregate, Archive, History, Pipeline, State
+from spark_jobs.spec import Aggregate, Archive, History, Lookup, Pipeline, State
 from spark_jobs.topics.flights import FLIGHTS
 from tests.e2e.changed.miles_flown.spec import SPEC as MILES
 from tests.harness.roots import ROOT
@@ -59,6 +59,14 @@ VERSIONS = Pipeline(
 KEPT = archive_spec(FIRST_OF_TWO, Archive(keep=None))
 
 
+def as_they_were(spec: Pipeline) -> Pipeline:
+    """A shipped pipeline without the names that aircraft_now did not yet look up."""
+    if not spec.sides:
+        return spec
+    steps = tuple(step for step in spec.steps if not isinstance(step, Lookup))
+    return spec.model_copy(update={"steps": steps, "output_checks": ()})
+
+
 class Shared(Scene):
     """A scene over a root that other pipelines have, too."""
 
@@ -74,7 +82,7 @@ class World:
         self.root = folder / ROOT
         given: dict[str, Any] = {"events": EVENTS, "deliveries": DELIVERIES, "topic": TOPIC,
                                  "partitions": PARTITIONS, "stores": 1}  # fmt: skip
-        shipped = (registry.load(name) for name in SHIPPED)
+        shipped = (as_they_were(registry.load(name)) for name in SHIPPED)
         forms = (operators.named(name).spec for name in FORMS)
         specs = (*shipped, *forms, VERSIONS, MILES)
         self.scenes = {spec.name: Shared(kafka, folder, spec, **given) for spec in specs}

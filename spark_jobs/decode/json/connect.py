@@ -23,7 +23,7 @@ from spark_jobs.values.type_tree import Array, Decimal, Map, Scalar, Struct, Typ
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Field
-    from spark_jobs.values.path import Path
+    from spark_jobs.values.path import Path, Step
 
 Node = Mapping[str, Any]
 """One part of such a schema. Any: whatever a producer wrote. Empty where nothing is said."""
@@ -177,7 +177,7 @@ def _at(node: Node, path: Path) -> Node:
     return node
 
 
-def _inner(node: Node, step: str | int) -> Node:
+def _inner(node: Node, step: Step) -> Node:
     """What is at a key of an object, or a place of an array."""
     kind = node.get("type")
     found: Any = None

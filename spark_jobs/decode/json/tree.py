@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ import msgspec
 
 from spark_jobs.decode.formats import REFUSED
 from spark_jobs.decode.json.leaf import or_null
+from spark_jobs.values.path import Member
 
 if TYPE_CHECKING:
     from spark_jobs.decode.json.leaf import Leaf
@@ -25,12 +27,17 @@ class Step(NamedTuple):
 
     name: str
     """The attribute, of an object."""
-    place: int | None
+    place: int | Member | None
     """Of an array."""
     sure: bool
     """Whether what it starts from is never null."""
     decode: Callable[[bytes], Any] | None = None
     """What reads that value of an array: the others may be of any type."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it goes nowhere, and reads a value that other fields read otherwise."""
+        return self.place is None and self.decode is not None
 
 
 # Both begin with what a search finds fast.
@@ -102,8 +109,10 @@ class Node:
     required: bool = False
     """Whether msgspec refuses an object without it."""
     leaf: Leaf | None = None
+    more: list[Leaf] = field(default_factory=list)
+    """Of other fields that have the same value in another type or format."""
     keys: dict[str, Node] = field(default_factory=dict)
-    places: dict[int, Node] = field(default_factory=dict)
+    places: dict[int | Member, Node] = field(default_factory=dict)
 
     def put(self, path: Path, leaf: Leaf, *, required: bool) -> None:
         """Add a value at the end of a path."""
@@ -116,12 +125,16 @@ class Node:
                 else at.places.setdefault(step, Node())
             )
         at.required |= required
-        at.leaf = leaf
+        known = [each for each in (at.leaf, *at.more) if each]
+        if not any(each.annotation == leaf.annotation for each in known):
+            at.more += known[:1] and [leaf]
+            at.leaf = at.leaf or leaf
 
     def annotation(self, *, times: bool) -> Any:
         """For msgspec; without `times` these are text."""
         if self.leaf:
-            return self.leaf.annotation if times else self.leaf.as_text
+            one = self.leaf.annotation if times else self.leaf.as_text
+            return msgspec.Raw if self.more else one
         if self.places:
             return list[msgspec.Raw]
         fields = [
@@ -141,19 +154,19 @@ class Node:
             values[name] = node.nulls(info.type) if node.required and node.keys else None
         return made(**values)
 
-    def steps(self, path: Path) -> list[Step]:
-        """The way from a record to the end of a path."""
+    def steps(self, path: Path, leaf: Leaf | None = None) -> list[Step]:
+        """The way from a record to the end of a path, where `leaf` reads the value."""
         at, sure, found = self, True, list[Step]()
         for step in path:
-            if isinstance(step, int):
-                at = at.places[step]
-                found.append(Step("", step, sure, at.element()))
-                sure = False
-            else:
+            if isinstance(step, str):
                 found.append(Step(f"f{[*at.keys].index(step)}", None, sure))
                 at = at.keys[step]
                 sure = sure and at.required
-        return found
+            else:
+                at = at.places[step]
+                found.append(Step("", step, sure, at.element()))
+                sure = False
+        return [*found, Step("", None, False, Node(leaf=leaf).element())] if at.more else found
 
     def times(self) -> list[Cut]:
         """The ways to values with times, none of them through an array."""
@@ -167,7 +180,7 @@ class Node:
 
     def leaves(self, path: Path) -> Iterator[tuple[Path, Leaf]]:
         """The values below it, which is at this path, and where they are; none of an array."""
-        if self.leaf:
+        if self.leaf and not self.more:
             yield path, self.leaf
         for key, node in self.keys.items():
             yield from node.leaves((*path, key))
@@ -182,8 +195,8 @@ def walk(values: Sequence[Any], steps: Sequence[Step], wrong: dict[int, str]) ->
     """
     found = [*values]
     for step in steps:
-        if step.place is not None:
-            found = _elements(found, step, wrong)
+        if step.decode is not None:
+            found = _read(found, step, wrong)
         elif step.sure:
             found = list(map(attrgetter(step.name), found))
         else:
@@ -192,20 +205,44 @@ def walk(values: Sequence[Any], steps: Sequence[Step], wrong: dict[int, str]) ->
     return found
 
 
-def _elements(arrays: Sequence[Any], step: Step, wrong: dict[int, str]) -> list[Any]:
-    """One value of each array."""
-    found, at = list[Any](), step.place
-    assert at is not None
+def _read(values: Sequence[Any], step: Step, wrong: dict[int, str]) -> list[Any]:
+    """One value of each array; or each value, as one of its fields reads it."""
+    found = list[Any]()
     assert step.decode is not None
-    for index, array in enumerate(arrays):
-        value = None
-        if array is not None and len(array) > at:
-            try:
-                value = step.decode(bytes(array[at]))
-            except REFUSED as error:
-                wrong.setdefault(index, str(error))
-        found.append(value)
+    for index, value in enumerate(values):
+        read = None
+        try:
+            raw = value if step.place is None or value is None else _member(value, step.place)
+            if raw is not None:
+                read = step.decode(bytes(raw))
+        except REFUSED as error:
+            wrong.setdefault(index, str(error))
+        found.append(read)
     return found
+
+
+def _member(array: Sequence[Any], at: int | Member) -> Any:
+    """The raw JSON of one of its values; None if there is none."""
+    if isinstance(at, int):
+        return array[at] if len(array) > at else None
+    known, written = _with_key(at.key), msgspec.json.encode(at.text)
+    for raw in array:
+        text = bytes(raw)
+        if written in text or b"\\" in text:  # else no text of it is that one
+            try:
+                found = known(text)
+            except REFUSED:  # its other values may be of any type
+                continue
+            if found.key == at.text:
+                return raw
+    return None
+
+
+@cache
+def _with_key(key: str) -> Callable[[bytes], Any]:
+    """What reads of an object the value at that key."""
+    made = msgspec.defstruct("Member", [("key", Any, None)], rename={"key": key})
+    return msgspec.json.Decoder(made).decode
 
 
 def joined(steps: Sequence[Step]) -> list[Step]:
@@ -221,8 +258,8 @@ def joined(steps: Sequence[Step]) -> list[Step]:
             found
             and found[-1].sure
             and step.sure
-            and found[-1].place is None
-            and step.place is None
+            and found[-1].decode is None
+            and step.decode is None
         ):
             found[-1] = found[-1]._replace(name=f"{found[-1].name}.{step.name}")
         else:

@@ -46,23 +46,25 @@ def is_sure(place: Place, of: Leaf) -> bool:
     without it.
     """
     one = len(place.paths) == 1 and place.bases == ((),)
-    certain = one and not any(isinstance(each, int) for each in place.paths[0])
+    certain = one and all(isinstance(each, str) for each in place.paths[0])
     return place.field.required and certain and of.annotation is not msgspec.Raw
 
 
 def way_of(place: Place, of: Leaf, root: Node) -> Way:
     bases = tuple(
-        (root.steps(base), tuple(joined(root.steps((*base, *path))) for path in place.paths))
+        (root.steps(base), tuple(joined(root.steps((*base, *path), of)) for path in place.paths))
         for base in place.bases
     )
     members = frozenset[str]() if place.field.format else members_of(place.field.tree)
     text = as_text(place.paths[0])
     whole = [beside((*base, *path)) for base in place.bases for path in place.paths]
     held = tuple(whole) if any(each is not None for each in whole) else ()
-    return Way(place, of, bases, is_sure(place, of), text, frozenset(members), held)
+    shared = any(way and way[-1].reads for _, ways in bases for way in ways)
+    checked = is_sure(place, of) and not shared
+    return Way(place, of, bases, checked, text, frozenset(members), held)
 
 
-def paths_of(way: Way) -> list[tuple[str | int, ...]]:
+def paths_of(way: Way) -> list[Path]:
     return [(*base, *path) for base in way.place.bases for path in way.place.paths]
 
 

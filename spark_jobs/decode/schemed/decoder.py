@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Avro, Field, Protobuf, Topic
     from spark_jobs.spec.fields.place import Place
-    from spark_jobs.values.path import Path
+    from spark_jobs.values.path import Path, Step
 
 ANY: Final = "anything"
 TAKES: Final[dict[str, tuple[str, ...]]] = {
@@ -51,7 +51,7 @@ class Shape(NamedTuple):
     """text, whole number, number, boolean, bytes, timestamp, timestamp_ntz, date, decimal, array,
     object; ANY where nobody can tell.
     """
-    inner: Callable[[str | int], Shape | None]
+    inner: Callable[[Step], Shape | None]
     """What is at a key of an object, or at a place of an array; None if nothing is."""
 
 
@@ -64,7 +64,7 @@ def either(shapes: Iterable[Shape]) -> Shape:
     """Of a union."""
     parts = [*shapes]
 
-    def inner(key: str | int) -> Shape | None:
+    def inner(key: Step) -> Shape | None:
         found = [each for part in parts if (each := part.inner(key)) is not None]
         return either(found) if found else None
 

@@ -22,6 +22,7 @@ from spark_jobs.decode.columns.times import NANOSECONDS, from_epoch
 from spark_jobs.spec import Local
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
+from spark_jobs.values.path import Member
 from spark_jobs.values.times import utc
 from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
 
@@ -156,6 +157,8 @@ def _at(tops: Mapping[str, Values], path: Path, count: int) -> Values:
                 each[step] if isinstance(each, list) and step < len(each) else None
                 for each in values
             ]
+        elif isinstance(step, Member):
+            values = [step.among(each) if isinstance(each, list) else None for each in values]
         else:
             values = [each.get(step) if isinstance(each, dict) else None for each in values]
     return values

@@ -54,7 +54,8 @@ def _path(given: str) -> str:
     try:
         found = paths.parsed(given)
     except ValueError as wrong:
-        refuse("path", given, str(wrong), "Write it as 'data.user.id', 'tags[0]' or '\"a.b\"'")
+        how = "Write it as 'data.user.id', 'tags[0]', 'tags[key=color].value' or '\"a.b\"'"
+        refuse("path", given, str(wrong), how)
     if not paths.readable(found):
         refuse(
             "path",
@@ -104,7 +105,8 @@ class Field(Model):
     """a Spark SQL type, nested ones too"""
     path: Annotated[str | tuple[str, ...] | None, AfterValidator(_paths)] = None
     """where it is in the record, in exactly these letters: 'data.user.id', 'tags[0]',
-    'data."user.agent"'; of several the first with a value; default: the name
+    'data."user.agent"', 'tags[key=color].value' (the first object of the array with that text at
+    that key); of several the first with a value; default: the name
     """
     part: Part = "value"
     """the part of the record that it is in; of the value, or of an envelope what is beside its row.
@@ -169,7 +171,7 @@ class Field(Model):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        if self.path == () or (isinstance(self.paths[0][0], int)):
+        if self.path == () or not isinstance(self.paths[0][0], str):
             refuse("path", self.path, "a record is an object", "Begin with a key")
         self._refuse_part()
         self._refuse_format()

@@ -88,28 +88,21 @@ def attribute_names(fields: Sequence[Field], envelope: Envelope | None) -> tuple
 
 
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:
-    """Two fields of which one is a part of the other, or is read in two ways, or one leads to a key
-    where the other has a place in an array; None without any.
+    """Two fields of which one is a part of the other, or one leads to a key where the other has a
+    place in an array; None without any. One value may be read in two types.
     """
     whole, below = dict[Path, Place](), dict[tuple[Path, bool], Place]()
     for place in places:
         for path in [(*base, *path) for base in place.bases for path in place.paths]:
-            steps = [(path[:at], isinstance(path[at], int)) for at in range(len(path))]
+            steps = [(path[:at], not isinstance(path[at], str)) for at in range(len(path))]
             clashing = (
                 *(whole.get(above) for above, _ in steps),
                 *(below.get((above, not in_array)) for above, in_array in steps),
                 *(below.get((path, in_array)) for in_array in (True, False)),
             )
-            same = whole.get(path)
-            if same and _read(same) != _read(place):
-                return same, place
             if other := next(filter(None, clashing), None):
                 return other, place
             whole[path] = place
             for step in steps:
                 below.setdefault(step, place)
     return None
-
-
-def _read(place: Place) -> tuple[object, ...]:
-    return place.field.type, place.field.format

@@ -40,17 +40,17 @@ def as_json_schema(topic: Topic) -> str:
 def _put(root: Schema, field: Field) -> bool:
     """Whether the place of the field is one of JSON Schema's; then it is there."""
     *above, last = path = field.paths[0]
-    if field.part != "value" or any(isinstance(key, int) for key in path):
+    if field.part != "value" or not all(isinstance(key, str) for key in path):
         return False
     at = root
-    for key in above:
+    for key in map(str, above):
         at = at["properties"].setdefault(key, {"type": "object", "properties": {}})
         if OWN in at or "properties" not in at:
             return False
-    if last in at["properties"]:
+    if (key := str(last)) in at["properties"]:
         return False
     sure = field.required and len(field.paths) == 1
-    at["properties"][last] = property_of(field, sure=sure)
+    at["properties"][key] = property_of(field, sure=sure)
     if sure:
         _require(root, path)
     return True
