@@ -80,7 +80,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
             Wanted(place, where, span, reason, getpass.getuser(), most_records) if span else None
         )
         each_done = [
-            _lifted(lift, of, execute=execute)
+            _lifted(lift, place, of, execute=execute)
             if lift
             else _noted(of, place, wanted, execute=execute)
             for of in roots
@@ -157,7 +157,7 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
     from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
 
     root, new = readers[0].paths.root, None
-    shown = [each for each in excisions(root) if each.topic == place]
+    shown = excisions(root, place)
     for each in shown:
         say(f"excision {each.id}: {each.records:,} records of {place}: {each.reason}")
     if wanted:
@@ -181,7 +181,7 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
     return execute or not shown
 
 
-def _lifted(excision_id: str, readers: list[Reader], *, execute: bool) -> bool:
+def _lifted(excision_id: str, place: str, readers: list[Reader], *, execute: bool) -> bool:
     from spark_jobs.excise.adopt import lifted  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import file_of  # noqa: PLC0415 - as above
 
@@ -190,7 +190,7 @@ def _lifted(excision_id: str, readers: list[Reader], *, execute: bool) -> bool:
     if not execute:
         return False
     # First: no run takes it over again.
-    note = file_of(readers[0].paths.root, excision_id)
+    note = file_of(readers[0].paths.root, place, excision_id)
     there = note.exists()
     note.unlink(missing_ok=True)
     done = [lifted(each.paths, excision_id, run_id("excise")) for each in readers]

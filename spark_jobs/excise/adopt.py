@@ -59,11 +59,9 @@ def pending(spec: Pipeline, paths: Paths, topic_ids: str) -> list[Excision]:
     if spec.is_archive:  # it has every record
         return []
     known = {each.id for each in read_failing(paths.failing).excised}
-    return [
-        each
-        for each in excisions(paths.root)
-        if each.id not in known and each.numbers(spec, topic_ids)
-    ]
+    topics = dict.fromkeys(each.place for each in spec.inputs)
+    found = (each for topic in topics for each in excisions(paths.root, topic, known))
+    return sorted((e for e in found if e.numbers(spec, topic_ids)), key=lambda each: each.id)
 
 
 def adopt(

@@ -46,8 +46,8 @@ def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) 
     found = _found(readers, wanted, ask)
     noted = [
         each
-        for each in excisions(readers[0].paths.root)
-        if (each.topic, each.topic_id) == (wanted.topic, found.topic_id)
+        for each in excisions(readers[0].paths.root, wanted.topic)
+        if each.topic_id == found.topic_id
     ]
     records = [*_new(found.records, noted)]
     lines = tuple(_lines(wanted, found, len(records)))

@@ -1,4 +1,4 @@
-"""Note: an excision, in excised/<id>.json of a root: one for all pipelines that read the topic.
+"""Note: an excision, in excised/<topic>/<id>.json of a root: one for all pipelines that read it.
 
 Each checkpoint takes it over by itself (adopt.py): by the command, or when its next run begins.
 """
@@ -6,13 +6,14 @@ Each checkpoint takes it over by itself (adopt.py): by the command, or when its 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.excised import PlacesText, offsets_of
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.checkpoint.notes.stored import Stored
@@ -111,22 +112,32 @@ class Excision(Stored):
         ]
 
 
-def excisions(root: UPath) -> list[Excision]:
-    """Those of a root, oldest first. Raises FormatNewer, ValueError."""
-    folder = root / FOLDER
+def excisions(root: UPath, topic: str, known: Collection[str] = ()) -> list[Excision]:
+    """Those of a topic, oldest first, without the ones that are `known` by their ids. Raises
+    FormatNewer; CheckpointBroken if one does not parse.
+    """
+    folder = file_of(root, topic, "").parent
     if not folder.exists():
         return []
-    files = sorted(each for each in folder.iterdir() if each.suffix == ".json")
-    return [Excision.read(each) for each in files]
+    files = (each for each in folder.iterdir() if each.suffix == ".json")
+    return [_read(each, topic) for each in sorted(files) if each.stem not in known]
 
 
-def file_of(root: UPath, excision_id: str) -> UPath:
-    return root / FOLDER / f"{excision_id}.json"
+def _read(path: UPath, topic: str) -> Excision:
+    try:
+        return Excision.read(path)
+    except ValueError:
+        raise checkpoint_broken(f"{path} does not parse", topic) from None
+
+
+def file_of(root: UPath, topic: str, excision_id: str) -> UPath:
+    """No topic has an @ in its name."""
+    return root / FOLDER / topic.replace("/", "@") / f"{excision_id}.json"
 
 
 def keep(root: UPath, excision: Excision) -> None:
     """Write it: from here on it counts."""
-    path = file_of(root, excision.id)
+    path = file_of(root, excision.topic, excision.id)
     if not is_remote(str(path)):  # an object store has no folders
         path.parent.mkdir(parents=True, exist_ok=True)
     excision.put(path, None)

@@ -7,11 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, strategies as st
+from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.notes.excised import Refused, offsets_of, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
-from spark_jobs.errors import FormatNewer
+from spark_jobs.cli import app
+from spark_jobs.cli.terminal import NOT_DONE
+from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
 from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
 from spark_jobs.excise.note import Excision, Record, excisions, file_of, keep, slots_of
 from spark_jobs.excise.told import effect
@@ -20,9 +23,10 @@ from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, State
 from spark_jobs.storage import failpoint
 from spark_jobs.values.spans import EPOCH, MICROSECOND
+from tests.harness.refused import fails, has
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained
-from tests.unit.specs import aggregate, pipeline
+from tests.unit.specs import OURS, aggregate, deployed, pipeline
 
 TOPIC_ID = "topic-1"
 
@@ -142,9 +146,17 @@ def test_the_records_of_a_topic_made_anew_are_others(root):
     noted(root, 2, topic_id="another")
     assert not taken(root)
     assert refused(root) == ([], [])
-    assert [*effect(root.spec, root.paths, excisions(root.paths.root)[0])] == [
+    assert [*effect(root.spec, root.paths, excisions(root.paths.root, "sales")[0])] == [
         "sales_hourly: its checkpoint is of another topic with this name"
     ]
+
+
+def test_a_torn_note_is_told_and_nothing_is_done(root):
+    made = noted(root, 2)
+    file_of(root.paths.root, "sales", made.id).write_text('{"id": ')
+    with fails(CheckpointBroken, "file_damaged", what=has("does not parse")):
+        taken(root)
+    assert refused(root) == ([], [])
 
 
 def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root):
@@ -163,7 +175,7 @@ def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root
 def test_one_that_is_lifted_is_refused_no_more_and_its_number_not_used_again(root):
     made = noted(root, 2, 5)
     taken(root)
-    file_of(root.paths.root, made.id).unlink()
+    file_of(root.paths.root, "sales", made.id).unlink()
     assert lifted(root.paths, made.id, "ana")
     assert not lifted(root.paths, made.id, "ana")
     assert refused(root) == ([], [])
@@ -202,3 +214,41 @@ def test_a_state_for_ever_is_named_with_what_would_be_rebuilt(root):
     assert "a Deduplicate with scope 'for_ever'" in lines[1]
     assert "`sluice rebuild`" in lines[2]
     assert any("knows their keys for ever" in line for line in lines)
+
+
+@pytest.fixture
+def installed(root, tmp_path, monkeypatch):
+    """The root's pipeline is all that is installed."""
+    deployed(tmp_path, monkeypatch, OURS)
+    monkeypatch.setenv("SLUICE_ROOT", root.settings.root)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    return lambda *words: CliRunner().invoke(app, ["excise", "--topic", *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("orders",), 2),
+        (("sales", "--where", "amount > 7"), 2),
+        (("sales", "--where", "amount > 7", "--from", "2026-03-02", "--to", "2026-03-01"), 2),
+        (("sales", "--where", "amount > 7", "--from", "someday"), 2),
+        (("sales", "--lift", "x9"), NOT_DONE),
+        (("sales", "--lift", "x9", "--execute"), DecisionRefused.exit_status),
+        (("sales",), 0),
+    ],
+)
+def test_what_the_command_refuses_before_it_asks_anybody(installed, words, status):
+    told = installed(*words)
+    assert told.exit_code == status, told.output
+
+
+def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
+    made = noted(root, 2, 5, 12)
+    told = installed("sales")
+    assert told.exit_code == NOT_DONE
+    assert f"excision {made.id}: 3 records of sales: wrong" in told.output
+    assert "sales_hourly: 2 in its batches, 1 to come" in told.output
+    taken(root)
+    assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
+    assert refused(root) == ([], [])
+    assert not pending(root.spec, root.paths, root.identity.topic_id)
