@@ -167,7 +167,7 @@ def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[St
     found = Outdated(way, paths, generations, audited, inputs)
     for marks in found.settled(before, until):
         what = f"forget {marks.changes:,} changes of version {marks.version} of {marks.input}"
-        own = (paths.root, paths.pipeline, generations, marks)
+        own = (paths.root, paths.pipeline, generations, marks.of)
         yield Step(f"{what}, which no row lacks", partial(outdated.forget, *own))
 
 

@@ -12,7 +12,6 @@ from spark_jobs.cli.carry_out import Asked, carry_out, run_id
 from spark_jobs.cli.repair import MOST, PANEL, From, MostRecords, To, WithoutLost, Yes
 from spark_jobs.cli.terminal import Execute, end_undone, examples, installation, say, with_spark
 from spark_jobs.errors import DecisionRefused, RangeUnsupported
-from spark_jobs.excise.wanted import Wanted
 from spark_jobs.messages import log
 from spark_jobs.messages.request import parse_instant
 from spark_jobs.registry import find as registry
@@ -23,7 +22,7 @@ from spark_jobs.values.spans import LAST, Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.excise.new import Reader
+    from spark_jobs.excise.new import Reader, Wanted
 
 commands = typer.Typer(rich_markup_mode="rich")
 
@@ -72,6 +71,8 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     """
     if bool(where) != bool(start) or (lift and where):
         raise typer.BadParameter("give --where with --from, or --lift, or neither")
+    from spark_jobs.excise.new import Wanted  # noqa: PLC0415 - Delta, which the help does not need
+
     log.setup(log_format())
     span = _span(start, end)
     with with_spark():

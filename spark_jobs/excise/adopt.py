@@ -47,9 +47,11 @@ class Taken(Facts):
 class Excise(Facts):
     """What the steps need."""
 
-    taken: tuple[Taken, ...]
+    taken: tuple[Taken, ...] = ()
+    lifted: str = ""
+    """The id of one that ends."""
     ledger: str
-    batch: int
+    batch: int = -1
     """The newest that is in the table; -1 without one."""
     generations: tuple[str, ...]
 
@@ -133,66 +135,40 @@ def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
 
 def mark(facts: Excise, scene: Scene) -> None:
     """Let ops.outdated say which rows batches have made with the records."""
-    paths = scene.paths
+    own = (scene.paths.root, scene.paths.pipeline, facts.generations)
     for each in facts.taken if facts.batch >= 0 else ():
         pin = Pin(table_id=facts.ledger, version=each.excised.number)
         changes = (Changed(None, *span) for span in each.times)
-        own = (paths.root, paths.pipeline, facts.generations, EXCISED, pin, facts.batch)
-        outdated.put(*own, changes, scene.held)
+        outdated.put(*own, EXCISED, pin, facts.batch, changes, scene.held)
+    for each in read_failing(scene.paths.failing).excised:
+        if each.id == facts.lifted:
+            pin = Pin(table_id=facts.ledger, version=each.number)
+            outdated.forget(*own, (EXCISED, pin), scene.held)
 
 
 def refuse(facts: Excise, scene: Scene) -> None:
     """Let failing.json have them."""
     path = scene.paths.failing
     before = read_failing(path)
-    known = {each.id for each in before.excised}
+    left = tuple(each for each in before.excised if each.id != facts.lifted)
+    known = {each.id for each in left}
     new = tuple(each.excised for each in facts.taken if each.excised.id not in known)
-    if new:
-        update = {
-            "excised": (*before.excised, *new),
-            "excisions": new[-1].number,
-            "ledger": facts.ledger,
-        }
-        before.model_copy(update=update).put(path, scene.held)
+    newest = max((each.number for each in new), default=before.excisions)
+    update = {"excised": (*left, *new), "excisions": newest, "ledger": facts.ledger}
+    if (now := before.model_copy(update=update)) != before:
+        now.put(path, scene.held)
 
 
 EXCISE = Change(
     "excise",
     Excise,
-    lambda facts: f"the excision of {', '.join(each.excised.id for each in facts.taken)}",
+    lambda facts: (
+        f"the excision of {', '.join(each.excised.id for each in facts.taken)}"
+        if facts.taken
+        else f"the end of excision {facts.lifted}"
+    ),
     (mark, refuse),
 )
-
-
-class Lift(Facts):
-    """The excision that a checkpoint forgets."""
-
-    id: str
-    generations: tuple[str, ...]
-
-
-def unmark(facts: Lift, scene: Scene) -> None:
-    """Forget the marks."""
-    paths = scene.paths
-    known = read_failing(paths.failing)
-    for each in known.excised:
-        if each.id == facts.id:
-            pin = Pin(table_id=known.ledger, version=each.number)
-            own = (paths.root, paths.pipeline, facts.generations)
-            for marks in outdated.stored(*own, {EXCISED: pin}):
-                if marks.version == each.number:
-                    outdated.forget(*own, marks, scene.held)
-
-
-def allow(facts: Lift, scene: Scene) -> None:
-    """Forget the records."""
-    before = read_failing(scene.paths.failing)
-    left = tuple(each for each in before.excised if each.id != facts.id)
-    if left != before.excised:
-        before.model_copy(update={"excised": left}).put(scene.paths.failing, scene.held)
-
-
-LIFT = Change("lift", Lift, lambda facts: f"the end of excision {facts.id}", (unmark, allow))
 
 
 def lifted(paths: Paths, excision_id: str, who: str) -> bool:
@@ -200,10 +176,9 @@ def lifted(paths: Paths, excision_id: str, who: str) -> bool:
     stays there. Raises LeaseHeld.
     """
     with leased(paths, who) as held:
-        known = read_identity(paths)
-        ours = {each.id for each in read_failing(paths.failing).excised}
-        if known is None or excision_id not in ours:
+        identity, known = read_identity(paths), read_failing(paths.failing)
+        if identity is None or all(each.id != excision_id for each in known.excised):
             return False
-        facts = Lift(id=excision_id, generations=known.generations)
-        carry_out(LIFT, facts, paths, held, who)
+        facts = Excise(lifted=excision_id, ledger=known.ledger, generations=identity.generations)
+        carry_out(EXCISE, facts, paths, held, who)
         return True

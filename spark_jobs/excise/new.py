@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spark_jobs.excise.note import Record
-    from spark_jobs.excise.wanted import Wanted
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.values.spans import Span
 
 
 class Reader(NamedTuple):
@@ -31,6 +31,19 @@ class Reader(NamedTuple):
     @property
     def paths(self) -> Paths:
         return Paths(self.settings.root, self.spec)
+
+
+class Wanted(NamedTuple):
+    """Which records of a topic are to be taken out."""
+
+    topic: str
+    """Its name, behind that of its cluster."""
+    where: str
+    span: Span
+    """The event times of the records."""
+    reason: str
+    who: str
+    most_records: int
 
 
 class Looked(NamedTuple):

@@ -39,7 +39,6 @@ CHANGES = {
     "anew": "spark_jobs.runs.resume.anew:ANEW",
     "back": "spark_jobs.admin.rebuild.switch:SWITCH",
     "excise": "spark_jobs.excise.adopt:EXCISE",
-    "lift": "spark_jobs.excise.adopt:LIFT",
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",
