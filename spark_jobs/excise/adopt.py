@@ -140,9 +140,9 @@ def mark(facts: Excise, scene: Scene) -> None:
         pin = Pin(table_id=facts.ledger, version=each.excised.number)
         changes = (Changed(None, *span) for span in each.times)
         outdated.put(*own, EXCISED, pin, facts.batch, changes, scene.held)
-    for each in read_failing(scene.paths.failing).excised:
-        if each.id == facts.lifted:
-            pin = Pin(table_id=facts.ledger, version=each.number)
+    for ended in read_failing(scene.paths.failing).excised:
+        if ended.id == facts.lifted:
+            pin = Pin(table_id=facts.ledger, version=ended.number)
             outdated.forget(*own, (EXCISED, pin), scene.held)
 
 

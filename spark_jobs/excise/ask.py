@@ -28,11 +28,11 @@ from spark_jobs.repair.offsets.archived import archived_or_why, beginning
 from spark_jobs.repair.offsets.slices import Index, less, merged
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
-from spark_jobs.source.sources import id_of, source_of
+from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.numbering import by_input, numbered_in
+from spark_jobs.values.numbering import by_input
 from spark_jobs.values.spans import Position, Span
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ def _less(there: Parts, spec: Pipeline, paths: Paths, of: tuple[str, str], span:
     others = drained
     for each in (*wanted, index.lacking):
         others = less(others, each)
+    ids = known.topic_id.split(BETWEEN)
     for n, parts in by_input(others).items():
-        same = n < len(spec.inputs) and spec.inputs[n].place == topic
-        if same and id_of(known.topic_id, numbered_in(n, 0)) == topic_id:
+        if n < len(spec.inputs) and (spec.inputs[n].place, ids[n]) == (topic, topic_id):
             there = less(there, parts)
     return there

@@ -19,7 +19,7 @@ from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
-from spark_jobs.source.sources import id_of
+from spark_jobs.source.sources import BETWEEN
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.values.numbering import numbered_in, own_of
 from spark_jobs.values.spans import EPOCH, MICROSECOND, Span, floor
@@ -83,12 +83,10 @@ class Excision(Stored):
 
     def numbers(self, spec: Pipeline, topic_ids: str) -> tuple[int, ...]:
         """Of the pipeline's inputs that are this topic: `topic_ids` are those of its checkpoint."""
-        return tuple(
-            number
-            for number, each in enumerate(spec.inputs)
-            if each.place == self.topic
-            and id_of(topic_ids, numbered_in(number, 0)) == self.topic_id
-        )
+        # The checkpoint may not know the newest topics yet.
+        known = zip(spec.inputs, topic_ids.split(BETWEEN), strict=False)
+        ours = (self.topic, self.topic_id)
+        return tuple(n for n, (each, id_) in enumerate(known) if (each.place, id_) == ours)
 
     def places_in(self, numbers: Iterable[int]) -> PlacesText:
         """Its places, as a pipeline with these numbers has the topic."""
