@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
 from spark_jobs.ops import ops_tables, outdated
 from spark_jobs.repair.find.outdated_rows import Outdated
-from spark_jobs.spec.analysis.ranged import ranged, unranged
+from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
@@ -157,12 +157,12 @@ def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[St
     settled by repairs that stand since before this time, so that nobody can take them back.
     """
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
-    if known is None or audited < 0 or unranged(spec):
+    if known is None or audited < 0 or unmended(spec):
         return
     checkpoint, generations = Checkpoint(paths.checkpoint), known.generations
     if not (inputs := noted_now(checkpoint, spec)):
         return
-    way = ranged(spec)
+    way = mended(spec)
     until = way.closed_until(checkpoint.batch(audited).watermark)
     found = Outdated(way, paths, generations, audited, inputs)
     for marks in found.settled(before, until):

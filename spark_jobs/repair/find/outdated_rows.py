@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.checkpoint.notes.excised import EXCISED
-from spark_jobs.messages.kind import SWAP_KINDS
+from spark_jobs.messages.kind import LATE_KINDS, SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
@@ -69,7 +69,10 @@ class Outdated:
         self, way: Ranged, paths: Paths, generations: Sequence[str], batch: int, inputs: Inputs
     ) -> None:
         self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
-        self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
+        # Whether keys lack excised records, standing.py tells: other repairs compute some of them.
+        keyed = way.spec.keyed is not None
+        self._inputs = {n: pin for n, pin in inputs.items() if not (keyed and n == EXCISED)}
+        self._length = LENGTHS[way.spec.ranges.every]
         self._reads = dict[int, Span | None]()
         self._decided = dict[tuple[int, ...], list[Part]]()
 
@@ -195,7 +198,8 @@ class Outdated:
     def _standing(self) -> list[Standing]:
         """The latest first."""
         ours = ops_tables.among("generation", self._generations)
-        swaps = ops_tables.among("kind", SWAP_KINDS)
+        # Of a table that follows a key others compute some keys alone, and its rows have no ranges.
+        swaps = ops_tables.among("kind", LATE_KINDS if self._way.spec.keyed else SWAP_KINDS)
         stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
         return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
