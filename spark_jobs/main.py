@@ -199,7 +199,7 @@ def _of_live(
 
         return tell(job, live, settings)
     if isinstance(job, Excise):
-        from spark_jobs.excise.by_spark import found  # noqa: PLC0415 - as above
+        from spark_jobs.excise.condition import found  # noqa: PLC0415 - as above
 
         return found(job, live, settings)
     if isinstance(job, Repartition):

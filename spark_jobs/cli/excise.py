@@ -152,9 +152,9 @@ def _span(start: str | None, end: str | None) -> Span | None:
 
 def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute: bool) -> bool:
     """Show what there is to do, and note what is new if `execute`. Whether to go on."""
-    from spark_jobs.excise.ask import Failed  # noqa: PLC0415 - as above
     from spark_jobs.excise.new import look  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import excisions, keep  # noqa: PLC0415 - as above
+    from spark_jobs.excise.question import Failed  # noqa: PLC0415 - as above
     from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
 
     root, new = readers[0].paths.root, None

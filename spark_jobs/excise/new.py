@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.notes.excised import offsets_of, text_of
 from spark_jobs.errors import DecisionRefused
-from spark_jobs.excise.ask import Ask, Found, ask_application, find, topic_of
 from spark_jobs.excise.note import Excision, excisions, slots_of
+from spark_jobs.excise.question import Ask, Found, ask_application, find, topic_of
 from spark_jobs.repair.find.plan import new_id
 from spark_jobs.spec.sql import names_in
 from spark_jobs.storage.root.paths import Paths
@@ -55,7 +55,7 @@ class Looked(NamedTuple):
 
 
 def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) -> Looked:
-    """Find the records, by one of the pipelines of a root. Raises what `ask.find` does."""
+    """Find the records, by one of the pipelines of a root. Raises what `find` does."""
     found = _found(readers, wanted, ask)
     noted = [
         each

@@ -136,7 +136,7 @@ class Excise(_OfPipeline):
 
     do: Literal["excise"] = "excise"
     folder: str
-    """It has the question, and takes the answer (excise/ask.py)."""
+    """It has the question, and takes the answer (excise/question.py)."""
 
 
 class Serve(_Job):

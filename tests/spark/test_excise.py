@@ -15,10 +15,10 @@ from confluent_kafka import Producer
 
 from local.broker import create_topic
 from spark_jobs.excise.adopt import taken_over
-from spark_jobs.excise.ask import QUESTION, Question, Record, Told, answered
-from spark_jobs.excise.by_spark import found
+from spark_jobs.excise.condition import found
 from spark_jobs.excise.new import Looked, Reader, Wanted, look
 from spark_jobs.excise.note import keep
+from spark_jobs.excise.question import QUESTION, Question, Record, Told, answered
 from spark_jobs.excise.told import effect
 from spark_jobs.messages.job import Excise
 from spark_jobs.messages.request import Request
@@ -31,6 +31,7 @@ from spark_jobs.spec import Aggregate, Latest, Pipeline, Ranges, Session
 from spark_jobs.values.spans import Span
 from tests.harness.compare import assert_same
 from tests.harness.crash import over
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
 from tests.unit.specs import deduplicate, pipeline
 
@@ -245,6 +246,7 @@ def sessions_and_newest(releases: Releases, until: datetime, where: str) -> None
         assert_same(found, wanted, f"{made.spec.name} where {where}")
 
 
+@long_form
 def test_sessions_and_keys_of_one_topic_are_computed_again(kafka, tmp_path):
     by_session = Aggregate(window=Session(gap=GAP), keys=("shop",), measures={"sales": "count(*)"})
     releases = Releases(

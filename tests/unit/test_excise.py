@@ -19,6 +19,7 @@ from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
 from spark_jobs.excise.note import Excision, Record, excisions, file_of, keep, slots_of
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
+from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, State
 from spark_jobs.storage import failpoint
@@ -252,3 +253,14 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
     assert refused(root) == ([], [])
     assert not pending(root.spec, root.paths, root.identity.topic_id)
+
+
+def test_what_a_person_has_declined_no_drain_starts_again(root):
+    noted(root, 2, 5)
+    taken(root)
+    assert untried(root.spec, root.paths) == 2
+    pins = noted_now(root.checkpoint, root.spec)
+    declined = {"kind": "excise", "state": "rejected", "horizon": '{"0": 10}'}
+    root.repaired("asked", days(2), days(5), inputs=pins, **declined)
+    assert untried(root.spec, root.paths) == 0
+    assert root.due == [2, 5], "it still waits for one who asks for it"

@@ -1,4 +1,5 @@
-"""Ask: which records of a topic a condition holds for, by an application of Spark. Needs no Spark.
+"""Question: which records of a topic a condition holds for, by an application of Spark. Needs no
+Spark.
 
 What a pipeline's slices say not to have the event times is not read.
 """

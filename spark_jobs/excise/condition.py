@@ -1,4 +1,5 @@
-"""By Spark: the records of a topic that a condition holds for. The application's half of ask.py.
+"""Condition: the records of a topic that a condition holds for. The application's half of
+question.py.
 
 The condition sees what a record decodes to, `header`, `key`, `timestamp`, `partition` and `offset`;
 of a field with such a name, the field. It is within TryEval, so no record makes the query fail.
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.record_decoder import prepare
-from spark_jobs.excise.ask import ANSWER, MOST, QUESTION, TOLD, Question, Told, topic_of
+from spark_jobs.excise.question import ANSWER, MOST, QUESTION, TOLD, Question, Told, topic_of
 from spark_jobs.launch.session import session
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
