@@ -21,8 +21,9 @@ from spark_jobs.audit.audited_batch import (
 )
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
+from spark_jobs.audit.counting import Grouped, counting
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.audit.operator_metrics import Counting, Grouped, fresh_keys, operator_metrics
+from spark_jobs.audit.operator_metrics import fresh_keys, operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
@@ -63,7 +64,7 @@ class Audit:
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
         """Of several topics: name -> the sums of this run's batches (audited_batch.py)."""
-        self._counting = Counting.of(spec)
+        self._counting = counting(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
         self._notes: SliceNotes | None = None
@@ -159,7 +160,7 @@ class Audit:
             written,
             event_times(progress, records),
             operators,
-            self._grouped(account, progress, records, written),
+            self._grouped(account, topics, progress, records, written),
             records.schemas if records else None,
             topics,
             self._rules(progress, records),
@@ -192,15 +193,17 @@ class Audit:
     def _grouped(
         self,
         account: Account,
+        topics: dict[str, TopicAccount],
         progress: Progress | None,
         records: RecordCounts | None,
         written: writer.Written | None,
     ) -> Grouped | None:
         if self._counting is None:
             return None
+        of_each = {name: each.counts for name, each in topics.items()}
         if progress:
-            return self._counting.observed(progress, account)
-        return self._counting.again(self.run.target.table, account, records, written)
+            return self._counting.observed(progress, account, of_each)
+        return self._counting.again(self.run.target.table, account, of_each, records, written)
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
         slices = self._notes.take(batch, self._spec.inputs) if self._notes else []

@@ -212,6 +212,8 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
 
 def _duplicates_again(spec: Pipeline, records: RecordCounts | None) -> int | None:
     drop = sum(step.balance.drops_duplicates for step in spec.steps)
+    if any(step.balance.drops_copies for step in spec.steps) and records is not None:
+        return None
     if not drop or records is None:
         return 0
     return records.accepted - records.fresh if records.fresh is not None and drop == 1 else None
@@ -232,11 +234,14 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
     `rows`: how many entered the first stateful step, then how many left it and each step after it.
     """
     duplicates = unexplained = 0
-    operators = iter(progress.operators)
-    for step, (into, out) in zip(spec.steps[spec.first_stateful :], pairwise(rows), strict=True):
-        operator = next(operators, None) if step.stateful else None
-        if step.balance.drops_duplicates and operator:
-            duplicates += operator.duplicates
+    steps = spec.steps[spec.first_stateful :]
+    for step, operator, (into, out) in zip(
+        steps, progress.by_step(steps), pairwise(rows), strict=True
+    ):
+        if operator is None:
+            continue
+        duplicates += operator.duplicates
+        if step.balance.drops_duplicates:
             unexplained += abs(into - operator.duplicates - out)
     return duplicates, unexplained
 

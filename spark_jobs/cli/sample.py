@@ -140,13 +140,16 @@ def preview(
         if spec.is_several or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
         settings = Settings.from_environment(
-            cluster=spec.inputs.cluster, root=spec.root, reads=file is None
+            cluster=spec.inputs.cluster,
+            root=spec.root,
+            reads=file is None and spec.inputs.of_kafka,
         )
-        found = (
-            sample.of_file(file, records)
-            if file
-            else sample.of_topic(settings, spec.inputs.name, records)
-        )
+        if file:
+            found = sample.of_file(file, records)
+        elif spec.inputs.of_kafka:
+            found = sample.of_topic(settings, spec.inputs.name, records)
+        else:
+            found = sample.of_source(spec, settings, records)
         answer = ask(pipeline, settings, found)
         if isinstance(answer, int):
             raise typer.Exit(answer)

@@ -15,6 +15,7 @@ from spark_jobs.errors.checks import (
     CheckFailed,
     DecisionRefused,
 )
+from spark_jobs.errors.files import FilesUnfit
 from spark_jobs.errors.kafka import (
     KafkaConfigInvalid,
     KafkaRefused,
@@ -125,6 +126,7 @@ __all__ = [
     "DimensionUnfit",
     "DiskFull",
     "ExpressionFailed",
+    "FilesUnfit",
     "FormatNewer",
     "InitialStateMissing",
     "InstallFailed",

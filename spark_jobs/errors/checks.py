@@ -171,9 +171,13 @@ class CaseInvalid(SluiceError):
         "Pipeline {pipeline} has no cases.",
         "Write them into its folder, as one of {names}: docs/operators.md#cases.",
     )
-    several_topics = reason(
-        "Pipeline {pipeline} reads several topics. Cases have records of one topic.",
+    topics_by_pattern = reason(
+        "Pipeline {pipeline} has more_topics. A case's topics are those that a spec lists.",
         "Test it with Kafka.",
+    )
+    topic_wrong = reason(
+        "Pipeline {pipeline}, case {case!r}: the topic of a record is {topic!r}.",
+        "Write {{topic: NAME, value: ...}} with one of {known}.",
     )
     dimension_wrong = reason(
         "Pipeline {pipeline}: a case has no rows of the dimension {name!r}, or the pipeline has no "

@@ -164,6 +164,10 @@ class RecordsUnreachable(SluiceError):
         "{later} To reach farther back from now on, lengthen the topic's retention, or declare "
         "Topic(archive=...).",
     )
+    files_went = reason(
+        "{pipeline}: {path} no longer has {names}, with records that are read again.",
+        "Put the files back, as they were; or ask for a range that needs none of them.",
+    )
     lost_undated = reason(
         "{pipeline}: the table has up to {count:,} records that neither Kafka nor an archive "
         "has. Their event times are unknown: {where}.",

@@ -53,7 +53,7 @@ def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampl
         Sent(each.partition, -1 if each.timestamp is None else each.timestamp, *each[3:])
         for each in sample
     ]
-    append(scratch.topic, sent)
+    append(scratch.topics[0], sent)
     _drain(scratch, "sample")
     counts, (rows, size) = scratch.counts(), _state(scratch)
     final = _count(scratch)

@@ -8,7 +8,7 @@ Without Spark, until records are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.messages.part import UpTo
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -50,6 +51,10 @@ class SourceState(NamedTuple):
     """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
     starting: Positions = Positions()
     """Where the topic's declaration says that it begins; nothing where it says nothing."""
+    to_note: tuple[str, ...] = ()
+    """What waits behind `latest` until a run has noted it, in words: it is work for one."""
+    told: tuple[str, ...] = ()
+    """What a person should know: one line each."""
 
     @property
     def begins(self) -> Positions:
@@ -74,6 +79,18 @@ class Leaving(NamedTuple):
         return cls((Positions(),) * len(times), why, behind)
 
 
+class Sampled(NamedTuple):
+    """One record."""
+
+    partition: int
+    offset: int
+    timestamp: int | None
+    """Kafka's, in milliseconds since 1970."""
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
 class Records(Protocol):
     """Records that can be read again by their places."""
 
@@ -95,6 +112,11 @@ class Source(Records, Protocol):
     KafkaConfigInvalid or TopicMissing where it is Kafka.
     """
 
+    def note(self, held: Held) -> tuple[str, ...]:
+        """Note, under the pipeline's lease, what a run may read from now on, before it looks at
+        the state. Lines for a person. Nothing of a source that numbers its records itself.
+        """
+
     def state(self) -> SourceState:
         """What it holds now."""
 
@@ -110,6 +132,17 @@ class Source(Records, Protocol):
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         """What it will still have at these times, ascending."""
 
+    def refuse_gone(self, parts: Parts) -> None:
+        """Raise RecordsUnreachable if a person has taken away what is at some of these offsets;
+        what retention takes, `earliest` says.
+        """
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        """The records at these offsets, without Spark. `uncommitted` as in `read`."""
+
+    def origin(self, place: Place) -> str:
+        """Where the record is, in words; empty where its place says all."""
+
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         """The records as a stream for each topic, from the first offset or from the checkpoint's
         last one.
@@ -120,6 +153,21 @@ class Source(Records, Protocol):
 
 class Lasting:
     """The answers of a source that keeps all of its records for ever: a base for one."""
+
+    def note(self, held: Held) -> tuple[str, ...]:  # noqa: ARG002 - the port's
+        """See Source."""
+        return ()
+
+    def refuse_gone(self, parts: Parts) -> None:
+        """See Source."""
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        """See Source. A source whose records `sluice where` is to tell has its own."""
+        raise NotImplementedError
+
+    def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
+        """See Source."""
+        return ""
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
         """See Source."""

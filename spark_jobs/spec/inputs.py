@@ -45,6 +45,15 @@ class Topics(tuple[Topic, ...]):
         """Their names, for a reader."""
         return BETWEEN.join(each.name for each in self)
 
+    def told(self, brokers: str) -> str:
+        """Where their records are, for a reader."""
+        return f"topic {self.name} on {brokers}" if self.several else self[0].told(brokers)
+
+    @property
+    def of_kafka(self) -> bool:
+        """Whether brokers are asked for the records of any."""
+        return not all(each.lies for each in self)
+
     @property
     def cluster(self) -> str:
         """The Kafka cluster of all; empty for the usual one."""

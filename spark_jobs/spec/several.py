@@ -133,6 +133,13 @@ def apart(steps: object) -> bool:
     return isinstance(steps, tuple | list) and any(getattr(each, "takes", ()) for each in steps)
 
 
+def taking(steps: object, inputs: tuple[Topic, ...]) -> object:
+    """These steps as they are with these topics. What is no step is refused behind this."""
+    if not isinstance(steps, tuple | list):
+        return steps
+    return tuple(each.taking(inputs) if getattr(each, "takes", ()) else each for each in steps)
+
+
 _CLUSTERS = "they are of several clusters, and a pipeline reads one"
 
 

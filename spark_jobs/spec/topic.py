@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -195,9 +195,29 @@ class Topic(Model):
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
 
     @property
+    def lies(self) -> str:
+        """The folder or URL that its records are in; empty of one that Kafka has."""
+        return ""
+
+    def told(self, brokers: str) -> str:
+        """Where its records are, for a reader."""
+        return f"files in {self.lies}" if self.lies else f"topic {self.name} on {brokers}"
+
+    def refuse_asked(self, asked: Mapping[str, object]) -> None:  # noqa: ARG002 - of another source it counts
+        """Refuse what a pipeline asks of its source and this one cannot give: field -> value."""
+        for part, each in (("format", self.format), ("key", self.key)):
+            if each.of_files:
+                refuse(part, each.kind, "a topic of Kafka has no such values", "Use Files(...)")
+
+    @property
     def each(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
+
+    def with_members(self, members: Iterable[Topic]) -> Topic:
+        """The same with another declaration for each of `each`."""
+        [other] = members
+        return other
 
     @property
     def form(self) -> Form | None:

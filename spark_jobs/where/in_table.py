@@ -148,6 +148,8 @@ def _unfound(spec: Pipeline) -> str:
     """Why the columns of a record do not tell its rows; empty if they do."""
     if any(step.by_code for step in spec.steps):
         return BY_CODE
+    if any(step.takes for step in spec.steps):
+        return "which rows it is in: a step makes pairs of several topics' records"
     grouped = [step for step in spec.steps if step.grouping_keys is not None]
     if len(grouped) != 1 or grouped[0] is not spec.steps[-1]:
         return "which rows it is in, behind a step that makes other columns"

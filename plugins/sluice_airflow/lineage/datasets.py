@@ -48,7 +48,11 @@ class Datasets:
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
         self._spec, self._root = spec, root
-        self._topics = [topic_name(brokers, each.name) for each in spec.inputs if brokers]
+        self._topics = [
+            table_name(each.lies) if each.lies else topic_name(brokers, each.name)
+            for each in spec.inputs
+            if brokers or each.lies
+        ]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
         self._stagings = table_name(str(paths.stagings))

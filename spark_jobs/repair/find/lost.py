@@ -136,7 +136,10 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
 
 
 def refuse_gone(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
-    """Raise SideGone if a table beside the stream has no longer the version that the plan names."""
+    """Raise SideGone if a table beside the stream has no longer the version that the plan names,
+    RecordsUnreachable if a person has taken records away.
+    """
+    source_of(spec, settings).refuse_gone(plan.parts)
     if lost := gone(spec, settings, plan.inputs):
         at = plan.inputs[lost].version
         raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)

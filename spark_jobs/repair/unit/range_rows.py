@@ -30,9 +30,11 @@ from spark_jobs.steps.canonical.chain import (
     Counted,
     Given,
     canonical_output,
+    event_time,
     next_group_state,
     of_step,
 )
+from spark_jobs.steps.operator import At, operator
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
 
@@ -159,6 +161,8 @@ def _explaining(
         keys = telling(spec) if spec.sides else output_key(spec)
         return rows.select(*keys) if keys else None if spec.sides else rows
     step = spec.steps[until]
+    if step.takes:
+        rows = operator(step).row_part(rows, At(spec, until, event_time(spec, until), sides))
     keys = step.grouping_keys or ()
     if until + 1 < len(spec.steps) or not {*keys} <= {*(step.columns_after(None) or ())}:
         return None

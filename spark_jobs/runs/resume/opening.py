@@ -101,9 +101,10 @@ def _looked(
     it passes over and what waits, noted under the lease.
     """
     spec = now.spec
-    ends = ends_of(spec, paths)
-    found, end = cut(preflight(now, source_of(spec, settings), paths, settings), ends, settings)
-    for line in found.lines:
+    ends, source = ends_of(spec, paths), source_of(spec, settings)
+    noted = source.note(held)
+    found, end = cut(preflight(now, source, paths, settings), ends, settings)
+    for line in (*noted, *found.lines):
         LOG.warning("%s: %s", spec.name, line)
     outcome.lost = found.lost
     outcome.held = {

@@ -12,6 +12,9 @@ from pydantic import SerializeAsAny
 
 from spark_jobs.spec.model import Model
 
+LINES: Final = "spark_jobs.files.text:Lines"
+"""A record a line."""
+
 
 class Format(Model):
     """One encoding, with its settings: `Json()`, another one below, or a class of your own."""
@@ -23,6 +26,10 @@ class Format(Model):
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
 
+    layout: ClassVar[str] = ""
+    """How files have records of it (files/layout.py), as module:name; empty: no file has."""
+    of_files: ClassVar[bool] = False
+    """Whether files alone have records of it."""
     of_texts: ClassVar[bool] = False
     """Whether a value is one text, or named ones: a field with parts is in none."""
 
@@ -50,6 +57,7 @@ class Json(Format):
 
     kind: ClassVar[str] = "json"
     decoder: ClassVar[str] = "spark_jobs.decode.json.decoder:JsonDecoder"
+    layout: ClassVar[str] = LINES
 
 
 class Text(Format):
@@ -57,6 +65,7 @@ class Text(Format):
 
     kind: ClassVar[str] = "text"
     decoder: ClassVar[str] = "spark_jobs.decode.plain:TextDecoder"
+    layout: ClassVar[str] = LINES
     of_texts: ClassVar[bool] = True
 
 

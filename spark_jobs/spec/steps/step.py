@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from spark_jobs.spec.columns import Columns, Origins
 from spark_jobs.spec.fields.field import Field
@@ -17,6 +17,9 @@ from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.windows import Window
 from spark_jobs.values.gap import Gap
 from spark_jobs.values.spans import Position, Span, Times
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.topic import Topic
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
 
@@ -33,6 +36,8 @@ class Balance(NamedTuple):
     several_per_key: bool
     """Whether several rows of one key may leave in a batch. Update mode then writes the last one.
     """
+    drops_copies: bool = False
+    """Whether Spark counts duplicates of it though rows out are not rows in - duplicates."""
 
 
 class Bucketed(NamedTuple):
@@ -151,6 +156,32 @@ class Step(Model):
         return ()
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What `sluice validate` warns of, a line each."""
+        return ()
+
+    def taking(self, inputs: Sequence[Topic]) -> Self:
+        """The step with the pipeline's inputs: one that takes some apart knows them then."""
+        return self
+
+    @property
+    def operators(self) -> int:
+        """How many stateful operators of Spark's run it."""
+        return int(self.stateful)
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether its state has all columns of the rows that enter: a new one changes it."""
+        return False
+
+    def counting(self, delay: timedelta | None) -> str | None:
+        """The class that says how many of the rows that entered have left, and how many its state
+        has, as module:name (audit/counting.py); None if its own rows do not tell. `delay` is the
+        watermark's.
+        """
+        return None
+
+    @property
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that the step runs, if any."""
         return None
@@ -224,7 +255,7 @@ class Step(Model):
 
     @property
     def needs_rocksdb(self) -> bool:
-        """Whether Spark runs the step only with the RocksDB state store."""
+        """Whether the step runs only with the RocksDB state store."""
         return False
 
     @property
