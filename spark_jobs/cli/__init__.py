@@ -2,8 +2,8 @@
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
 May import: admin, census, checkpoint, contracts, decode, draft, errors, excise, install, launch,
-messages, ops, pages, proof, prove, registry, repair, runs, settings, side, source, spec, state,
-storage, table, values, where. Imported by: no room.
+messages, ops, pages, proof, prove, registry, repair, runs, settings, side, since, source, spec,
+state, storage, table, tune, values, where. Imported by: no room.
 Never here: what a command does.
 """
 
@@ -28,6 +28,7 @@ from spark_jobs.cli import (
     sample,
     specs,
 )
+from spark_jobs.cli.bad_day import bisect, tune
 from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
 
@@ -53,6 +54,8 @@ for group in (
     publish,
     look,
     find,
+    bisect,
+    tune,
     coverage,
     report,
     repair,

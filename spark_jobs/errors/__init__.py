@@ -98,12 +98,14 @@ from spark_jobs.errors.table import (
     MaintenanceRefused,
     OpsUnreadable,
     PublishedTableRefused,
+    QuestionRefused,
     RowRefused,
     SideGone,
     TableChanged,
     TableContended,
     TableLacks,
     TableReplaced,
+    UpstreamUnfit,
 )
 
 __all__ = [
@@ -144,6 +146,7 @@ __all__ = [
     "ProcessDied",
     "ProcessorFailed",
     "PublishedTableRefused",
+    "QuestionRefused",
     "RangeInvalid",
     "RangeOpen",
     "RangeThinned",
@@ -183,6 +186,7 @@ __all__ = [
     "TopicMissing",
     "TopicRemade",
     "TransactionsUnusable",
+    "UpstreamUnfit",
     "Value",
     "VersionNotLive",
     "by_code",

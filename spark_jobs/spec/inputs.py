@@ -113,8 +113,15 @@ class Topics(tuple[Topic, ...]):
 
     @property
     def drops_tombstones(self) -> bool:
-        """Whether a good record may have no event time: a tombstone that its topic drops."""
-        return any(each.tombstones == "dropped" for each in self)
+        """Whether a good record may have no event time: a tombstone that its topic drops, a value
+        whose list is empty.
+        """
+        return any(each.tombstones == "dropped" or each.each for each in self)
+
+    @property
+    def spread(self) -> bool:
+        """Whether a value has many records."""
+        return any(each.each for each in self)
 
     @property
     def drops_by_rule(self) -> bool:

@@ -96,6 +96,8 @@ OPTIONS = {
     "preview": ("--file", "--records"),
     "schema": (),
     "show": ("--limit", "--columns", "--format"),
+    "bisect": ("--key", "--right", "--wrong", "--format", "--next"),
+    "tune": ("--delay", "--days", "--exact", "--format", "--next"),
 }
 USAGE = 2
 """The exit status of what the command line itself refuses, as everywhere."""

@@ -148,6 +148,16 @@ def test_a_copy_under_another_name_is_refused_skipped_or_read_as_the_spec_says(m
     assert made.values() == [b"1", b"1"]
 
 
+def test_a_copy_of_a_file_that_has_grown_at_the_same_time_is_known(made):
+    made.declare(copies="skip")
+    made.put("b.jsonl", "1")
+    made.note()
+    for name in ("a.jsonl", "b.jsonl"):
+        made.put(name, "1", "2", age=100)
+    assert made.note() == ("a.jsonl is a copy of b.jsonl, and not read",)
+    assert made.values() == [b"1", b"2"]
+
+
 def test_two_copies_that_come_at_once_are_told_apart(made):
     made.put("a.jsonl", "1")
     made.put("b.jsonl", "1")
@@ -246,7 +256,12 @@ def test_a_long_file_is_read_from_a_mark(made):
     made.put("a.jsonl", *lines)
     made.note()
     assert len(made.source.listed.files[0].marks) == 3
-    for first, stop in ((STEP - 1, STEP + 1), (2 * STEP + 4, 2 * STEP + 5), (0, 2)):
+    for first, stop in (
+        (STEP - 1, STEP + 1),
+        (STEP, STEP + 2),
+        (2 * STEP + 4, 2 * STEP + 5),
+        (0, 2),
+    ):
         assert made.values(first, stop) == [each.encode() for each in lines[first:stop]]
     assert made.source.origin(Place(0, STEP + 3)) == f"a.jsonl line {STEP + 4:,}"
 

@@ -228,11 +228,9 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
 def _reads(judging: Judging) -> list[DataFrame]:
     spark, spec, settings, paths, plan, *_ = judging
     archive = archive_records(paths.root, spec.inputs, plan.topic_id)
-    return [
-        source.read(spark, parts)
-        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
-        if parts
-    ]
+    reads_source = plan.parts or plan.current  # of which none may be left
+    reads = [source_of(spec, settings).read(spark, plan.parts)] if reads_source else []
+    return [*reads, archive.read(spark, plan.archived)] if plan.archived else reads
 
 
 def _all(judging: Judging) -> DataFrame:

@@ -31,7 +31,7 @@ from spark_jobs.repair.find.rows_of_keys import (
 )
 from spark_jobs.repair.find.standing import Part, Standing, in_parts
 from spark_jobs.side.port import Changed
-from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
+from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
@@ -225,7 +225,7 @@ class Outdated:
                     wanted[marks.version] = changes
                 else:
                     found[marks.version] = self._whole(marks)
-            reads = {marks.version: self._read(marks.batch) for marks in some}
+            reads = {marks.version: self._read(marks) for marks in some}
             for step in steps:
                 sought = [
                     Sought(version, step.touched(times, read).within(WHOLE), keys)
@@ -240,7 +240,7 @@ class Outdated:
 
     def _whole(self, marks: Marks) -> list[Touching]:
         """All rows of the changes' times, whatever their keys are."""
-        unread = self._read(marks.batch) == WHOLE
+        unread = self._read(marks) == WHOLE and not is_topic(self._way.spec, marks.input)
         limit = extent(table_of(self._paths), self._way.position) if unread else WHOLE
         spans = joined(self._spans(marks, limit))
         return [Touching(span, 0, changes=marks.changes) for span in spans]
@@ -249,11 +249,21 @@ class Outdated:
         """The positions, within `limit`, that depend on the changes' times: of rows that are
         written, and of those that windows hold.
         """
-        read, steps = self._read(marks.batch), self._steps(marks.input)
-        times = [marks.times] if marks.by_key else [*map(_times, self._changes(marks))]
-        return [step.touched(of, read).within(limit) for step in steps if read for of in times]
+        read, steps = self._read(marks), self._steps(marks.input)
+        times = self._times(marks)
+        return [step.touched(each, read).within(limit) for step in steps if read for each in times]
 
-    def _read(self, batch: int) -> Span | None:
+    def _times(self, marks: Marks) -> Sequence[Span]:
+        """Those of its changes. Of a table beside the stream the keys say more."""
+        if marks.input != EXCISED and not is_topic(self._way.spec, marks.input):
+            return (marks.times,)
+        spans = (Span(each.start or FIRST, each.end or LAST) for each in self._changes(marks))
+        return joined(spans)
+
+    def _read(self, marks: Marks) -> Span | None:
+        batch = marks.batch
+        if is_topic(self._way.spec, marks.input):  # what is new may be a record of any time
+            return WHOLE
         if batch not in self._reads:
             self._reads[batch] = self._times_of(batch)
         return self._reads[batch]
@@ -283,10 +293,6 @@ class Outdated:
         if not known:
             return None
         return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
-
-
-def _times(change: Changed) -> Span:
-    return Span(change.start or FIRST, change.end or LAST)
 
 
 def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:

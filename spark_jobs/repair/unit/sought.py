@@ -99,5 +99,7 @@ class Found(NamedTuple):
     """What was found in quarantine."""
     without: int = 0
     """Records, at most, that the table has and that nobody can read again."""
+    current: bool = False
+    """As RepairPlan has it."""
     outdated: bool = False
     """See RepairPlan."""

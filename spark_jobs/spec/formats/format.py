@@ -23,6 +23,10 @@ class Format(Model):
     """Its name, in the fingerprint and in texts."""
     decoder: ClassVar[str]
     """Its decoder as module:name, a class as the Decoder of decode/formats.py says."""
+    elements: ClassVar[str] = ""
+    """What takes a value with many records apart, as module:name of a class as the Elements of
+    decode/formats.py says; empty: nothing does.
+    """
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
 
@@ -57,6 +61,7 @@ class Json(Format):
 
     kind: ClassVar[str] = "json"
     decoder: ClassVar[str] = "spark_jobs.decode.json.decoder:JsonDecoder"
+    elements: ClassVar[str] = "spark_jobs.decode.json.elements:JsonElements"
     layout: ClassVar[str] = LINES
 
 
