@@ -535,7 +535,7 @@ class Pipeline(Model):
         once.
         """
         of_steps = (side for step in self.steps for side in step.sides)
-        of_topics = (side for topic in self.topic.each for side in topic.beside)
+        of_topics = (side for topic in self.topic.inputs for side in topic.beside)
         return tuple({side.name: side for side in (*of_topics, *of_steps)}.values())
 
     @property

@@ -17,7 +17,7 @@ from spark_jobs.spec.topic import Topic
 
 ITS_OUTPUT: str = "spark_jobs.upstream.output:fields_of"
 """What gives the fields of a pipeline's table: it reads another spec, which none here may."""
-OF_A_RECORD = ("cluster", "format", "key", "envelope", "tombstones", "starting", "archive")
+OF_A_RECORD = ("cluster", "each", "format", "key", "envelope", "tombstones", "starting", "archive")
 """What a row has not."""
 
 
