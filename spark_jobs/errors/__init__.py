@@ -105,6 +105,7 @@ from spark_jobs.errors.table import (
     TableContended,
     TableLacks,
     TableReplaced,
+    UpstreamUnfit,
 )
 
 __all__ = [
@@ -185,6 +186,7 @@ __all__ = [
     "TopicMissing",
     "TopicRemade",
     "TransactionsUnusable",
+    "UpstreamUnfit",
     "Value",
     "VersionNotLive",
     "by_code",

@@ -203,6 +203,44 @@ class DimensionAmbiguous(SluiceError):
     )
 
 
+class UpstreamUnfit(SluiceError):
+    """A table that a pipeline reads as a topic is not there, or its rows cannot be read so."""
+
+    code, exit_status = "UPSTREAM_UNFIT", 68
+    usual_remedy = "Correct the declaration, or the table."
+
+    absent = reason(
+        "Table {name}: there is nothing at {place} yet.",
+        "Correct its path. Of a pipeline: run it first, `sluice run {name}`; what passed its "
+        "checks is published.",
+    )
+    lacks_column = reason(
+        "Table {name}: {place} has no column {column!r}.",
+        "Correct the field's name, or leave it out. The table has {there}.",
+    )
+    other_type = reason(
+        "Table {name}: column {column!r} of {place} is {there}, and is declared as {declared}.",
+        "Declare the type that the table has: Field(name=..., type=...).",
+    )
+    feature = reason(
+        "Table {name} has {feature}: its rows cannot be numbered by their files.",
+        "Take the feature off: DROP FEATURE, then REORG TABLE ... APPLY (PURGE). Or read it as a "
+        "Dimension.",
+    )
+    log_gone = reason(
+        "Table {name}: {wrong}.", "Make a checkpoint of the table's log: the classic form is read."
+    )
+    uncounted = reason(
+        "Table {name}: its log does not say how many rows {file} has.",
+        "Write statistics: ANALYZE TABLE ... COMPUTE DELTA STATISTICS.",
+    )
+    unranged = reason(
+        "{pipeline} reads the table {name}, and no range of its output can be computed again: "
+        "{why}. Rows that are replaced in {name} could never be mended.",
+        "Give it ranges (docs/repairs.md); or read the table as a Dimension.",
+    )
+
+
 class MaintenanceRefused(SluiceError):
     """A command cannot compact, vacuum, restore or release the table: it has a feature that only
     Spark writes.

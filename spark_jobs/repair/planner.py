@@ -78,6 +78,7 @@ def plan_repair(
         outdated=found.outdated,
         lost=found.where.nowhere,
         inputs=newest_noted(known.checkpoint, spec),
+        current=found.current,
         lines=(),
     )
     refuse_gone(spec, settings, plan)

@@ -47,6 +47,7 @@ behind its first.
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
+    "commit": "of a table's rows, when they were committed",
     "files": "when the files changed last",
     "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
 }

@@ -47,6 +47,11 @@ def as_json(inputs: Inputs) -> str | None:
     return json.dumps({name: pin.model_dump() for name, pin in inputs.items()}) if inputs else None
 
 
+def versions(inputs: Inputs) -> dict[str, int]:
+    """The number of each version alone."""
+    return {name: pin.version for name, pin in inputs.items()}
+
+
 class Changed(NamedTuple):
     """Rows that a later version has otherwise: what was computed with them may differ."""
 

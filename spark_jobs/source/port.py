@@ -18,6 +18,7 @@ from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.positions import Parts, Positions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.messages.part import UpTo
@@ -105,6 +106,28 @@ class Records(Protocol):
 
     def count(self, parts: Parts) -> int:
         """How many records a read of these offsets finds, without Spark."""
+
+
+Versions = Mapping[str, int]
+"""The name of a table beside the stream -> its version."""
+
+
+class Current(Protocol):
+    """What a source is asked for too, if others take the place of its records. Its topic is a table
+    beside its own stream (Topic.beside), so a version of it is noted for each batch.
+    """
+
+    def keep(self, since: Mapping[str, int | None], now: Versions, held: Held) -> None:
+        """Note, under the lease and before Spark plans a batch, where the records are that come
+        with these versions. `since` has the versions of which the batches before have read others;
+        None: nobody knows which.
+        """
+
+    def slices(self, versions: Versions, horizon: Positions) -> pa.Table:
+        """At which offsets the records of these versions are, in place of what drains noted.
+        Columns: as those of ops.slices (repair/offsets/slices.py). Offsets in no slice are read by
+        nobody. Raises AccountBehind where what a repair writes would be written by a drain too.
+        """
 
 
 class Source(Records, Protocol):
@@ -223,6 +246,11 @@ class Ends(Protocol):
 
     def at(self, offsets: Positions) -> End | None:
         """The noted end at which a batch ends that ends there; None at none."""
+
+
+def current_of(spec: Pipeline, source: Source) -> Current | None:
+    """The source, if others take the place of its records; None where a record stays what it is."""
+    return cast("Current", source) if any(topic.beside for topic in spec.inputs) else None
 
 
 def ends_of(spec: Pipeline, paths: Paths) -> Ends | None:

@@ -46,6 +46,7 @@ _MODULES: Final = {
     "Session": "windows",
     "Sliding": "windows",
     "State": "pipeline",
+    "Table": "table.upstream",
     "Text": "formats.format",
     "Topic": "topic",
     "Transform": "steps.transform",
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.lookup import Lookup as Lookup
     from spark_jobs.spec.steps.transform import Transform as Transform
     from spark_jobs.spec.table.layout import Layout as Layout
+    from spark_jobs.spec.table.upstream import Table as Table
     from spark_jobs.spec.topic import Topic as Topic
     from spark_jobs.spec.windows import Session as Session, Sliding as Sliding, Tumbling as Tumbling
 else:

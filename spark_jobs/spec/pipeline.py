@@ -110,6 +110,8 @@ class Schedule(Model):
     """five cron fields: minute, hour, day of month, month, day of week"""
     when_data: WhenData | None = None
     """starts runs also when records wait"""
+    after: Name | None = None
+    """starts runs also when this pipeline has published"""
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     """no run before this time"""
     execution_timeout: Duration = Described(default=timedelta(hours=6), strict=False)
@@ -529,8 +531,12 @@ class Pipeline(Model):
 
     @property
     def sides(self) -> tuple[SideTable, ...]:
-        """The tables beside the stream that its steps read; each once."""
-        return tuple({side.name: side for step in self.steps for side in step.sides}.values())
+        """The tables beside the stream that its steps read, and those that its topics are; each
+        once.
+        """
+        of_steps = (side for step in self.steps for side in step.sides)
+        of_topics = (side for topic in self.topic.inputs for side in topic.beside)
+        return tuple({side.name: side for side in (*of_topics, *of_steps)}.values())
 
     @property
     def entry(self) -> Step | None:

@@ -51,6 +51,8 @@ class Several(Topic):
         """
         _refuse_names(topics)
         _refuse_each(topics)
+        if alone := [each.name for each in topics if each.alone]:
+            refuse("topics", alone, "a table is read by itself", "Give it a pipeline of its own")
         first = topics[0]
         for other in () if apart else topics[1:]:
             _refuse_lacking(first, other)

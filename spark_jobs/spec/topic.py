@@ -30,6 +30,7 @@ from spark_jobs.spec.fields.place import (
 )
 from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
+from spark_jobs.spec.side import SideTable
 
 __all__ = ["Field", "Name", "Topic"]
 
@@ -55,6 +56,8 @@ class Topic(Model):
     """The function (spec, settings, waiting, until) that gives its Source (source/port.py), as
     module:name: arguments as source_of has them. A declaration of your own names another one.
     """
+    alone: ClassVar[bool] = False
+    """Whether no other topic can be read with it as one."""
 
     name: TopicName
     """the topic's name in Kafka"""
@@ -224,6 +227,11 @@ class Topic(Model):
         """The same with another declaration for each of `each`."""
         [other] = members
         return other
+
+    @property
+    def beside(self) -> tuple[SideTable, ...]:
+        """What runs note of it beside its positions (spec/side.py)."""
+        return ()
 
     @property
     def form(self) -> Form | None:

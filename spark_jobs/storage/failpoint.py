@@ -43,6 +43,10 @@ CHANGE_POINTS: Final = {
     "change.stepped": "a step of a change is done, and its note does not say so",
 }
 """Failpoint of every change of several steps (journal/) -> what is true there."""
+ROWS_POINTS: Final = {
+    "rows.noted": "rows.json has the new rows of a table, and inputs/ names the version before"
+}
+"""Failpoint of a drain that reads a table as a topic -> what is true there."""
 FILE_POINTS: Final = {"files.noted": "files.json has the new files, and Spark has planned no batch"}
 """Failpoint of a drain that reads a folder of files -> what is true there."""
 PIN_POINTS: Final = {
@@ -83,6 +87,7 @@ EVERY: Final = {
     **FILE_POINTS,
     **COLUMN_POINTS,
     **PIN_POINTS,
+    **ROWS_POINTS,
     **CHANGE_POINTS,
     **REPLACING_POINTS,
     **REPLAY_POINTS,

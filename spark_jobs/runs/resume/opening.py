@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pkgutil import resolve_name
 from threading import Thread
 from typing import NamedTuple
 
@@ -22,14 +23,16 @@ from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import keep
-from spark_jobs.source.port import ends_of
+from spark_jobs.side.port import keep, versions
+from spark_jobs.source.port import current_of, ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.sql import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
 
+EXCISIONS, ADOPT = "excised", "spark_jobs.excise.adopt:adopt"
+"""Where a root's excisions are, and how a checkpoint takes them over."""
 LOG = logging.getLogger(__name__)
 
 
@@ -71,9 +74,16 @@ def opened(
         refuse_unsafe_trees(session, ours)
     else:
         refuse_unsafe_checks(session, ours)
+    if current := current_of(now.spec, source_of(now.spec, settings)):
+        moved = pinned.moved.items()
+        since = {name: None if pin is None else pin.version for name, pin in moved}
+        current.keep(since, versions(pinned.inputs), held)
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
     keep(now.spec, settings, pinned.inputs)
     note_inputs(pinned, found.checkpoint, held)
+    if (paths.root / EXCISIONS).exists():
+        ids = (found.identity.topic_id, found.identity.generations)
+        resolve_name(ADOPT)(now.spec, paths, ids, held, outcome.run_id)
     run = Run(
         kind=outcome.kind,
         spec=ours,

@@ -78,8 +78,17 @@ class LookedUp(NamedTuple):
         return {key: there[column] for key, column in self.by.items()}
 
 
+def is_topic(spec: Pipeline, side: str) -> bool:
+    """Whether the pipeline reads the table with this name as a topic."""
+    return any(each.name == side for topic in spec.inputs for each in topic.beside)
+
+
 def looked_up(spec: Pipeline, side: str) -> tuple[LookedUp, ...]:
-    """Each step that finds rows of the table with this name."""
+    """Each step that finds rows of the table with this name. The first one of all, where the topic
+    is the table: its rows are the records.
+    """
+    if is_topic(spec, side):
+        return (LookedUp(spec, 0, {}),)
     return tuple(
         LookedUp(spec, at, step.found_by(side))
         for at, step in enumerate(spec.steps)
