@@ -81,6 +81,7 @@ def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) 
         records=len(records),
         places=text_of(each.place for each in records),
         slots=slots_of(records),
+        clock=found.clock,
     )
     return Looked(excision, lines)
 

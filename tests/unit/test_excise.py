@@ -16,14 +16,23 @@ from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
 from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
-from spark_jobs.excise.note import Excision, Record, excisions, file_of, keep, slots_of
+from spark_jobs.excise.note import (
+    Excision,
+    Record,
+    clock_of,
+    excisions,
+    file_of,
+    keep,
+    slots_of,
+)
+from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
-from spark_jobs.spec import Deduplicate, State
+from spark_jobs.spec import Deduplicate, Field, Pipeline, State
 from spark_jobs.storage import failpoint
-from spark_jobs.values.spans import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained
@@ -264,3 +273,36 @@ def test_what_a_person_has_declined_no_drain_starts_again(root):
     root.repaired("asked", days(2), days(5), inputs=pins, **declined)
     assert untried(root.spec, root.paths) == 0
     assert root.due == [2, 5], "it still waits for one who asks for it"
+
+
+def asked_parts(root: Marked, *readers: Pipeline) -> list[int]:
+    """The offsets at which the records of the fifth day are looked for."""
+    left = {0: ((0, 10),)}
+    own = (root.spec.topic.name, root.identity.topic_id)
+    for each in readers:
+        left = _less(left, each, root.paths, own, days(5))
+    return [n for first, stop in left.get(0, ()) for n in range(first, stop)]
+
+
+def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root):
+    assert asked_parts(root, root.spec) == [5]
+    own = {"pipeline": root.spec.name, "generation": "g1", "batch_id": 7, "run_id": "r"}
+    root.put("quarantine", own | {"kind": "malformed", "partition": 0, "offset": 7})
+    assert asked_parts(root, root.spec) == [5, 7], "no slice has its event time"
+
+
+def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
+    made = noted(root, 2)
+    clock = clock_of(root.spec.topic)
+    made = made.model_copy(update={"clock": clock})
+    since = root.checkpoint.batch(9).end
+    assert made.passed(root.spec, (0,), since) == [each.span for each in made.slots]
+    fields = (Field(name="paid", type="timestamp"), *root.spec.topic.fields)
+    other = pipeline(topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"}))
+    assert made.passed(other, (0,), since) == [Span(FIRST, LAST)]
+    more = (*root.spec.topic.fields, Field(name="tax", type="bigint"))
+    other = pipeline(topic=root.spec.topic.model_copy(update={"fields": more, "rules": ()}))
+    assert made.passed(other, (0,), since) == [each.span for each in made.slots]
+    keep(root.paths.root, made.model_copy(update={"clock": clock + "other"}))
+    assert taken(root)
+    assert root.due == [*range(8)]
