@@ -129,4 +129,4 @@ def _lines(wanted: Wanted, found: Found, new: int) -> Iterator[str]:
         first = "partition {} offset {}".format(*told.first)
         yield f"  not excised     {told.fails:,} on which the condition fails, first {first}"
     if again:
-        yield f"  known           {again:,} are excised already"
+        yield f"  known           {again:,} are excised already; what a replay brought back, its undo takes out"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
-from spark_jobs.checkpoint.notes.excised import Refused, offsets_of, text_of
+from spark_jobs.checkpoint.notes.excised import Known, Refused, offsets_of, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
@@ -28,6 +28,8 @@ from spark_jobs.excise.note import (
 from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Pipeline, State
@@ -82,7 +84,7 @@ def refused(root: Marked) -> tuple[list[int], list[int]]:
 def test_ranges_of_offsets_have_the_places_that_were_noted(places, spared, ranges):
     texts = text_of(Place(*each) for each in places)
     own = {p: offsets_of(text) for p, text in texts.items()}
-    found = Refused({}, [("why", own)], frozenset(Place(*each) for each in spared))
+    found = Refused({}, [Known("why", own)], {Place(*each): 1 for each in spared})
     assert {*found.places()} == {*map(tuple, found)} == places - spared
     assert all((found.get(Place(p, o)) == "why") == ((p, o) in places - spared)
                for p in range(3) for o in range(41))  # fmt: skip
@@ -298,7 +300,9 @@ def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
     since = root.checkpoint.batch(9).end
     assert made.passed(root.spec, (0,), since) == [each.span for each in made.slots]
     fields = (Field(name="paid", type="timestamp"), *root.spec.topic.fields)
-    other = pipeline(topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"}))
+    other = pipeline(
+        topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"})
+    )
     assert made.passed(other, (0,), since) == [Span(FIRST, LAST)]
     more = (*root.spec.topic.fields, Field(name="tax", type="bigint"))
     other = pipeline(topic=root.spec.topic.model_copy(update={"fields": more, "rules": ()}))
@@ -306,3 +310,28 @@ def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
     keep(root.paths.root, made.model_copy(update={"clock": clock + "other"}))
     assert taken(root)
     assert root.due == [*range(8)]
+
+
+def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
+    noted(root, 2, 5)
+    taken(root)
+    own = {"pipeline": root.spec.name, "generation": "g1", "topic_id": root.identity.topic_id}
+    merged = own | {"partition": 0, "source": "quarantine", "fate": "merged"}
+    root.repaired("before", days(2), kind="replay", inputs={})
+    root.repaired("behind", days(5), kind="replay", inputs=noted_now(root.checkpoint, root.spec))
+    root.put("merged", merged | {"offset": 2, "repair_id": "before"})
+    root.put("merged", merged | {"offset": 5, "repair_id": "behind"})
+    plan = RepairPlan.model_construct(quarantined={0: (2, 5)}, generations=("g1",), replays=())
+
+    def left() -> list[int]:
+        known = read_failing(root.paths.failing)
+        spares = known.in_repairs.sparing(spared(root.paths, plan, known))
+        return sorted(each.offset for each in spares)
+
+    assert left() == [2]
+    noted(root, 5, name="x2")
+    taken(root)
+    assert left() == [2, 5], "excised anew"
+    replays = (Replayable(0, 5, DAY),)
+    plan = plan.model_copy(update={"replays": replays})
+    assert left() == [2], "what a replay brings"
