@@ -17,7 +17,7 @@ from local.broker import create_topic
 from spark_jobs.excise.adopt import lifted, taken_over
 from spark_jobs.excise.condition import found
 from spark_jobs.excise.new import Looked, Reader, Wanted, look
-from spark_jobs.excise.note import file_of, keep
+from spark_jobs.excise.note import Excision, file_of, keep
 from spark_jobs.excise.question import QUESTION, Question, Record, Told, answered
 from spark_jobs.excise.told import effect
 from spark_jobs.messages.job import Excise
@@ -221,8 +221,11 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
     verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made) is None
 
-    # Another excision has what was replayed before it.
-    ended = looked.excision
+    another_has_what_was_replayed(releases, looked.excision)
+
+
+def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
+    [made] = releases.scenes
     file_of(made.paths.root, ended.topic, ended.id).unlink()
     assert lifted(made.paths, ended.id, "ana")
     again = releases.look().excision

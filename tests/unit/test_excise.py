@@ -16,6 +16,7 @@ from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
 from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
+from spark_jobs.excise.new import Reader, Wanted, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
@@ -28,11 +29,12 @@ from spark_jobs.excise.note import (
 from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
+from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
-from spark_jobs.spec import Deduplicate, Field, Pipeline, State
+from spark_jobs.spec import Deduplicate, Field, Pipeline, State, Table
 from spark_jobs.storage import failpoint
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span
 from tests.harness.refused import fails, has
@@ -335,3 +337,23 @@ def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
     replays = (Replayable(0, 5, DAY),)
     plan = plan.model_copy(update={"replays": replays})
     assert left() == [2], "what a replay brings"
+
+
+def wanted(name: str) -> Wanted:
+    return Wanted(name, "true", days(0, 9), "wrong", "ana", 1_000)
+
+
+def test_of_values_that_are_taken_apart_no_record_is_left_out_by_itself(root):
+    taken_apart = root.spec.topic.model_copy(update={"each": "items[]"})
+    reader = Reader(root.spec.model_copy(update={"topic": taken_apart}), root.settings)
+    with fails(DecisionRefused, "elements_excised", topic="sales"):
+        look([reader], wanted("sales"), ask=None)
+
+
+def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, monkeypatch):
+    rows = Table(name="rows", path="/data/rows", fields=root.spec.topic.fields, event_time="at")
+    spec = root.spec.model_copy(update={"topic": rows})
+    monkeypatch.setattr(registry, "load_all", lambda: [root.spec, spec])
+    told = CliRunner().invoke(app, ["excise", "--topic", "rows"])
+    assert told.exit_code == 2
+    assert "no topic of Kafka" in told.output
