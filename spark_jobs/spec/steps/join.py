@@ -15,7 +15,14 @@ from pydantic import (
     model_validator,
 )
 
-from spark_jobs.spec.columns import ColumnName, Columns, Origins, in_words, refuse_unknown
+from spark_jobs.spec.columns import (
+    ColumnName,
+    Columns,
+    Origins,
+    in_words,
+    refuse_own,
+    refuse_unknown,
+)
 from spark_jobs.spec.duration import interval, parse_duration
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
@@ -32,6 +39,10 @@ COMPARED: Final = (
     *("date", "timestamp", "timestamp_ntz"),
 )
 """Types of which Spark and other engines find the same values equal. Not of a double: NaN, -0.0."""
+SEEN: Final = ("join_left", "join_right")
+"""Under these the rows of left and of right are observed: `rows`, behind a side's Deduplicate; of a
+side without one the late ones too.
+"""
 
 
 def _signed(given: object) -> timedelta:
@@ -199,7 +210,7 @@ class Join(Step):
             drops_duplicates=False,
             only_fewer=False,
             several_per_key=False,
-            drops_copies=bool(self.before),
+            inside=SEEN,
         )
 
     def counting(self, delay: timedelta | None) -> str | None:
@@ -244,10 +255,18 @@ class Join(Step):
         for name, steps in self.before.items():
             of = left if name == self.left else right
             for step in steps:
-                step.columns_after(of.columns)
+                self._refuse_keys(step, of)
         self._refuse_null()
         self._refuse_same(left.columns)
         return self.columns
+
+    def _refuse_keys(self, step: Deduplicate, of: Topic) -> None:
+        """As a pipeline refuses those of a step of its own."""
+        step.columns_after(of.columns)
+        step.refuse_time(of.event_time, "append")
+        maps = [each.name for each in of.fields if "map<" in each.type]
+        if named := [name for name in maps if step.whole_row or name in step.keys]:
+            refuse(f"before[{of.name!r}].keys", named, "Spark compares no maps", "Use other keys")
 
     def _refuse_null(self) -> None:
         times = {each.event_time for each in self._sides}
@@ -268,6 +287,7 @@ class Join(Step):
             )
 
     def _refuse_same(self, left: Sequence[str]) -> None:
+        refuse_own("Join.prefix", self.found.values())
         taken = {name.lower() for name in left}
         if same := [name for name in self.found.values() if name.lower() in taken]:
             refuse(
