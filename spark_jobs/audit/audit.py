@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from functools import cached_property
+from pkgutil import resolve_name
 
 from spark_jobs.audit.audited_batch import (
     AuditedBatch,
@@ -27,7 +28,7 @@ from spark_jobs.audit.operator_metrics import fresh_keys, operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
-from spark_jobs.audit.second_read import keep_slices, read_again
+from spark_jobs.audit.second_read import BYTES, keep_slices, read_again
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -211,6 +212,8 @@ class Audit:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
         rejected = with_reasons(rejected, self._spec.inputs) if rejected else rejected
+        if rejected and self._spec.inputs.spread:
+            rejected = resolve_name(BYTES).with_bytes(self.run, self._spec, rejected)
         if rejected is None:
             return self._read_again(batch)
         shown = Visible(progress.read)

@@ -166,7 +166,7 @@ def _rule_shares(inputs: Topics, waiting: Unjudged) -> dict[str, Any]:
     for name, count in waiting.rules.items():
         failing[f"{PREFIX}{name.rpartition('/')[2]}"] += count
     return {
-        name: _share(failing[name], waiting.account.read) for name in rule_metrics(inputs.rules)
+        name: _share(failing[name], waiting.account.records) for name in rule_metrics(inputs.rules)
     }
 
 
@@ -182,7 +182,7 @@ class Rejected(NamedTuple):
     def of(cls, account: Account) -> Rejected:
         kinds = (account.malformed, account.premature)
         counts = (*kinds, sum(kinds) + account.late)
-        return cls(*(_share(count, account.read) for count in counts))
+        return cls(*(_share(count, account.records) for count in counts))
 
 
 def _nothing(account: Account, *, new: bool) -> int:

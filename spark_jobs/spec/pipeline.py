@@ -14,6 +14,7 @@ from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.output_mode import OutputMode
@@ -109,6 +110,8 @@ class Schedule(Model):
     """five cron fields: minute, hour, day of month, month, day of week"""
     when_data: WhenData | None = None
     """starts runs also when records wait"""
+    after: Name | None = None
+    """starts runs also when this pipeline has published"""
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     """no run before this time"""
     execution_timeout: Duration = Described(default=timedelta(hours=6), strict=False)
@@ -245,8 +248,8 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
-        if self.publish_at is not None:
-            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+        self._refuse_each()
+        self._refuse_unserved()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -306,6 +309,18 @@ class Pipeline(Model):
                 )
         return self
 
+    def _refuse_unserved(self) -> None:
+        asked = {
+            "reader_options": self.reader_options,
+            "publish_at": self.publish_at,
+            "schedule.when_data": self.schedule.when_data,
+            "topics": self.topics if self.is_several else (),
+        }
+        for each in self.topic.inputs:
+            each.refuse_asked(asked)
+        if self.publish_at is not None:
+            self.publish_at.refuse_topics(self.topic.inputs, self.more_topics)
+
     def _personal(self) -> set[str]:
         """The output's columns that are a personal field, by its name or another."""
         personal, time = self.inputs.personal, cast("str | None", self.inputs.event_time)
@@ -313,7 +328,7 @@ class Pipeline(Model):
         for step in self.steps:
             origins, time = step.origins_after(origins, time), step.time_after(time)
         same = {Origin(name, "identity") for name in personal}
-        return personal | {name for name, of in origins.items() if same.intersection(of)}
+        return {*personal} | {name for name, of in origins.items() if same.intersection(of)}
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
@@ -372,7 +387,7 @@ class Pipeline(Model):
     @property
     def inputs(self) -> Topics:
         """What it reads, by their numbers: one topic, for most."""
-        return Topics(self.topic.each, named=isinstance(self.topic, Several))
+        return Topics(self.topic.inputs, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -447,6 +462,11 @@ class Pipeline(Model):
                         f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
                     )
 
+    def _refuse_each(self) -> None:
+        beside = {"files": self.topic.lies, "a step that follows a key": self.keyed}
+        for what in (name for name, there in beside.items() if there and self.topic.each):
+            refuse("each", self.topic.each, *not_yet(what))
+
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)
         by_time = [
@@ -511,8 +531,12 @@ class Pipeline(Model):
 
     @property
     def sides(self) -> tuple[SideTable, ...]:
-        """The tables beside the stream that its steps read; each once."""
-        return tuple({side.name: side for step in self.steps for side in step.sides}.values())
+        """The tables beside the stream that its steps read, and those that its topics are; each
+        once.
+        """
+        of_steps = (side for step in self.steps for side in step.sides)
+        of_topics = (side for topic in self.topic.inputs for side in topic.beside)
+        return tuple({side.name: side for side in (*of_topics, *of_steps)}.values())
 
     @property
     def entry(self) -> Step | None:

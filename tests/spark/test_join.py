@@ -19,6 +19,7 @@ from spark_jobs.proof.cases import Act, Record
 from spark_jobs.proof.records import send
 from spark_jobs.proof.run import prove
 from spark_jobs.proof.scratch import Scratch
+from spark_jobs.runs.explain import deep
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, State, Topic
 from spark_jobs.steps.apart import join
@@ -211,9 +212,10 @@ def accounts(scratch: Scratch, names: set[str]) -> dict[str, set]:
 
 
 FIRST: Sides = (
-    [Order("a", 0, 1), Order("a", 0, 1), Order("b", 2, 2), Order(None, 3, 3)],
-    [Order("a", 10, 7), Order("a", 10, 7)],
+    [Order("a", 0, 1), Order("a", 0, 1), Order("b", 2, 2), Order(None, 3, 3), Order("d", 24, 4)],
+    [Order("a", 10, 7), Order("a", 10, 7), Order("d", 40, 6)],
 )
+"""The order d is in the range of the late payments below, and its own payment is not."""
 ALONE: list[Sides] = [
     ([Order(f"x{n}", 60 * n, 1)], []) if n % 2 else ([], [Order(f"y{n}", 60 * n, 1)])
     for n in range(1, 6)
@@ -230,21 +232,28 @@ def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_
         put(scratch, sides)
         scratch = run(scratch, "drain")
     unmatched = [("b", 2, 2, None, None), (None, 3, 3, None, None)]
-    assert [row for row in table(scratch) if row[1] < 60] == [("a", 0, 1, 10, 7), *unmatched]
+    assert [row for row in table(scratch) if row[1] < 60] == [
+        ("a", 0, 1, 10, 7),
+        *unmatched[:1],
+        ("d", 24, 4, 40, 6),
+        *unmatched[1:],
+    ]
     put(scratch, LATE)
     scratch = close(scratch)
     rows = scratch.query("batches", "SELECT * FROM batches ORDER BY batch_id")
     assert {row["unaccounted"] for row in rows} == {0}
     of_orders = [json.loads(row["topics"])["orders"] for row in rows]
-    assert [sum(of[name] for of in of_orders) for name in ("accepted", "late")] == [8, 1]
+    assert [sum(of[name] for of in of_orders) for name in ("accepted", "late")] == [9, 1]
     assert sum(row["duplicates"] for row in rows) == 2
     entered, left = (sum(row[name] for row in rows) for name in ("groups_in", "groups_out"))
-    assert (entered, left) == (7, 7), "each order but the copy and the late one, once"
+    assert (entered, left) == (8, 8), "each order but the copy and the late one, once"
     assert sum(dict(row["unmatched"])["payments"] for row in rows) == 5
     [end] = spark.read.format("statestore").option("operatorId", 0).option("joinSide", "left").load(str(scratch.paths.checkpoint)).collect()  # fmt: skip
     assert end["key"][0] == "end"
     judged = "SELECT DISTINCT observed FROM checks WHERE \"column\" = 'groups_unaccounted'"
     assert scratch.query("checks", judged) == [{"observed": "0"}]
+    explained = "\n".join(deep(scratch.spec, scratch.settings))
+    assert all(word in explained for word in ("StreamingSymmetricHashJoin", "end of its range"))
     before = table(scratch)
     scratch = run(scratch, "repair")
     every = [{row for sides in (FIRST, *ALONE, LATE) for row in sides[side]} for side in (0, 1)]

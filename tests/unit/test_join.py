@@ -1,6 +1,7 @@
 """A Join as it is declared: what is refused, which times it needs, and when its rows can be counted."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ from spark_jobs.spec.analysis.state_checks import counting_step
 from spark_jobs.values.spans import Span
 
 MINUTE = timedelta(minutes=1)
+NO_TABLE: Any = None
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -226,6 +228,23 @@ def test_left_rows_are_counted_from_the_first_batch_on_or_not_at_all(was, now, w
     stored, wanted = (fingerprint(each, "4.2.0") for each in both)
     found = {each.field: each.weight for each in changes(stored, wanted, Declared(both[1]))}
     assert found.get("steps[0].counted") == weight
+
+
+@pytest.mark.parametrize(
+    ("given", "account", "grouped"),
+    [
+        ({"how": "left"}, Account(), Grouped(7, 5)),
+        ({"how": "inner"}, Account(), None),
+        ({"how": "left"}, Account(unknown=1), None),
+        ({"how": "left", "before": BY_ORDER | {"orders": (Deduplicate(keys=("order_id",)),)}}, Account(), None),
+    ],
+    ids=["left", "inner: what found none is nowhere", "records are gone", "copies"],
+)  # fmt: skip
+def test_left_rows_of_a_lost_batch_are_known_by_kafka_and_its_commit(given, account, grouped):
+    written: Any = SimpleNamespace(rows=5)
+    counted = LeftRows.of(paid(**{"before": BY_ORDER} | given), 0)
+    topics = {"orders": {"accepted": 7}, "payments": {"accepted": 2}}
+    assert counted.again(NO_TABLE, account, topics, None, written) == grouped
 
 
 def test_a_side_without_a_deduplicate_is_doubted():

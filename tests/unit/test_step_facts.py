@@ -16,7 +16,7 @@ from spark_jobs.spec.columns import Origin
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, Step
-from spark_jobs.values.spans import Position, Span
+from spark_jobs.values.spans import MICROSECOND, Position, Span
 from tests.unit.specs import group_state
 from tests.unit.test_steps import EXAMPLES, JOIN, SHOPS, STEPS
 
@@ -63,6 +63,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "needed": lambda step: step.needed(SPAN, HOUR * 2, RANGES, "flights"),
     "touched": lambda step: step.touched(SPAN, RANGES, "flights"),
     "copies_for": lambda step: step.copies_for(HOUR),
+    "first_timely": lambda step: step.first_timely(NOON),
     "found_by": lambda step: step.found_by("shops"),
     "settled_after": lambda step: step.settled_after(RANGES),
     "position_after": lambda step: step.position_after(AT, RANGES),
@@ -236,6 +237,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(2, 2.5)),
     "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(0.5)),
     "copies_for": (HOUR, *[None] * 5, None, None),
+    "first_timely": (NOON + MICROSECOND, NOON, NOON + MICROSECOND, *[None] * 4, NOON + MICROSECOND),
     "settled_after": (None, None, RANGES.settle, None, None, None, None, timedelta(minutes=30, milliseconds=1)),
     "takes": (*[()] * 7, ("sales", "flights")),
     "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT, AT, AT),

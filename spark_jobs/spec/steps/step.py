@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from spark_jobs.spec.columns import Columns, Origins
@@ -16,7 +16,7 @@ from spark_jobs.spec.sql import Expression, SqlText, sql_texts
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.windows import Window
 from spark_jobs.values.gap import Gap
-from spark_jobs.values.spans import Position, Span, Times
+from spark_jobs.values.spans import MICROSECOND, Position, Span, Times
 
 if TYPE_CHECKING:
     from spark_jobs.spec.topic import Topic
@@ -241,6 +241,12 @@ class Step(Model):
         this is the first stateful step; None if there is no such time.
         """
         return None
+
+    def first_timely(self, watermark: datetime) -> datetime | None:
+        """Behind this watermark each record before that event time is late, and no other one, if
+        this is the first stateful step; None if there is no such time.
+        """
+        return None if self.late_after is None else watermark - self.late_after + MICROSECOND
 
     def copies_for(self, delay: timedelta | None) -> timedelta | None:
         """Where it drops duplicates: how long behind the event time of a row that it kept others of
