@@ -9,14 +9,14 @@ written   Delta's history of the table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from spark_jobs.audit.batch_offsets import tell_apart
 from spark_jobs.audit.keyed_account import Keyed, by_key
-from spark_jobs.audit.progress import OperatorProgress, Progress
+from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account
 from spark_jobs.source.micro_batch import Batch
@@ -288,25 +288,16 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
     """
     duplicates = unexplained = 0
     steps = spec.steps[spec.first_stateful :]
-    for step, operator, (into, out) in zip(
-        steps, progress.by_step(steps), pairwise(rows), strict=True
-    ):
+    for step, operator, both in zip(steps, progress.by_step(steps), pairwise(rows), strict=True):
         if operator is None or not (step.balance.drops_duplicates or step.balance.inside):
             continue
+        into, out = both
+        if step.balance.inside:  # it is the first one
+            into = progress.counted(ENTERED_SEEN, "rows") - operator.dropped_before
+            out = sum(progress.counted(name, "rows") for name in step.balance.inside)
         duplicates += operator.duplicates
-        if step.balance.inside:
-            unexplained += _lost_inside(step.balance.inside, operator, progress)
-        else:
-            unexplained += abs(into - operator.duplicates - out)
+        unexplained += abs(into - operator.duplicates - out)
     return duplicates, unexplained
-
-
-def _lost_inside(seen: Iterable[str], operator: OperatorProgress, progress: Progress) -> int:
-    """By how much the rows behind a step's own Deduplicates are not those that entered it, less the
-    late ones and the copies that these dropped. It is the first stateful step.
-    """
-    entered = progress.counted(ENTERED_SEEN, "rows") - operator.dropped_before
-    return abs(entered - operator.duplicates - sum(progress.counted(name, "rows") for name in seen))
 
 
 def _written(spec: Pipeline, yielded: int, rows_out: int) -> int:

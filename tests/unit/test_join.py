@@ -120,10 +120,11 @@ def test_what_cannot_be_joined_is_refused_by_its_field(given, field):
         Deduplicate(keys=("order_id",)),
         Aggregate(keys=("order_id",), window=Tumbling(size="1 hour"), measures={"n": "count(*)"}),
         Latest(keys=("order_id",), order_by=("at",)),
+        Lookup(dimension=Dimension(table="payments", key=("id",), fields=(NOTE,)), on={"id": "order_id"}),
     ],
     ids=lambda step: step.kind,
-)
-def test_no_step_with_state_follows_a_join(step):
+)  # fmt: skip
+def test_no_step_with_state_follows_a_join_and_no_table_of_its_right_topics_name(step):
     with pytest.raises(SpecInvalid) as refused:
         paid(step)
     assert refused.value.parameters["fields"] == "steps"

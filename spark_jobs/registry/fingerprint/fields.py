@@ -102,6 +102,10 @@ Spark uses the checkpoint's values from then on (OffsetSeqMetadata). `sluice rep
 the first one.
 """
 
+COUNTED_SINCE = (
+    "with this watermark_delay each row finds one at most and is counted, but the state has rows of "
+    "the old one: keep that, or rebuild"
+)
 MOVED = "until `sluice repartition` moves the state to {now} stores"
 ANOTHER_STORE = (
     "which its first batch fixed; `sluice repartition` moves only RocksDB's state, so `sluice "
@@ -230,6 +234,8 @@ def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> lis
 
 
 def _detail(name: str, stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> str:
+    if name.endswith(f".{_COUNTED}"):
+        return COUNTED_SINCE if name in wanted else ""
     if name != "state.shuffle_partitions":
         return ""
     if not declared.keeps_state:

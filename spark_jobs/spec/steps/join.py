@@ -254,19 +254,15 @@ class Join(Step):
         refuse_unknown("Join", "on", tuple(self.on.values()), right.columns)
         for name, steps in self.before.items():
             of = left if name == self.left else right
-            for step in steps:
-                self._refuse_keys(step, of)
+            for step in steps:  # as a pipeline judges one of its own
+                step.columns_after(of.columns)
+                step.refuse_time(of.event_time, "append")
+                maps = [each.name for each in of.fields if "map<" in each.type]
+                if keys := [each for each in maps if step.whole_row or each in step.keys]:
+                    refuse(f"before[{name!r}].keys", keys, "Spark compares no maps", "Use others")
         self._refuse_null()
         self._refuse_same(left.columns)
         return self.columns
-
-    def _refuse_keys(self, step: Deduplicate, of: Topic) -> None:
-        """As a pipeline refuses those of a step of its own."""
-        step.columns_after(of.columns)
-        step.refuse_time(of.event_time, "append")
-        maps = [each.name for each in of.fields if "map<" in each.type]
-        if named := [name for name in maps if step.whole_row or name in step.keys]:
-            refuse(f"before[{of.name!r}].keys", named, "Spark compares no maps", "Use other keys")
 
     def _refuse_null(self) -> None:
         times = {each.event_time for each in self._sides}
@@ -327,6 +323,13 @@ class Join(Step):
     ) -> None:
         if kinds := [step.kind for step in after if step.remembers]:
             refuse("steps", kinds, *self.unfollowed)
+        if self.right in (side.name for step in after for side in step.sides):
+            refuse(
+                "steps",
+                self.right,
+                "a table beside the stream has the right topic's name, by which both are counted",
+                "Give the table another: Dimension(name=...)",
+            )
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return {new: types[old] for new, old in self._came.items() if old in types}
