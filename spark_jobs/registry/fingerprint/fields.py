@@ -103,8 +103,8 @@ the first one.
 """
 
 COUNTED_SINCE = (
-    "with this watermark_delay each row finds one at most and is counted, but the state has rows of "
-    "the old one: keep that, or rebuild"
+    "with this watermark_delay each row finds one at most and is counted, but the state has rows "
+    "of the old one: keep that, or rebuild"
 )
 MOVED = "until `sluice repartition` moves the state to {now} stores"
 ANOTHER_STORE = (
