@@ -55,11 +55,6 @@ class Numbered(BaseModel):
     def stop(self) -> int:
         return self.first + self.rows
 
-    def seen_by(self, version: int) -> dict[str, int | None]:
-        """Its versions, none later than this one."""
-        gone = self.gone
-        return {"version": min(self.version, version), "gone": gone and min(gone, version)}
-
     def at(self, version: int) -> bool:
         """Whether the version has it."""
         return self.version <= version and (self.gone is None or self.gone > version)
@@ -85,8 +80,16 @@ class Noted(Stored):
         """The same for a table that was made anew, and counts its versions from 0 again."""
         if version >= self.version:
             return self
-        files = (file.model_copy(update=file.seen_by(version)) for file in self.files)
-        return self.model_copy(update={"version": version, "files": tuple(files)})
+        made = [
+            file.model_copy(
+                update={
+                    "version": min(file.version, version),
+                    "gone": file.gone and min(file.gone, version),
+                }
+            )
+            for file in self.files
+        ]
+        return self.model_copy(update={"version": version, "files": tuple(made)})
 
     def missing(self, start: int, there: Callable[[Numbered], bool]) -> int:
         """Behind the last row from `start` on that drains would read, and cannot: its file is not

@@ -230,8 +230,7 @@ class RowsSource(Lasting):
         known, version = self._noted(), versions[self._topic.name]
         done = Positions().count(horizon)
         live = [*known.live(version)] if known else []
-        waits = any(file.partition == DRAINED and file.stop > done for file in live)
-        if waits and self._spec.entry is None:
+        if known and known.end > done and self._spec.entry is None:  # drains read what is gone, too
             raise AccountBehind.rows_wait(pipeline=self._spec.name, name=self._topic.name)
         files = [f for f in live if f.rows and (f.partition == REPAIRED or f.stop <= done)]
         told = [f.earliest is not None and f.latest is not None for f in files]

@@ -13,11 +13,23 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.pins import Pinned
-from spark_jobs.errors import SpecInvalid, UpstreamUnfit
+from spark_jobs.errors import AccountBehind, CheckpointBroken, SpecInvalid, UpstreamUnfit
+from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import Pin
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Aggregate, Field, Latest, Pipeline, Schedule, Table, Tumbling, WhenData
+from spark_jobs.spec import (
+    Aggregate,
+    Field,
+    Latest,
+    Pipeline,
+    Schedule,
+    Table,
+    Transform,
+    Tumbling,
+    WhenData,
+)
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.data_source import Stream
@@ -264,6 +276,12 @@ def test_a_row_is_written_as_json_with_each_digit_or_made_malformed():
     assert as_json(far, {"t": "timestamp"}) == [NO_JSON]
 
 
+def test_a_map_is_an_object_or_makes_its_row_malformed():
+    kind = pa.map_(pa.int64(), pa.float64())
+    rows = pa.record_batch({"m": pa.array([[(1, 0.5)], [(2, 1.0), (2, 3.0)]], kind)})
+    assert as_json(rows, {"m": "map<bigint,double>"}) == [b'{"m":{"1":0.5}}', NO_JSON]
+
+
 SHOP = Field(name="shop", type="string")
 TABLE = Table(path="/data/t", event_time="at", fields=(Field(name="at", type="timestamp"), SHOP))
 SUM = Aggregate(window=Tumbling(size=HOUR), keys=("shop",), measures={"n": "count(*)"})
@@ -309,3 +327,40 @@ def test_a_step_that_follows_a_key_is_refused_where_the_source_is_made(tmp_path)
     )
     with fails(UpstreamUnfit, "unranged"):
         made.state()
+
+
+def test_rows_without_state_that_a_drain_will_read_are_mended_behind_it(tmp_path, table):
+    """A repair reads what took their place; the drain would write them beside it."""
+    topic = TABLE.model_copy(update={"path": table.path, "event_time": "at"})
+    made = source_of(
+        spec(topic=topic, steps=(Transform(where="n > 0"),), watermark_delay=None),
+        Settings.from_environment(reads=False)._replace(root=str(tmp_path)),
+    )
+    first = table.append(1)
+    known = noted.begun(table.read, first)
+    second = table.append(2)
+    known = noted.followed(known, first, table.read, second)
+    table.delta.update(updates={"n": "n + 1"}, predicate="n = 2")
+    known = noted.followed(known, second, table.read, table.newest)
+    made.rows_note.parent.mkdir(parents=True)
+    known.put(made.rows_note, None)
+    with fails(AccountBehind, "rows_wait"):
+        made.slices({"t": table.newest}, Positions({0: 1}))
+    assert made.slices({"t": table.newest}, Positions({0: 2})).num_rows == 2
+    assert made.count({0: ((0, 2),)}) == 2
+    (UPath(table.path) / known.files[1].path).unlink()
+    assert (made.count({0: ((0, 2),)}), [*made.sampled({0: ((1, 2),)})]) == (1, [])
+    made.rows_note.write_text("{")
+    with fails(CheckpointBroken, "file_damaged"):
+        made.state()
+
+
+def test_pipelines_that_read_each_other_are_refused_by_name(tmp_path, monkeypatch):
+    text = "from spark_jobs.spec import Table\nTable(of={!r}, event_time='at')\n"
+    for name, of in (("one", "two"), ("two", "one")):
+        (tmp_path / "circle" / name).mkdir(parents=True)
+        (tmp_path / "circle" / name / "spec.py").write_text(text.format(of))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SLUICE_PIPELINES", "circle")
+    with fails(SpecInvalid, "reads_itself"):
+        registry.load("one")
