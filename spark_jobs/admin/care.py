@@ -164,18 +164,21 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
 
 
 def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[Step]:
-    """A step for each version of a table beside the stream whose changes are settled by repairs
-    that stand since before this time, so that nobody can take them back.
+    """A step for each version of a table beside the stream, and each excision, whose changes are
+    settled by repairs that stand since before this time, so that nobody can take them back.
     """
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
-    if known is None or audited < 0 or not spec.sides or unmended(spec):
+    if known is None or audited < 0 or unmended(spec):
         return
-    checkpoint, way, generations = Checkpoint(paths.checkpoint), mended(spec), known.generations
+    checkpoint, generations = Checkpoint(paths.checkpoint), known.generations
+    if not (inputs := noted_now(checkpoint, spec)):
+        return
+    way = mended(spec)
     until = way.closed_until(checkpoint.batch(audited).watermark)
-    found = Outdated(way, paths, generations, audited, noted_now(checkpoint, spec))
+    found = Outdated(way, paths, generations, audited, inputs)
     for marks in found.settled(before, until):
         what = f"forget {marks.changes:,} changes of version {marks.version} of {marks.input}"
-        own = (paths.root, paths.pipeline, generations, marks)
+        own = (paths.root, paths.pipeline, generations, marks.of)
         yield Step(f"{what}, which no row lacks", partial(outdated.forget, *own))
 
 

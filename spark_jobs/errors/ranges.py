@@ -76,6 +76,12 @@ class RangeUnsupported(SluiceError):
         "knows which fields it had set.",
         "Leave out --without-lost, and name keys whose records are there.",
     )
+    excised_stay = reason(
+        "Excised records stay in the rows of {pipelines}. No range of these can be computed by "
+        "itself.",
+        "Compute each again, as NEXT with a raised state version: `sluice rebuild` leaves the "
+        "records out.",
+    )
     of_an_archive = reason(
         "{pipeline}: no range of its output can be computed by itself: {why}.",
         "Name a pipeline that reads the topic.",

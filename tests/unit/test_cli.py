@@ -67,6 +67,18 @@ OPTIONS = {
     "verify": ("--keys", *RANGE, "--plan", "--next"),
     "replay": ("--reason", *RANGE, "--yes", "--execute", "--next"),
     "undo": ("--execute", "--next"),
+    "excise": (
+        "--topic",
+        "--where",
+        "--from",
+        "--to",
+        "--reason",
+        "--most-records",
+        "--without-lost",
+        "--lift",
+        "--yes",
+        "--execute",
+    ),
     "prove": ("--execute",),
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
@@ -162,7 +174,17 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
             if command
-            not in {"show", "archive", "worker", "init", "settings", "install", "new", "find"}
+            not in {
+                "show",
+                "archive",
+                "worker",
+                "init",
+                "settings",
+                "install",
+                "new",
+                "find",
+                "excise",
+            }
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),

@@ -126,11 +126,16 @@ def change_of(
     carried: DataFrame | None,
     computed: Computed,
     merged: tuple[MergedRecord, ...],
+    left: tuple[int, int],
 ) -> Change:
+    """`left`: records that are bad by today's spec, and excised ones."""
     became, given = [record.fate for record in merged], held(plan, computed)
-    gained = None if plan.current else told.gained  # rows have taken the place of others
-    in_groups = 0 if gained is None else abs(gained - became.count("merged"))
-    bad = computed.read.get["malformed"] + computed.read.get["premature"]
+    # Of a table as a source, rows have taken the place of others.
+    counts = told.gained is not None and not plan.current
+    gained = (told.gained or 0) - became.count("merged") if counts else 0
+    newly_bad, excised = left
+    # Of an excised record nobody knows whether a group had it, or a copy comes in its place.
+    in_groups = abs(gained) if gained > 0 else max(0, -gained - computed.excised)
     return Change(
         **told.rows,
         merged=became.count("merged"),
@@ -138,7 +143,8 @@ def change_of(
         filtered=became.count("filtered"),
         superseded=became.count("superseded"),
         replayed=sum(record.source == "quarantine" for record in merged),
-        newly_bad=0 if plan.current else bad,  # the source has them still
+        newly_bad=newly_bad,
+        excised=excised,
         count_difference=in_groups,
         thinned=thinned(plan, given.topic),
         unaccounted=given.unaccounted - thinned(plan, given.topic),

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spark_jobs.checkpoint.notes.excised import EXCISED
 from spark_jobs.messages.kind import LATE_KINDS, SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
@@ -68,7 +69,9 @@ class Outdated:
         self, way: Ranged, paths: Paths, generations: Sequence[str], batch: int, inputs: Inputs
     ) -> None:
         self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
-        self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
+        # Whether keys lack excised records, standing.py tells: other repairs compute some of them.
+        self._inputs = {n: pin for n, pin in inputs.items() if way.whole or n != EXCISED}
+        self._length = LENGTHS[way.spec.ranges.every]
         self._reads = dict[int, Span | None]()
         self._decided = dict[tuple[int, ...], list[Part]]()
 
@@ -128,11 +131,25 @@ class Outdated:
         return found
 
     def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
-        """The changes of marks that are open in one of the spans, for each step that they touch."""
+        """The changes of marks that are open in one of the spans, for each step that they touch.
+        Which excised records are in a row, these tell themselves.
+        """
         for of in self.open:
-            if any(each.span.overlaps(span) for each in of.touching for span in spans):
-                for step in looked_up(self._way.spec, of.marks.input):
+            if of.marks.input != EXCISED and any(
+                each.span.overlaps(span) for each in of.touching for span in spans
+            ):
+                for step in self._steps(of.marks.input):
                     yield step, [*self._changes(of.marks)]
+
+    def excised(self, spans: Sequence[Span]) -> bool:
+        """Whether rows in one of the spans have excised records."""
+        touching = (each for of in self.open if of.marks.input == EXCISED for each in of.touching)
+        return any(each.span.overlaps(span) for each in touching for span in spans)
+
+    def _steps(self, name: str) -> tuple[LookedUp, ...]:
+        """Those that depend on a table. Excised records come before the first."""
+        spec = self._way.spec
+        return (LookedUp(spec, 0, {}),) if name == EXCISED else looked_up(spec, name)
 
     def _changes(self, marks: Marks) -> Iterator[Changed]:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
@@ -172,7 +189,7 @@ class Outdated:
         return [
             (marks, touched[marks.version])
             for name, several in by_input.items()
-            for touched in (self._touching(looked_up(self._way.spec, name), several),)
+            for touched in (self._touching(self._steps(name), several),)
             for marks in several
         ]
 
@@ -180,8 +197,7 @@ class Outdated:
     def _standing(self) -> list[Standing]:
         """The latest first."""
         ours = ops_tables.among("generation", self._generations)
-        # Of a table that follows a key others compute some keys alone, and its rows have no ranges.
-        swaps = ops_tables.among("kind", LATE_KINDS if self._way.spec.keyed else SWAP_KINDS)
+        swaps = ops_tables.among("kind", SWAP_KINDS if self._way.whole else LATE_KINDS)
         stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
         return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
@@ -231,13 +247,13 @@ class Outdated:
         """The positions, within `limit`, that depend on the changes' times: of rows that are
         written, and of those that windows hold.
         """
-        read, steps = self._read(marks), looked_up(self._way.spec, marks.input)
+        read, steps = self._read(marks), self._steps(marks.input)
         times = self._times(marks)
         return [step.touched(each, read).within(limit) for step in steps if read for each in times]
 
     def _times(self, marks: Marks) -> Sequence[Span]:
         """Those of its changes. Of a table beside the stream the keys say more."""
-        if not is_topic(self._way.spec, marks.input):
+        if marks.input != EXCISED and not is_topic(self._way.spec, marks.input):
             return (marks.times,)
         spans = (Span(each.start or FIRST, each.end or LAST) for each in self._changes(marks))
         return joined(spans)

@@ -55,6 +55,7 @@ class RangeRows:
     def __init__(self, unit: Unit, judging: Judging) -> None:
         self.way, self.judging, self.plan = unit.way, judging, judging.plan
         self._replaced = unit.around(judging.plan.spans)
+        self._has_excised = False
 
     def compute(self) -> Computed:
         """Behind the records themselves Spark runs nothing before the rows are used, but for a
@@ -80,7 +81,8 @@ class RangeRows:
         explaining = _explaining(self._explains(used), spec, sides, first)
         copied = copies.get(spec.first_stateful)
         rows = self._placed(self._output(used, sides, first))
-        return Computed(rows, explaining, fetched, read, entered, kept, copied)
+        excised = len(self.judging.failing.columns[0]) if self._has_excised else 0
+        return Computed(rows, explaining, fetched, read, entered, kept, copied, excised)
 
     def compare(self, computed: Computed) -> Compared:
         plan, table = self.plan, table_of(self.judging.paths)
@@ -138,13 +140,17 @@ class RangeRows:
         return F.expr(self.way.position.sql(self.plan.spans))
 
     def _explains(self, used: DataFrame) -> DataFrame:
-        """The records that explain changes: late ones, and those that depend on a changed row of a
-        table beside the stream.
+        """The records that explain changes: late ones, those that depend on a changed row of a
+        table beside the stream, and excised ones.
         """
         plan, late = self.plan, used.where("kafka.late")
         own = (self.way, self.judging.paths, plan.generations, plan.batch, plan.inputs)
-        found = Outdated(*own).among(plan.spans)
-        return reduce(DataFrame.unionAll, (marked(used, *each) for each in found), late)
+        outdated = Outdated(*own)
+        found = [marked(used, *each) for each in outdated.among(plan.spans)]
+        self._has_excised = outdated.excised(plan.spans)
+        if self._has_excised:
+            found.append(self.judging.excised().stateful_input.select(*used.columns))
+        return reduce(DataFrame.unionAll, found, late)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """Of all computed rows those of the unit."""

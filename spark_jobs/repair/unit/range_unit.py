@@ -156,6 +156,13 @@ def _by_waiting(of: Sought) -> _Ranges:
     return _Ranges(in_ranges(touching), late.too_early(closed.until))
 
 
+def _by_excised(of: Sought) -> _Ranges:
+    closed = of.closed
+    own = (of.way, of.paths, closed.found.identity.generations, closed.batch)
+    outdated = Outdated(*own, of.excised)
+    return _Ranges(in_ranges(outdated.ranges(closed.until, of.request.span)))
+
+
 def _by_quarantined(of: Sought) -> _Ranges:
     """Raises RangeUnsupported."""
     if current_of(of.way.spec, of.source):
@@ -178,6 +185,7 @@ def _as_given(of: Sought) -> _Ranges:
 FINDERS: Final[dict[Reads, Callable[[Sought], _Ranges]]] = {
     Reads.WAITING: _by_waiting,
     Reads.QUARANTINED: _by_quarantined,
+    Reads.EXCISED: _by_excised,
     Reads.GIVEN: _as_given,
 }
 """What a kind of repair reads -> how its ranges are found."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pkgutil import resolve_name
 from threading import Thread
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ from spark_jobs.steps.sql import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
 
+EXCISIONS, ADOPT = "excised", "spark_jobs.excise.adopt:adopt"
+"""Where a root's excisions are, and how a checkpoint takes them over."""
 LOG = logging.getLogger(__name__)
 
 
@@ -76,6 +79,9 @@ def opened(
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
     keep(now.spec, settings, pinned.inputs)
     note_inputs(pinned, found.checkpoint, held)
+    if (paths.root / EXCISIONS).exists():
+        ids = (found.identity.topic_id, found.identity.generations)
+        resolve_name(ADOPT)(now.spec, paths, ids, held, outcome.run_id)
     run = Run(
         kind=outcome.kind,
         spec=ours,

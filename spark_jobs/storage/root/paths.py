@@ -25,6 +25,7 @@
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
 <root>/ops/{repairs,merged}                       Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
+<root>/excised/<topic>/<id>.json                  records taken out, for all of its pipelines
 
 The place of a rebuild has lease, running.json, journal.json and staging.lease of its own, in its
 folder.
