@@ -25,8 +25,8 @@ from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
+from spark_jobs.runs.own_shares import own_shares, share
 from spark_jobs.runs.run_outcome import Drained
-from spark_jobs.runs.shares import own_shares, share
 from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates

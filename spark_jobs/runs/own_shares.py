@@ -1,4 +1,4 @@
-"""Shares: the state metrics of a spec's own rules and dimensions, of some batches together."""
+"""Own shares: the state metrics of a spec's own rules and dimensions, of some batches together."""
 
 from __future__ import annotations
 
