@@ -109,6 +109,12 @@ def inputs_of(
     return inputs
 
 
+def noted_for(batch: int, checkpoint: Checkpoint) -> dict[str, Pin]:
+    """The same as far as it is noted still, whether it can be read or not."""
+    noted = _noted(batch, checkpoint)
+    return noted.inputs if noted else {}
+
+
 def newest_noted(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
     """Name -> the version that the newest run has noted of each. Raises SideGone if none has."""
     found = noted_now(checkpoint, spec)

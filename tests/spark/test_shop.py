@@ -154,12 +154,14 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     assert beside == {f"{name}, read beside: version 0" for name in ("customers", "countries")}
     with monkeypatch.context() as at:
         at.setattr(failpoint, "at", (images := Images(shop.orders, tmp_path / "images")).at)
-        account = shop.orders.run("orders").account
+        account = (report := shop.orders.run("orders")).account
     assert (account.read, account.malformed, account.accepted) == (9, 4, 5)
     shop.hold(shop.expected(), "the facts")
     assert shop.waiting == UNKNOWN
     [batch] = [row for row in batches_of(shop.orders) if row["read"]]
     assert dict(batch["unmatched"]) == {"customers": 0, "countries": 1}
+    [check] = [each for each in report.checks if each.column == "unmatched_share_countries"]
+    assert (json.loads(check.observed), check.outcome) == (1 / 5, "passed")
 
     # Customers come later, one backdated; the account of a killed drain is read again by its pin.
     shop.send("changes", changes(LATER))

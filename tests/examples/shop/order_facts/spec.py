@@ -1,6 +1,6 @@
 """Orders with their customer, as of the order's time, and with the name of its country."""
 
-from spark_jobs.spec import Deduplicate, Dimension, Field, Lookup, Pipeline, Topic
+from spark_jobs.spec import Deduplicate, Dimension, Field, Lookup, Pipeline, Topic, unmatched_share
 
 ORDERS = Topic(
     name="shop.orders",
@@ -36,4 +36,5 @@ SPEC = Pipeline(
         Deduplicate(keys=("order_id",)),
         Lookup(dimension=COUNTRIES, on={"code": "country"}),
     ),
+    state_checks=(unmatched_share("countries", 0.5),),
 )
