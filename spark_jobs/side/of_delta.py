@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
 from deltalake.exceptions import DeltaError
 
@@ -85,13 +86,15 @@ def _quoted(name: str) -> str:
 
 
 def _file(folder: UPath, table_uri: str, uri: str) -> UPath:
-    """delta-rs escapes the folder's name, and behind it nothing but `..`, by which a published
-    table leads to its files where there are no links.
+    """delta-rs escapes the folder's name, and not what is behind it; but all of a name that leads
+    upwards, as a published table's does where there are no links.
     """
     begins, name = unprefixed(table_uri).rstrip("/") + "/", unprefixed(uri)
     if not name.startswith(begins):
         return opened(name)
     name = name.removeprefix(begins)
-    while name.startswith(ABOVE):
-        folder, name = folder.parent, name.removeprefix(ABOVE)
+    if name.startswith(ABOVE):
+        name = unquote(name)
+    while name.startswith("../"):
+        folder, name = folder.parent, name.removeprefix("../")
     return folder / name
