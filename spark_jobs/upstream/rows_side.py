@@ -52,6 +52,9 @@ class RowsSide:
         log = log_of(self._declared.name, self._folder)
         return own_id(self._declared.name, log) == pin.table_id and pin.version <= log.newest
 
+    def keep(self, pin: Pin) -> None:
+        """See Side: `sluice maintain` does, of a table of this root."""
+
     def refuse_misdeclared(self) -> None:
         """See Side: of what has published nothing yet, the fields come from its spec."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pkgutil import resolve_name
 
 import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.side.port import Changed, Pin
-from spark_jobs.spec import Field
+from spark_jobs.side.port import Changed, Pin, Side
+from spark_jobs.spec import Dimension, Field
 from spark_jobs.spec.table.upstream import Rows
 from spark_jobs.upstream import rows_side
 from spark_jobs.upstream.log_place import own_id
@@ -26,6 +27,13 @@ class Root:
 @pytest.fixture
 def table(tmp_path) -> Tables:
     return Tables(tmp_path)
+
+
+@pytest.mark.parametrize("declared", [Rows, Dimension])
+def test_each_side_answers_all_that_is_asked_of_one(declared):
+    asked = {name for name in vars(Side) if not name.startswith("_")}
+    assert {"now", "has", "keep"} <= asked
+    assert asked <= {*dir(resolve_name(declared.side))}
 
 
 def changed(table: Tables, since: int) -> list[tuple[float, float]]:
