@@ -1,6 +1,6 @@
 """Orders of customers who are known at the order's time. Others wait in quarantine."""
 
-from spark_jobs.spec import Deduplicate, Lookup, Pipeline
+from spark_jobs.spec import Deduplicate, Lookup, Pipeline, unmatched_share
 from tests.examples.shop.inputs import COUNTRIES, CUSTOMERS, ORDERS
 
 SPEC = Pipeline(
@@ -13,4 +13,5 @@ SPEC = Pipeline(
         Deduplicate(keys=("order_id",)),
         Lookup(dimension=COUNTRIES, on={"code": "country"}),
     ),
+    state_checks=(unmatched_share("countries", 0.5),),
 )

@@ -7,7 +7,6 @@ from spark_jobs.spec import (
     Pipeline,
     Ranges,
     Schedule,
-    unmatched_share,
 )
 from tests.examples.shop.inputs import COUNTRIES, CUSTOMERS, ORDERS, PAYMENTS
 
@@ -32,7 +31,6 @@ SPEC = Pipeline(
         Lookup(dimension=CUSTOMERS, on={"customer_id": "buyer"}),
         Lookup(dimension=COUNTRIES, on={"code": "country"}),
     ),
-    state_checks=(unmatched_share("countries", 0.5),),
     schedule=Schedule(after="customers"),
     ranges=Ranges(repair="after drain"),
 )
