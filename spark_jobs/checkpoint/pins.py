@@ -78,6 +78,17 @@ class Pinned(NamedTuple):
     batch: int
     """The newest of those batches; -1 without one."""
 
+    @property
+    def since(self) -> dict[str, int | None]:
+        """The tables that have moved -> the version before; None if nobody knows which, or it is
+        another table's.
+        """
+        now, moved = self.inputs, self.moved.items()
+        same = {
+            name: was.version for name, was in moved if was and was.table_id == now[name].table_id
+        }
+        return {name: same.get(name) for name in self.moved}
+
 
 def inputs_of(
     batch: int, checkpoint: Checkpoint, spec: Pipeline, settings: Settings

@@ -330,8 +330,8 @@ class Pipeline(Model):
         origins: Origins = {name: (Origin(name, "identity"),) for name in self.inputs.columns}
         for step in self.steps:
             origins, time = step.origins_after(origins, time), step.time_after(time)
-        renamed = {n for n, of in origins.items() if any(each.column in personal for each in of)}
-        return {*personal, *renamed}
+        same = {Origin(name, "identity") for name in personal}
+        return {*personal} | {name for name, of in origins.items() if same.intersection(of)}
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
