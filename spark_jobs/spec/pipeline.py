@@ -29,9 +29,9 @@ from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql import raw_bytes_in
 from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.spec.steps.unmatched import looked_up
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
-from spark_jobs.spec.unmatched import looked_up
 from spark_jobs.spec.windows import Session
 
 MOST_PARTITIONS = 10_000
@@ -540,7 +540,7 @@ class Pipeline(Model):
 
     @property
     def looked_up(self) -> dict[str, Counter[str]]:
-        """See unmatched.py."""
+        """See steps/unmatched.py."""
         return looked_up(self.steps, len(self.before_state), keyed=bool(self.keyed))
 
     @property
