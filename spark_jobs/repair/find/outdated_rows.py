@@ -70,8 +70,7 @@ class Outdated:
     ) -> None:
         self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
         # Whether keys lack excised records, standing.py tells: other repairs compute some of them.
-        keyed = way.spec.keyed is not None
-        self._inputs = {n: pin for n, pin in inputs.items() if not (keyed and n == EXCISED)}
+        self._inputs = {n: pin for n, pin in inputs.items() if way.whole or n != EXCISED}
         self._length = LENGTHS[way.spec.ranges.every]
         self._reads = dict[int, Span | None]()
         self._decided = dict[tuple[int, ...], list[Part]]()
@@ -198,8 +197,7 @@ class Outdated:
     def _standing(self) -> list[Standing]:
         """The latest first."""
         ours = ops_tables.among("generation", self._generations)
-        # Of a table that follows a key others compute some keys alone, and its rows have no ranges.
-        swaps = ops_tables.among("kind", LATE_KINDS if self._way.spec.keyed else SWAP_KINDS)
+        swaps = ops_tables.among("kind", SWAP_KINDS if self._way.whole else LATE_KINDS)
         stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
         return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)

@@ -37,6 +37,13 @@ class Ranged(NamedTuple):
     spec: Pipeline
     position: Position
 
+    @property
+    def whole(self) -> bool:
+        """Whether a repair computes all rows of a range. Of a table that follows a key it may
+        compute some keys alone.
+        """
+        return self.spec.keyed is None
+
     def needed(self, span: Span) -> Span:
         """The event times of the records on which the rows within `span` depend, of any input."""
         return covering(self.needed_of(span, each) for each in inputs_apart(self.spec))
