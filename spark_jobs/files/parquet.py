@@ -91,17 +91,11 @@ def _objects(batch: pa.RecordBatch) -> Iterator[bytes]:
     names = batch.schema.names
     for row in zip(*map(_values, batch.columns), strict=True):
         found = dict(zip(names, row, strict=True))
-        if any(map(_unsayable, row)):
-            yield json.dumps(found, default=str).encode()
-        else:
-            yield _encoded(found)
-
-
-def _encoded(found: dict[str, Any]) -> bytes:
-    try:
-        return ENCODER.encode(found)
-    except (TypeError, AttributeError):  # a key that is a boolean
-        return json.dumps(found, default=str).encode()
+        made = b""
+        if not any(map(_unsayable, row)):
+            with suppress(TypeError, AttributeError):  # of a key that is a boolean
+                made = ENCODER.encode(found)
+        yield made or json.dumps(found, default=str).encode()
 
 
 def _values(column: pa.Array) -> list[Any]:

@@ -185,6 +185,7 @@ def test_files_that_grow_to_the_same_content_are_copies(made, before):
         ("a", b"\n", b"\nat,n\n1,2\n"),
         ("a", b"at,n", b"at,n\n1,2\n"),
     ],
+    ids=("gzip", "empty line", "header"),
 )
 def test_a_file_without_a_record_yet_is_read_from_its_beginning(made, name, before, after):
     made.declare(format=CSV)
