@@ -265,7 +265,7 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
 
 def _duplicates_again(spec: Pipeline, records: RecordCounts | None) -> int | None:
     drop = sum(step.balance.drops_duplicates for step in spec.steps)
-    if any(step.balance.drops_copies for step in spec.steps) and records is not None:
+    if any(step.operators > 1 for step in spec.steps) and records is not None:
         return None
     if not drop or records is None:
         return 0
@@ -288,14 +288,15 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
     """
     duplicates = unexplained = 0
     steps = spec.steps[spec.first_stateful :]
-    for step, operator, (into, out) in zip(
-        steps, progress.by_step(steps), pairwise(rows), strict=True
-    ):
-        if operator is None:
+    for step, operator, both in zip(steps, progress.by_step(steps), pairwise(rows), strict=True):
+        if operator is None or not (step.balance.drops_duplicates or step.balance.inside):
             continue
+        into, out = both
+        if step.balance.inside:  # it is the first one
+            into = progress.counted(ENTERED_SEEN, "rows") - operator.dropped_before
+            out = sum(progress.counted(name, "rows") for name in step.balance.inside)
         duplicates += operator.duplicates
-        if step.balance.drops_duplicates:
-            unexplained += abs(into - operator.duplicates - out)
+        unexplained += abs(into - operator.duplicates - out)
     return duplicates, unexplained
 
 

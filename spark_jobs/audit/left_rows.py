@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from pyspark.sql import SparkSession
 
 from spark_jobs.audit.counting import Grouped
+from spark_jobs.spec.steps.join import SEEN
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.table import store_columns
-from spark_jobs.steps.apart.join import JOINED_SEEN, LEFT_SEEN
+from spark_jobs.steps.apart.join import JOINED_SEEN
 
 if TYPE_CHECKING:
     from spark_jobs.audit.balance import RecordCounts
@@ -43,7 +44,7 @@ class LeftRows(NamedTuple):
     def observed(self, progress: Progress, account: Account, topics: ByTopic) -> Grouped:  # noqa: ARG002 - Counting's
         entered = topics[self.step.left]["accepted"]
         if self.step.left in self.step.before:
-            entered = progress.counted(LEFT_SEEN, "rows")
+            entered = progress.counted(SEEN[0], "rows")
         return Grouped(entered, progress.counted(JOINED_SEEN, "rows"))
 
     def again(

@@ -84,6 +84,8 @@ class OperatorProgress(NamedTuple):
     """
     custom: Mapping[str, int]
     """All of its customMetrics: the operator's and its state store's."""
+    dropped_before: int = 0
+    """Late rows that the operators before it dropped, where several are one step."""
 
     @classmethod
     def of(cls, event: Mapping[str, Any]) -> Self:
@@ -117,7 +119,8 @@ class OperatorProgress(NamedTuple):
         same = {"numShufflePartitions": self.reported["numShufflePartitions"]}
         custom = Counter(self.custom)
         custom.update(other.custom)
-        return self._replace(reported=added | same, custom=custom)
+        before = other.reported["numRowsDroppedByWatermark"]
+        return self._replace(reported=added | same, custom=custom, dropped_before=before)
 
     @property
     def gained(self) -> int:

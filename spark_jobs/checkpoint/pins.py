@@ -78,6 +78,17 @@ class Pinned(NamedTuple):
     batch: int
     """The newest of those batches; -1 without one."""
 
+    @property
+    def since(self) -> dict[str, int | None]:
+        """The tables that have moved -> the version before; None if nobody knows which, or it is
+        another table's.
+        """
+        now, moved = self.inputs, self.moved.items()
+        same = {
+            name: was.version for name, was in moved if was and was.table_id == now[name].table_id
+        }
+        return {name: same.get(name) for name in self.moved}
+
 
 def inputs_of(
     batch: int, checkpoint: Checkpoint, spec: Pipeline, settings: Settings
@@ -96,6 +107,12 @@ def inputs_of(
         version = inputs[lost].version
         raise SideGone.of_batch(pipeline=spec.name, batch=batch, side=lost, version=version)
     return inputs
+
+
+def noted_for(batch: int, checkpoint: Checkpoint) -> dict[str, Pin]:
+    """The same as far as it is noted still, whether it can be read or not."""
+    noted = _noted(batch, checkpoint)
+    return noted.inputs if noted else {}
 
 
 def newest_noted(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:

@@ -16,6 +16,7 @@ from spark_jobs.messages import log
 from spark_jobs.messages.request import parse_instant
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import log_format
+from spark_jobs.spec import Topic
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.values.spans import LAST, Span
 
@@ -124,14 +125,18 @@ def _readers(name: str) -> tuple[str, list[list[Reader]]]:
     from spark_jobs.excise.new import Reader  # noqa: PLC0415 - as above
 
     specs = registry.load_all()
-    places = dict.fromkeys(each.place for spec in specs for each in spec.inputs)
+    topics = [each for spec in specs for each in spec.inputs]
+    places = dict.fromkeys(each.place for each in topics if each.source == Topic.source)
     named = [each for each in places if name in {each, each.rpartition("/")[2]}]
     if len(named) != 1:
         there = ", ".join(sorted(named or places))
-        raise typer.BadParameter(f"it is not one of {there}", param_hint="--topic")
+        why = f"it is not one of {there}"
+        if any(each.place == name for each in topics) and not named:
+            why = f"{name} is no topic of Kafka. `sluice quarantine` takes records by their places"
+        raise typer.BadParameter(why, param_hint="--topic")
     found: dict[str, list[Reader]] = {}
     for spec in specs:
-        if any(each.place == named[0] for each in spec.inputs):
+        if any((each.place, each.source) == (named[0], Topic.source) for each in spec.inputs):
             settings = installation(spec)
             own = Reader(live_spec(spec, settings.root), settings)
             found.setdefault(settings.root, []).append(own)

@@ -150,6 +150,10 @@ class DecisionRefused(SluiceError):
         "More than {most:,} records fulfil the condition. Each pipeline keeps their offsets.",
         "Give shorter ranges, one after the other: --from and --to.",
     )
+    elements_excised = reason(
+        "A value of {topic} has many records (`each`), and only a value can be left out.",
+        "Refuse such records by a rule of the topic.",
+    )
     excision_unknown = reason(
         "No checkpoint leaves out records of excision {excision}.",
         "See which there are: sluice excise --topic TOPIC",

@@ -33,6 +33,10 @@ class SpecInvalid(SluiceError):
         "pipelines/{pipeline}/spec.py defines no SPEC = Pipeline(...).",
         "Define SPEC, as the spec.py of another pipeline does.",
     )
+    reads_itself = reason(
+        "Pipeline {pipeline!r} reads its own table, or one that is made of it.",
+        "Let Table(of=...) name a pipeline whose table is made before.",
+    )
     name_differs = reason(
         "pipelines/{pipeline}/spec.py has name={given!r}. The folder, the table and the DAG must "
         "have the same name.",

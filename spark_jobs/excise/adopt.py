@@ -87,7 +87,7 @@ def adopt(
                 until=each.until_in(numbers),
                 places=each.places_in(numbers),
             ),
-            times=tuple(around(spec, each.passed(numbers, since))),
+            times=tuple(around(spec, each.passed(spec, numbers, since))),
         )
         for number, each in enumerate(found, before.excisions + 1)
         for numbers in (each.numbers(spec, topic_ids),)

@@ -77,8 +77,10 @@ def answer(
         [prepare(topic, settings.root, settings)],
         headers=True,
     )
+    # Spark tells no `Key` from `key`.
+    fields = {name.lower() for name in topic.columns}
     seen = decoded.withColumns(
-        {name: F.expr(sql) for name, sql in BESIDE.items() if name not in topic.columns}
+        {name: F.expr(sql) for name, sql in BESIDE.items() if name not in fields}
     )
     condition = F.expr(question.where)
     if why := why_no_condition(seen, condition, question.where):

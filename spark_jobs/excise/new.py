@@ -81,18 +81,19 @@ def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) 
         records=len(records),
         places=text_of(each.place for each in records),
         slots=slots_of(records),
+        clock=found.clock,
     )
     return Looked(excision, lines)
 
 
 def _found(readers: Sequence[Reader], wanted: Wanted, ask: Ask) -> Found:
     """By the first declaration of the topic that has what the condition names: others may lack a
-    field.
+    field. Raises DecisionRefused if each of them takes values apart.
     """
     tried, refused = [], None
     for spec, settings in sorted(readers, key=lambda each: len(each.spec.inputs)):
         topic = topic_of(spec, wanted.topic)
-        if topic in tried:
+        if topic in tried or topic.each:  # an offset has several records then
             continue
         tried.append(topic)
         try:
@@ -103,8 +104,7 @@ def _found(readers: Sequence[Reader], wanted: Wanted, ask: Ask) -> Found:
             refused = refused or error
             if error.reason != "condition_refused":
                 raise
-    assert refused is not None
-    raise refused
+    raise refused or DecisionRefused.elements_excised(topic=wanted.topic)
 
 
 def _new(records: Sequence[Record], noted: Sequence[Excision]) -> Iterator[Record]:
@@ -128,4 +128,5 @@ def _lines(wanted: Wanted, found: Found, new: int) -> Iterator[str]:
         first = "partition {} offset {}".format(*told.first)
         yield f"  not excised     {told.fails:,} on which the condition fails, first {first}"
     if again:
-        yield f"  known           {again:,} are excised already"
+        yield f"  known           {again:,} are excised already. What a replay has brought back is"
+        yield "                  taken out by its `sluice undo`"

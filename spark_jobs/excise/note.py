@@ -6,7 +6,7 @@ Each checkpoint takes it over by itself (adopt.py): by the command, or when its 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,12 +22,12 @@ from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import BETWEEN
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.values.numbering import numbered_in, own_of
-from spark_jobs.values.spans import EPOCH, MICROSECOND, Span, floor
+from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 FOLDER: Final = "excised"
 MOST_SLOTS: Final = 2_000
@@ -75,6 +75,8 @@ class Excision(Stored):
     places: PlacesText
     """By the topic's own numbers of partitions."""
     slots: tuple[Slot, ...]
+    clock: str = ""
+    """By which event time (clock_of); empty in an older note."""
 
     @property
     def why(self) -> str:
@@ -97,10 +99,13 @@ class Excision(Stored):
         ends = {p: offsets_of(text).last[-1] + 1 for p, text in self.places.items()}
         return Positions({numbered_in(n, p): end for n in numbers for p, end in ends.items()})
 
-    def passed(self, numbers: Iterable[int], since: Positions) -> list[Span]:
-        """The event times of those that a reader has passed, and of others near them."""
+    def passed(self, spec: Pipeline, numbers: Sequence[int], since: Positions) -> list[Span]:
+        """The event times of those that a reader has passed, and of others near them: all times, if
+        it has another event time.
+        """
+        apart = self.clock and any(clock_of(spec.inputs[n]) != self.clock for n in numbers)
         return [
-            slot.span
+            Span(FIRST, LAST) if apart else slot.span
             for slot in self.slots
             if any(
                 since.passed(Place(numbered_in(n, p), offset))
@@ -108,6 +113,13 @@ class Excision(Stored):
                 for p, offset in slot.first.items()
             )
         ]
+
+
+def clock_of(topic: Topic) -> str:
+    """What tells a record's event time: the declarations of two pipelines may differ."""
+    [field] = (each for each in topic.fields if each.name == topic.event_time)
+    of_field = field.model_dump_json(include={"name", "path", "part", "up", "format"})
+    return of_field + topic.model_dump_json(include={"format", "key", "each", "envelope"})
 
 
 def excisions(root: UPath, topic: str, known: Collection[str] = ()) -> list[Excision]:

@@ -19,7 +19,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import DecisionRefused, RangeInvalid
-from spark_jobs.excise.note import Record
+from spark_jobs.excise.note import Record, clock_of
 from spark_jobs.launch.warm.client import asked
 from spark_jobs.messages.job import Excise
 from spark_jobs.ops import ops_tables
@@ -84,6 +84,8 @@ class Found(NamedTuple):
     records: list[Record]
     told: Told
     topic_id: str
+    clock: str
+    """By which event time (note.py)."""
 
 
 Ask = Callable[["Pipeline", "Settings", Question], tuple[list[Record], Told]]
@@ -119,7 +121,10 @@ def find(
     root = Paths(settings.root, reader).root
     has, _ = archived_or_why(root, Topics([declared]), state.id)
     there = _joined([state.earliest.parts(state.latest), has])
+    clock = clock_of(declared)
     for spec in readers:
+        if clock_of(topic_of(spec, topic)) != clock:  # its slices tell of other times
+            continue
         there = _less(there, spec, Paths(settings.root, spec), (topic, state.id), span)
     parts = {p: tuple(merged(ranges)) for p, ranges in there.items()}
     if (offsets := offsets_in(parts)) > most_records:
@@ -140,7 +145,7 @@ def find(
         raise DecisionRefused.condition_refused(where=where, topic=topic, why=told.refused)
     if len(records) > MOST:
         raise DecisionRefused.too_many_excised(most=MOST)
-    return Found(records, told, state.id)
+    return Found(records, told, state.id, clock)
 
 
 def topic_of(spec: Pipeline, place: str) -> Topic:
@@ -192,12 +197,15 @@ def _less(there: Parts, spec: Pipeline, paths: Paths, of: tuple[str, str], span:
     index = Index.read(paths, generations, beginning(paths, generations), end)
     own = ops_tables.of_checkpoint(spec.name, generations)
     at = Position("event_time").sql([span])
-    sql = f'SELECT "partition", "offset" FROM late WHERE {own} AND ({at})'
-    late: dict[int, list[tuple[int, int]]] = {}
-    for row in ops_tables.query(paths.root, "late", sql).to_pylist():
-        late.setdefault(row["partition"], []).append((row["offset"], row["offset"] + 1))
+    # A slice has no times of late and quarantined records. These others may have taken, and a
+    # replay may bring them in.
+    kept: dict[int, list[tuple[int, int]]] = {}
+    for table, among in (("late", f"{own} AND ({at})"), ("quarantine", own)):
+        sql = f'SELECT DISTINCT "partition", "offset" FROM {table} WHERE {among}'
+        for row in ops_tables.query(paths.root, table, sql).to_pylist():
+            kept.setdefault(row["partition"], []).append((row["offset"], row["offset"] + 1))
     drained: Parts = {p: (part,) for p, part in index.within.items()}
-    wanted = ({p: tuple(sorted(of)) for p, of in late.items()}, index.overlapping([span]))
+    wanted = ({p: tuple(sorted(of)) for p, of in kept.items()}, index.overlapping([span]))
     others = drained
     for each in (*wanted, index.lacking):
         others = less(others, each)

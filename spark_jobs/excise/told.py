@@ -40,7 +40,7 @@ def effect(spec: Pipeline, paths: Paths, excision: Excision) -> Iterator[str]:
     passed = sum(offsets_of(text).count for _, text in every) - coming
     yield f"{name}: {passed:,} in its batches, {coming:,} to come"
     if passed:
-        why, times = unit_of(spec).unranged, excision.passed(numbers, since)
+        why, times = unit_of(spec).unranged, excision.passed(spec, numbers, since)
         yield from _stay(why) if why else _rows(spec, paths, times)
         yield from _state(spec, times)
 

@@ -226,6 +226,7 @@ def _batches(root: UPath, where: str, order: str) -> list[BatchLine]:
                 "account": row,
                 "steps": row["steps"] or (),
                 "rules": dict(row["rules"] or ()) or None,
+                "unmatched": dict(row["unmatched"] or ()) or None,
             }
             for row in rows
         ]

@@ -87,6 +87,11 @@ class BatchLine(Part):
     rules: dict[str, int] | None = Described(
         default=None, description="rule -> the records that fail it; null without rules"
     )
+    unmatched: dict[str, int] | None = Described(
+        default=None,
+        description="dimension -> the rows that found none of its rows; null without one, or if "
+        "not known",
+    )
     state_rows: int | None = Described(description="rows in all state stores at its end")
     state_bytes: int | None = Described(description="bytes of memory and of RocksDB's files")
     watermark: datetime | None = Described(description="Spark's watermark in the batch")
@@ -137,6 +142,17 @@ class NextStep(Part):
     command: str = Described(description="the command")
 
 
+class BesideLine(Part):
+    """A table beside the stream, in batches that read one version of it."""
+
+    table: str = Described(description="the table's name in the spec")
+    version: int | None = Described(description="its version; null if it is noted no longer")
+    batches: tuple[int, ...] = Described(description="the batches")
+    unmatched: int | None = Described(
+        description="the rows that found none of its rows; null if not known of a batch"
+    )
+
+
 class RunPage(Part):
     """One run, with all that is stored of it."""
 
@@ -173,6 +189,9 @@ class RunPage(Part):
     batches: tuple[BatchLine, ...] = Described(description="its batches, ascending")
     topics: tuple[TopicLine, ...] = Described(
         default=(), description="of several topics: each one's share; empty with one"
+    )
+    beside: tuple[BesideLine, ...] = Described(
+        default=(), description="of tables beside the stream: what its batches read"
     )
     rules: dict[str, int] = Described(
         default_factory=dict, description="rule -> the records that fail it"

@@ -63,7 +63,7 @@ def files(root: Path) -> dict[str, tuple[int, int]]:
 def _copied_whole(root: Path, image: Path) -> bool:
     try:
         before = files(root)
-        shutil.copytree(root, image)
+        shutil.copytree(root, image, symlinks=True)
         return files(root) == before
     except (FileNotFoundError, shutil.Error):  # a file was renamed meanwhile
         return False

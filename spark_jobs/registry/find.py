@@ -112,7 +112,10 @@ def load(name: str) -> Pipeline:
             package=package().replace(".", "/"),
             hint=hint,
         )
-    spec = getattr(_module(name), "SPEC", None)
+    loaded = _module(name)
+    spec = getattr(loaded, "SPEC", None)
+    if spec is None and getattr(loaded.__spec__, "_initializing", False):  # a Table asks for it
+        raise SpecInvalid.reads_itself(pipeline=name)
     if not isinstance(spec, Pipeline):
         raise SpecInvalid.no_spec(pipeline=name)
     if spec.name != name:

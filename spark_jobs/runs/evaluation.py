@@ -12,12 +12,10 @@ verdict that passed.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
@@ -27,13 +25,12 @@ from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
+from spark_jobs.runs.own_shares import own_shares, share
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.spec.checks.check import StateMetrics
-from spark_jobs.spec.checks.rule_share import PREFIX, rule_metrics
-from spark_jobs.spec.inputs import Topics
 from spark_jobs.state.reader import MOST_STATE_ROWS
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
@@ -41,7 +38,7 @@ from spark_jobs.table import history
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
-COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", "rules", *OF_BATCHES)
+COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", "rules", "unmatched", *OF_BATCHES)
 
 
 class Unjudged(NamedTuple):
@@ -55,8 +52,8 @@ class Unjudged(NamedTuple):
     """Rows in all state stores after the last batch that passed; 0 if none has."""
     grouped: Grouped | None = None
     """The sum over them; None if one is not known."""
-    rules: Mapping[str, int] = MappingProxyType({})
-    """Rule -> the records that fail it; the sum over them."""
+    rows: tuple[Row, ...] = ()
+    """Their rows in ops.batches."""
 
 
 def unjudged(run: Run, cursor: Cursor) -> Unjudged:
@@ -73,7 +70,7 @@ def unjudged(run: Run, cursor: Cursor) -> Unjudged:
         account=sum(map(Account.of_row, waiting), Account()),
         state_rows_before=(passed[0]["state_rows"] or 0) if passed else 0,
         grouped=_grouped(waiting),
-        rules=accounts.failing_rules(row["rules"] for row in waiting),
+        rows=tuple(waiting),
     )
 
 
@@ -140,8 +137,8 @@ def state_metrics(
         rows_read=account.read,
         state_rows=state.rows,
         state_bytes=state.bytes,
-        state_growth=_share(state.rows - waiting.state_rows_before, entered),
-        late_share=_share(account.late, decoded),
+        state_growth=share(state.rows - waiting.state_rows_before, entered),
+        late_share=share(account.late, decoded),
         malformed_share=max(each.malformed for each in rejected),
         premature_share=max(each.premature for each in rejected),
         rejected_share=max(each.all for each in rejected),
@@ -156,18 +153,8 @@ def state_metrics(
         timers_per_row=cursor.timers_waiting / state.rows
         if cursor.timers_waiting and state.rows
         else None,
-        **_rule_shares(run.spec.inputs, waiting),
+        **own_shares(run.spec, waiting.rows, account),
     )
-
-
-def _rule_shares(inputs: Topics, waiting: Unjudged) -> dict[str, Any]:
-    """Of several topics, the rules of one name together."""
-    failing = Counter[str]()
-    for name, count in waiting.rules.items():
-        failing[f"{PREFIX}{name.rpartition('/')[2]}"] += count
-    return {
-        name: _share(failing[name], waiting.account.records) for name in rule_metrics(inputs.rules)
-    }
 
 
 class Rejected(NamedTuple):
@@ -182,7 +169,7 @@ class Rejected(NamedTuple):
     def of(cls, account: Account) -> Rejected:
         kinds = (account.malformed, account.premature)
         counts = (*kinds, sum(kinds) + account.late)
-        return cls(*(_share(count, account.records) for count in counts))
+        return cls(*(share(count, account.records) for count in counts))
 
 
 def _nothing(account: Account, *, new: bool) -> int:
@@ -197,12 +184,8 @@ def _truncates(run: Run, waiting: Unjudged) -> int:
     return accounts.truncates(run.paths, run.identity, waiting.batches)
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
 def _known_share(part: int | None, whole: int) -> float | None:
-    return None if part is None else _share(part, whole)
+    return None if part is None else share(part, whole)
 
 
 def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:

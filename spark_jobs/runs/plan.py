@@ -25,8 +25,8 @@ from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
 from spark_jobs.runs.timely import overdue, timely
+from spark_jobs.runs.would_pin import beside_lines
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import newest
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
@@ -114,7 +114,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         to_publish=to_publish,
         lines=(
             *_lines(ours, found, settings, paths, done, new),
-            *(_beside(ours, settings) if reasons else ()),
+            *(beside_lines(ours, settings, found) if reasons else ()),
             *_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *_to_publish(to_publish, paths),
@@ -205,11 +205,6 @@ def _lines(
             for p in sorted(new)
         ),
     )
-
-
-def _beside(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    for name, of in newest(spec, settings).items():
-        yield f"{name}, read beside: version {of.version}"
 
 
 def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
 from deltalake.exceptions import DeltaError
 
@@ -19,6 +20,8 @@ from spark_jobs.values.own_columns import DELETED
 if TYPE_CHECKING:
     import pyarrow as pa
     from upath import UPath
+
+ABOVE: Final = "%2E%2E/"
 
 
 class OfDelta(NamedTuple):
@@ -46,15 +49,7 @@ class OfDelta(NamedTuple):
                 return False
         except DeltaError:
             return False
-        # delta-rs escapes the folder's name, and not what is behind it.
-        folder = unprefixed(table.table_uri).rstrip("/") + "/"
-        files = map(unprefixed, table.file_uris())
-        return all(
-            (
-                self.path / name.removeprefix(folder) if name.startswith(folder) else opened(name)
-            ).exists()
-            for name in files
-        )
+        return all(_file(self.path, table.table_uri, uri).exists() for uri in table.file_uris())
 
     def keep(self, pin: Pin) -> None:
         """See Versions: `sluice maintain` does, of a table of this root."""
@@ -88,3 +83,18 @@ class OfDelta(NamedTuple):
 def _quoted(name: str) -> str:
     doubled = name.replace('"', '""')
     return f'"{doubled}"'
+
+
+def _file(folder: UPath, table_uri: str, uri: str) -> UPath:
+    """delta-rs escapes the folder's name, and not what is behind it; but all of a name that leads
+    upwards, as a published table's does where there are no links.
+    """
+    begins, name = unprefixed(table_uri).rstrip("/") + "/", unprefixed(uri)
+    if not name.startswith(begins):
+        return opened(name)
+    name = name.removeprefix(begins)
+    if name.startswith(ABOVE):
+        name = unquote(name)
+    while name.startswith("../"):
+        folder, name = folder.parent, name.removeprefix("../")
+    return folder / name

@@ -55,6 +55,7 @@ _MODULES: Final = {
     "fresh": "checks.timely",
     "from_json_schema": "json_schema.reading",
     "rule_share": "checks.rule_share",
+    "unmatched_share": "checks.unmatched_share",
     "volume": "checks.timely",
     "within": "checks.check",
 }
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.checks.rule import Rule as Rule
     from spark_jobs.spec.checks.rule_share import rule_share as rule_share
     from spark_jobs.spec.checks.timely import fresh as fresh, volume as volume
+    from spark_jobs.spec.checks.unmatched_share import unmatched_share as unmatched_share
     from spark_jobs.spec.dimension import Dimension as Dimension
     from spark_jobs.spec.fields.field import Field as Field
     from spark_jobs.spec.fields.local_time import Local as Local

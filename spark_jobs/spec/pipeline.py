@@ -12,6 +12,7 @@ from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_valid
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.checks.rule_share import rule_metrics
+from spark_jobs.spec.checks.unmatched_share import unmatched_metrics
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.each import not_yet
@@ -285,7 +286,7 @@ class Pipeline(Model):
         output_mode.refuse_impossible(self.output_mode, self.steps)
         self._refuse_provider()
         self._refuse_unknown_columns("output_checks", self.output_checks, columns)
-        metrics = (*STATE_METRICS, *rule_metrics(self.inputs.rules))
+        metrics = (*STATE_METRICS, *self.own_metrics)
         self._refuse_unknown_columns("state_checks", self.state_checks, metrics)
         self._refuse_conditions()
         self._refuse_raw_bytes()
@@ -327,8 +328,8 @@ class Pipeline(Model):
         origins: Origins = {name: (Origin(name, "identity"),) for name in self.inputs.columns}
         for step in self.steps:
             origins, time = step.origins_after(origins, time), step.time_after(time)
-        renamed = {n for n, of in origins.items() if any(each.column in personal for each in of)}
-        return {*personal, *renamed}
+        same = {Origin(name, "identity") for name in personal}
+        return {*personal} | {name for name, of in origins.items() if same.intersection(of)}
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
@@ -528,6 +529,11 @@ class Pipeline(Model):
     def before_state(self) -> tuple[Step, ...]:
         """The steps before that one. Each of their rows is still one record."""
         return tuple(takewhile(lambda step: not step.remembers, self.steps))
+
+    @property
+    def own_metrics(self) -> tuple[str, ...]:
+        """The state metrics beside STATE_METRICS: of its rules, and of dimensions."""
+        return (*rule_metrics(self.inputs.rules), *unmatched_metrics(self))
 
     @property
     def sides(self) -> tuple[SideTable, ...]:

@@ -107,13 +107,15 @@ class Stream(_Files, DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: int | None = None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._until = int(self._options.get("until") or self._noted().end)
+        known, until = self._noted(), self._options.get("until")
+        self._until = known.end if until is None else min(int(until), known.end)
 
     def initialOffset(self) -> dict[str, Any]:
         return {self._topic: {str(DRAINED): 0}}
 
     def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:  # noqa: ARG002 - Spark's
-        end, most = self._until or self._noted().end, self._options.get("most")
+        end = self._noted().end if self._until is None else self._until
+        most = self._options.get("most")
         begin = int(start[self._topic][str(DRAINED)])
         stop = self._noted().until(begin, max(begin, end), int(most) if most else None)
         return {self._topic: {str(DRAINED): stop}}

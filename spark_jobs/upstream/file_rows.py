@@ -31,6 +31,8 @@ AT_ONCE: Final = 8192
 """Rows that are read at a time."""
 NO_JSON: Final = b"\xff"
 """The value of a row that JSON has not."""
+NONE_IN_JSON: Final = (ValueError, OverflowError, KeyError, TypeError)
+"""What a row raises that JSON has not: a time, or a map's key that is there twice or a struct."""
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
@@ -96,7 +98,7 @@ def as_json(rows: pa.RecordBatch, columns: Mapping[str, str]) -> list[bytes]:
     encode = _ENCODER.encode if _finite(rows, columns) else _lenient
     try:
         return [encode(row) for row in rows.to_pylist(maps_as_pydicts="strict")]
-    except (ValueError, OverflowError):  # of one of them
+    except NONE_IN_JSON:  # of one of them
         return [_one(rows.slice(at, 1), encode) for at in range(rows.num_rows)]
 
 
@@ -104,7 +106,7 @@ def _one(row: pa.RecordBatch, encode: Callable[[Any], bytes]) -> bytes:
     try:
         [found] = row.to_pylist(maps_as_pydicts="strict")
         return encode(found)
-    except (ValueError, OverflowError):
+    except NONE_IN_JSON:
         return NO_JSON
 
 
@@ -127,7 +129,8 @@ def _written(value: Any) -> Iterable[bytes]:
     if isinstance(value, dict):
         yield b"{"
         for number, (name, each) in enumerate(value.items()):
-            yield (b"," if number else b"") + json.dumps(name).encode() + b":"
+            key = _ENCODER.encode({name: 0}).removeprefix(b"{").removesuffix(b"0}")  # also a number
+            yield (b"," if number else b"") + key
             yield from _written(each)
         yield b"}"
     elif isinstance(value, list | tuple):

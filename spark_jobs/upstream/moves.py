@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.errors import UpstreamUnfit
 from spark_jobs.table.delta.delta_log import TRUNCATED, Action, changes_data, file_key
 
 if TYPE_CHECKING:
     from spark_jobs.table.delta.delta_log import Log
+
+
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
+"""No time is later."""
 
 
 class File(NamedTuple):
@@ -68,7 +72,8 @@ def file_of(name: str, action: Action, event_time: str) -> File:
         raise UpstreamUnfit.uncounted(name=name, file=action["path"])
     first, last = (_time(stats.get(of), event_time) for of in ("minValues", "maxValues"))
     parts = action.get("partitionValues") or {}
-    return File(action["path"], rows, parts, first, last + TRUNCATED if last else None)
+    last = last + min(TRUNCATED, NEVER - last) if last else None
+    return File(action["path"], rows, parts, first, last)
 
 
 def _time(values: object, column: str) -> datetime | None:

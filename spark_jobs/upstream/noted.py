@@ -8,7 +8,7 @@ the files of both that a version has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,6 +76,33 @@ class Noted(Stored):
         """Behind the last row that drains read."""
         return self.ends[DRAINED]
 
+    def among(self, version: int) -> Noted:
+        """The same for a table that was made anew, and counts its versions from 0 again."""
+        if version >= self.version:
+            return self
+        made = [
+            file.model_copy(
+                update={
+                    "version": min(file.version, version),
+                    "gone": file.gone and min(file.gone, version),
+                }
+            )
+            for file in self.files
+        ]
+        return self.model_copy(update={"version": version, "files": tuple(made)})
+
+    def missing(self, start: int, there: Callable[[Numbered], bool]) -> int:
+        """Behind the last row from `start` on that drains would read, and cannot: its file is not
+        there, or forgotten. 0 if there is none.
+        """
+        found, at = 0, start
+        for file in self.files:
+            if file.partition == DRAINED and file.stop > start:
+                found = file.first if file.first > at else found
+                found = found if file.gone is None or there(file) else file.stop
+                at = file.stop
+        return self.end if self.end > at else found
+
     def live(self, version: int) -> Iterator[Numbered]:
         return (file for file in self.files if file.at(version))
 
@@ -132,9 +159,11 @@ def followed(known: Noted, since: int, of: Table, version: int) -> Noted:
     end = max((file.stop for file in kept if file.partition == DRAINED), default=0)
     base = known.model_copy(update={"files": tuple(kept), "ends": (end, known.ends[REPAIRED])})
     found = moves(of.name, of.log, since, version, of.event_time)
-    last = {each.version: n for n, each in enumerate(found.appended)}
-    appended = [(each, last[each.version] == n) for n, each in enumerate(found.appended)]
-    read = {each.file.path for each in found.appended} | {file.path for file in kept}
+    there = {file.path for file in kept if file.gone is None}  # gone and come again meanwhile, too
+    new = [each for each in found.appended if each.file.path not in there]
+    last = {each.version: n for n, each in enumerate(new)}
+    appended = [(each, last[each.version] == n) for n, each in enumerate(new)]
+    read = {each.file.path for each in new} | {file.path for file in kept}
     others = [file for path, file in found.live.items() if path not in read]
     return _gone(_with(base, appended, others, version), found.live, version)
 
@@ -169,11 +198,12 @@ def _with(
 
 def _gone(known: Noted, live: Mapping[str, File], version: int) -> Noted:
     now, files = datetime.now(UTC), list[Numbered]()
+    newest = {file.path: file for file in known.files}  # one that is drained again has new numbers
     for file in known.files:
         if file.gone_at is not None and now - file.gone_at > KEPT and file.path not in live:
             continue
-        here, known_here = file.path in live, file.gone is None
-        if here != known_here:  # a RESTORE brings files back
+        here = file.path in live and newest[file.path] is file
+        if here != (file.gone is None):  # a RESTORE brings files back
             then = {"gone": None, "gone_at": None} if here else {"gone": version, "gone_at": now}
             file = file.model_copy(update=then)  # noqa: PLW2901 - as it is now
         files.append(file)

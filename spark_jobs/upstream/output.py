@@ -22,22 +22,13 @@ SUM_OF: Final = {
     **dict.fromkeys(("smallint", "int", "bigint"), "bigint"),
     **dict.fromkeys(("float", "double"), "double"),
 }
-_ASKED: Final = list[str]()
-"""The pipelines whose output is being asked for, each for the one before it."""
 
 
 def fields_of(pipeline: str, event_time: str) -> tuple[Field, ...]:
     """The columns of its output. Raises SpecInvalid: of a table that follows a key, whose rows
     change; of one of which only Spark knows the columns; of pipelines that read each other.
     """
-    if pipeline in _ASKED:
-        way = " -> ".join((*_ASKED[_ASKED.index(pipeline) :], pipeline))
-        refuse("of", pipeline, f"they read each other: {way}", "Read a table that is made before")
-    _ASKED.append(pipeline)
-    try:
-        spec = registry.load(pipeline)
-    finally:
-        _ASKED.pop()
+    spec = registry.load(pipeline)
     if spec.keyed or spec.output_mode != "append":
         refuse(
             "of",

@@ -15,7 +15,7 @@ from spark_jobs.side.port import Changed, Pin
 from spark_jobs.upstream.file_rows import as_json, rows_of
 from spark_jobs.upstream.log_place import folder_of, log_of, own_id
 from spark_jobs.upstream.moves import live_files, moves
-from spark_jobs.values.spans import MICROSECOND, Span, joined
+from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, joined, microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,8 @@ MOST_ROWS: Final = 2_000_000
 NEAR: Final = timedelta(hours=1)
 """Times of rows that differ, of which those between count too."""
 MOST_SPANS: Final = 1_000
+RANGED: Final = (microseconds(FIRST), microseconds(LAST))
+"""The times that ranges have: no repair computes a row of another."""
 Times = tuple[datetime | None, datetime | None]
 """The first, and that behind the last; None without an end."""
 
@@ -49,6 +51,9 @@ class RowsSide:
         """See Side: the files may be gone, of which only the comparison needs some."""
         log = log_of(self._declared.name, self._folder)
         return own_id(self._declared.name, log) == pin.table_id and pin.version <= log.newest
+
+    def keep(self, pin: Pin) -> None:
+        """See Side: `sluice maintain` does, of a table of this root."""
 
     def refuse_misdeclared(self) -> None:
         """See Side: of what has published nothing yet, the fields come from its spec."""
@@ -86,18 +91,20 @@ class RowsSide:
             pass
         if not all(file.told for file in both):
             return [(None, None)]
-        spans = (Span(f.first, f.last + MICROSECOND) for f in both if f.first and f.last)
+        times = ((file.first, min(file.last, LAST)) for file in both if file.first and file.last)
+        spans = (Span(first, last + MICROSECOND) for first, last in times)
         return [*joined(spans, MOST_SPANS)]
 
     def _by_rows(self, gone: list[File], come: list[File]) -> list[Times]:
         """Each row of the two, by its event time and a digest of all that is read of it."""
         columns = {each.name: each.type for each in self._declared.fields}
-        seen = Counter[tuple[datetime | None, bytes]]()
+        seen = Counter[tuple[int | None, bytes]]()
         for files, weight in ((gone, 1), (come, -1)):
             for part in (part for f in files for part in rows_of(str(self._folder), f, columns)):
-                times = part.column(self._declared.event_time).to_pylist()
+                times = part.column(self._declared.event_time).cast("int64").to_pylist()
                 for time, value in zip(times, as_json(part, columns), strict=True):
                     seen[time, blake2b(value, digest_size=16).digest()] += weight
-        times = {time for (time, _), count in seen.items() if count and time is not None}
+        differ = {micros for (micros, _), count in seen.items() if count and micros is not None}
+        times = (EPOCH + MICROSECOND * each for each in differ if RANGED[0] <= each < RANGED[1])
         near = joined((Span(time, time + NEAR) for time in times), MOST_SPANS)
         return [(span.start, span.end - NEAR + MICROSECOND) for span in near]

@@ -23,9 +23,9 @@ from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
-from spark_jobs.upstream.log_place import folder_of, identity_of, log_of
+from spark_jobs.upstream.log_place import folder_of, identity_of, log_of, own_id
 from spark_jobs.upstream.moves import moves
-from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted
+from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted, Numbered
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 
@@ -96,6 +96,8 @@ class RowsSource(Lasting):
         """Why a run should note a newer version, though no row waits; empty if it need not."""
         name, table = self._topic.name, self._table
         pin = noted_now(Checkpoint(self._paths.checkpoint), self._spec).get(name)
+        if pin is not None and pin.table_id != own_id(name, table.log):
+            return f"{name} was made anew, with rows of the same pipeline: it notes them"
         if pin is None or pin.version >= (newest := table.log.newest):
             return ""
         if not moves(name, table.log, pin.version, newest, table.event_time).replaced:
@@ -120,20 +122,26 @@ class RowsSource(Lasting):
         """Behind the last file that was removed before its rows were accounted for. With
         on_lost_records='skip' a stream begins there.
         """
-        begins = self._begins(noted.read(self.rows_note))
+        begins = self._begins(self._noted())
         return Positions({p: begins if p == DRAINED else 0 for p in partitions})
 
     def _begins(self, known: Noted | None) -> int:
-        found, since = 0, self._accounted()
-        for file in known.files if known else ():
-            unread = file.partition == DRAINED and file.stop > since and file.gone is not None
-            if unread and not file_at(self._folder, file.path).exists():
-                found = max(found, file.stop)
-        return found
+        return known.missing(self._accounted(), self._there) if known else 0
+
+    def _there(self, file: Numbered) -> bool:
+        return file.gone is None or file_at(self._folder, file.path).exists()
+
+    def _noted(self) -> Noted | None:
+        """Raises CheckpointBroken if it is torn."""
+        try:
+            return noted.read(self.rows_note)
+        except ValueError as error:
+            wrong = f"{self.rows_note} cannot be read: {str(error).partition(chr(10))[0]}"
+            raise checkpoint_broken(wrong, self._spec.name) from None
 
     def _known(self) -> Noted | None:
         """Raises CheckpointBroken if it is gone, and a batch has read numbers of it."""
-        known = noted.read(self.rows_note)
+        known = self._noted()
         if known is None and Checkpoint(self._paths.checkpoint).planned():
             raise checkpoint_broken(f"{self.rows_note} is missing", self._spec.name)
         return known
@@ -146,7 +154,7 @@ class RowsSource(Lasting):
         return Positions().count(checkpoint.batch(audited).end)
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
-        known = noted.read(self.rows_note)
+        known = self._noted()
         times = [file.at_ms for file in known.files if file.partition == DRAINED] if known else []
         return at_milliseconds(max(times)) if times else None
 
@@ -155,16 +163,18 @@ class RowsSource(Lasting):
         return Leaving((self.earliest(partitions),) * len(times))
 
     def count(self, parts: Parts) -> int:
-        known = noted.read(self.rows_note)
+        known = self._noted()
         found = known.within(parts) if known else ()
-        return sum(stop - first for _, (first, stop) in found)
+        return sum(stop - first for file, (first, stop) in found if self._there(file))
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
         from spark_jobs.upstream.file_rows import as_json, rows_of  # noqa: PLC0415 - a plan reads no row
 
-        known = noted.read(self.rows_note)
+        known = self._noted()
         columns = {field.name: field.type for field in self._topic.fields}
         for file, (first, stop) in known.within(parts) if known else ():
+            if not self._there(file):
+                continue
             some = rows_of(str(self._folder), file, columns, first - file.first, stop - file.first)
             values = (value for part in some for value in as_json(part, columns))
             for offset, value in enumerate(values, first):
@@ -205,6 +215,7 @@ class RowsSource(Lasting):
         if known is None or (name not in since and version > known.version):  # nothing has read it
             made = noted.begun(table, version)
         elif (base := since.get(name, version)) is None:
+            known = known.among(version)
             made = noted.followed(known, known.version, table, version)
         elif (base, version) != (known.version, known.version):
             made = noted.followed(known, base, table, version)
@@ -216,11 +227,10 @@ class RowsSource(Lasting):
     def slices(self, versions: Versions, horizon: Positions) -> pa.Table:
         import pyarrow as pa  # noqa: PLC0415 - a plan of a drain reads no table
 
-        known, version = noted.read(self.rows_note), versions[self._topic.name]
+        known, version = self._noted(), versions[self._topic.name]
         done = Positions().count(horizon)
         live = [*known.live(version)] if known else []
-        waits = any(file.partition == DRAINED and file.stop > done for file in live)
-        if waits and self._spec.entry is None:
+        if known and known.end > done and self._spec.entry is None:  # drains read what is gone, too
             raise AccountBehind.rows_wait(pipeline=self._spec.name, name=self._topic.name)
         files = [f for f in live if f.rows and (f.partition == REPAIRED or f.stop <= done)]
         told = [f.earliest is not None and f.latest is not None for f in files]

@@ -41,7 +41,7 @@ class Became(StrEnum):
 
 COLUMNS = (
     "record", "outcome", "why", "batch", "run_id", "event_time", "watermark_missed", "late_by",
-    "copy_of", "table_version", "event", "origin", "used_by", "rows", "untold",
+    "copy_of", "table_version", "event", "origin", "used_by", "read_beside", "rows", "untold",
 )  # fmt: skip
 
 
@@ -69,6 +69,8 @@ class Fate(NamedTuple):
     """Where the source has it, in words; empty if its place says all."""
     used_by: tuple[str, ...] = ()
     """Repairs and replays, in words."""
+    read_beside: tuple[str, ...] = ()
+    """The versions of tables beside the stream that its batch read, in words."""
     rows: tuple[dict[str, Any], ...] = ()
     """The table's rows that it is in now."""
     untold: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ class Fate(NamedTuple):
             "late_by": None if self.late_by is None else self.late_by.total_seconds(),
             "copies": [each.text(inputs.shown) for each in self.copies],
             "used_by": [*self.used_by],
+            "read_beside": [*self.read_beside],
             "rows": [*self.rows],
             "untold": [*self.untold],
         }

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.pins import noted_for
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import Reader, topic_of
@@ -69,8 +71,17 @@ class Telling(NamedTuple):
         read = {place: having[place] for place in rest if place in having}
         found |= {fate.place: fate for fate in Outcomes(reader, kept, read).fates()}
         source = source_of(self.spec, self.settings)
-        told = (fate._replace(origin=source.origin(at)) for at, fate in sorted(found.items()))
+        told = (
+            fate._replace(origin=source.origin(at), read_beside=self._beside(fate, known))
+            for at, fate in sorted(found.items())
+        )
         return [*self._with_events(told)]
+
+    def _beside(self, fate: Fate, known: Known) -> tuple[str, ...]:
+        if not self.spec.sides or fate.batch is None or fate.batch > known.audited:
+            return ()
+        pins = noted_for(fate.batch, Checkpoint(known.paths.checkpoint))
+        return tuple(f"{name}, version {pin.version}" for name, pin in pins.items())
 
     def _with_events(self, found: Iterable[Fate]) -> Iterable[Fate]:
         events = Events.read(self.paths)

@@ -295,10 +295,10 @@ def test_a_dimension_is_an_input_beside_the_topic(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
     from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - once Airflow is set up
 
-    data = Datasets(registry.load("order_facts"), "/data/root", "broker:9092")
+    data = Datasets(registry.load("known_orders"), "/data/root", "broker:9092")
     topic, customers, countries = data.topic(None)
     assert (topic.name, customers.name) == ("shop.orders", "/data/root/published/customers")
-    assert countries.name.endswith("/order_facts/countries.csv")
+    assert countries.name.endswith("/shop/countries.csv")
     [shape] = customers.facets.values()
     assert [(field.name, field.type) for field in shape.fields] == [
         ("customer_id", "string"),

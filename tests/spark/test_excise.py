@@ -14,10 +14,10 @@ import pyarrow as pa
 from confluent_kafka import Producer
 
 from local.broker import create_topic
-from spark_jobs.excise.adopt import taken_over
+from spark_jobs.excise.adopt import lifted, taken_over
 from spark_jobs.excise.condition import found
 from spark_jobs.excise.new import Looked, Reader, Wanted, look
-from spark_jobs.excise.note import keep
+from spark_jobs.excise.note import Excision, file_of, keep
 from spark_jobs.excise.question import QUESTION, Question, Record, Told, answered
 from spark_jobs.excise.told import effect
 from spark_jobs.messages.job import Excise
@@ -220,6 +220,23 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
     balanced(made)
     verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made) is None
+
+    another_has_what_was_replayed(releases, looked.excision)
+
+
+def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
+    [made] = releases.scenes
+    file_of(made.paths.root, ended.topic, ended.id).unlink()
+    assert lifted(made.paths, ended.id, "ana")
+    again = releases.look().excision
+    assert again.records == ended.records
+    keep(made.paths.root, again)
+    assert taken_over(made.spec, made.paths, "ana")
+    assert excised(made)
+    held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
+    balanced(made)
+    verified(made, start=START, end=START + 10 * HOUR)
+    assert excised(made, "replay") is None, "without its reason"
 
 
 GAP = timedelta(minutes=10)

@@ -38,7 +38,7 @@ JOINED = """
     WITH spans AS (
         SELECT *, lead(changed_at) OVER (PARTITION BY customer_id ORDER BY lsn) AS ends FROM changes),
     facts AS (
-        SELECT o.order_id, o.ordered_at, o.buyer, o.amount::DECIMAL(12, 2) AS amount,
+        SELECT o.order_id, o.ordered_at AS "at", o.buyer, o.amount::DECIMAL(12, 2) AS amount,
                CASE WHEN op <> 'd' THEN c.country END AS country, CASE WHEN op <> 'd' THEN segment END AS segment
         FROM orders o ASOF LEFT JOIN spans c ON o.buyer = c.customer_id AND o.ordered_at >= c.changed_at)
     SELECT facts.*, n.name AS country_name FROM facts LEFT JOIN names n ON n.code = facts.country
@@ -86,7 +86,7 @@ class Shop:
     def __init__(self, kafka: str, folder: Path) -> None:
         own = {"partitions": 1, "stores": 1}
         self.customers = Scene(kafka, folder, registry.load("customers"), **own)
-        self.orders = Scene(kafka, folder, registry.load("order_facts"), **own)
+        self.orders = Scene(kafka, folder, registry.load("known_orders"), **own)
         self.sent: dict[str, list[Row]] = {"changes": [], "orders": []}
         for each in (self.customers, self.orders):
             broker.create_topic(kafka, each.topic, 1)
@@ -154,12 +154,14 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     assert beside == {f"{name}, read beside: version 0" for name in ("customers", "countries")}
     with monkeypatch.context() as at:
         at.setattr(failpoint, "at", (images := Images(shop.orders, tmp_path / "images")).at)
-        account = shop.orders.run("orders").account
+        account = (report := shop.orders.run("orders")).account
     assert (account.read, account.malformed, account.accepted) == (9, 4, 5)
     shop.hold(shop.expected(), "the facts")
     assert shop.waiting == UNKNOWN
     [batch] = [row for row in batches_of(shop.orders) if row["read"]]
     assert dict(batch["unmatched"]) == {"customers": 0, "countries": 1}
+    [check] = [each for each in report.checks if each.column == "unmatched_share_countries"]
+    assert (json.loads(check.observed), check.outcome) == (1 / 5, "passed")
 
     # Customers come later, one backdated; the account of a killed drain is read again by its pin.
     shop.send("changes", changes(LATER))
@@ -198,6 +200,7 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
 @pytest.mark.usefixtures("spark")
 def test_the_cases_of_the_shop_give_rows_of_its_dimensions(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
-    session("cases", registry.load("order_facts").state)
-    lines = [*prove(Prove(pipelines=("order_facts",)), Settings.from_environment())]
-    assert [line.split()[0] for line in lines] == ["ok"] * 4, lines
+    session("cases", registry.load("known_orders").state)
+    pipelines = ("known_orders", "order_facts", "daily_revenue")
+    lines = [*prove(Prove(pipelines=pipelines), Settings.from_environment())]
+    assert [line.split()[0] for line in lines] == ["ok"] * 6, lines

@@ -110,7 +110,8 @@ class Marked(roots.Root):
             own |= {"batch_id": n, "run_id": f"run-{n}"}
             at = {"first_event_time": DAY + timedelta(days=n, hours=11, minutes=30)}
             at |= {"last_event_time": DAY + timedelta(days=n, hours=11, minutes=40)}
-            read = {"read": 1, "covered": 1, "offsets_end": json.dumps({0: n + 1})}
+            read = {"read": 1, "covered": 1, "offsets_start": json.dumps({0: n})}
+            read |= {"offsets_end": json.dumps({0: n + 1})}
             self.put("batches", own | at | read | {"audited_at": datetime.now(UTC)})
             of = {"partition": 0, "first_offset": n, "last_offset": n, "records": 1, "late": 0}
             self.put("slices", own | at | of)

@@ -1,6 +1,7 @@
 """A dimension and its lookups as they are declared, and what is found of its table without Spark."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -191,6 +192,23 @@ def test_a_version_is_there_until_its_files_are_removed_or_the_table_is_another(
     of.table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     assert (of.side.has(first), of.side.has(second)) == (False, True)
     assert not of.side.has(second.model_copy(update={"table_id": "another"}))
+
+
+def test_a_version_is_there_whose_files_lie_above_its_folder(tmp_path):
+    """As a published table's do in an object store, which has no links."""
+    of = Table(tmp_path)
+    of.put(("a", None, None, "a b"), ("b", None, None, "a%20b/c"))
+    log = tmp_path / "a röot of 5% #1" / "published" / "shops" / "_delta_log"
+    shutil.copytree(Path(of.path) / "_delta_log", log)
+    entries = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    for each in entries:
+        if "add" in each:
+            each["add"]["path"] = f"../../shops/{each['add']['path']}"
+    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, entries)))
+    side = DimensionSide(shops(table=str(log.parent), valid=None), Here(str(tmp_path)))
+    assert side.has(pin := side.now())
+    next(Path(of.path).rglob("*.parquet")).unlink()
+    assert not side.has(pin)
 
 
 AT = [FIRST + DAY * n for n in range(4)]

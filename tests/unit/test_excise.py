@@ -9,21 +9,34 @@ import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
-from spark_jobs.checkpoint.notes.excised import Refused, offsets_of, text_of
+from spark_jobs.checkpoint.notes.excised import Known, Refused, offsets_of, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
 from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
-from spark_jobs.excise.note import Excision, Record, excisions, file_of, keep, slots_of
+from spark_jobs.excise.new import Reader, Wanted, look
+from spark_jobs.excise.note import (
+    Excision,
+    Record,
+    clock_of,
+    excisions,
+    file_of,
+    keep,
+    slots_of,
+)
+from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
+from spark_jobs.registry import find as registry
+from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
-from spark_jobs.spec import Deduplicate, State
+from spark_jobs.spec import Deduplicate, Field, Pipeline, State, Table
 from spark_jobs.storage import failpoint
-from spark_jobs.values.spans import EPOCH, MICROSECOND
+from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained
@@ -73,7 +86,7 @@ def refused(root: Marked) -> tuple[list[int], list[int]]:
 def test_ranges_of_offsets_have_the_places_that_were_noted(places, spared, ranges):
     texts = text_of(Place(*each) for each in places)
     own = {p: offsets_of(text) for p, text in texts.items()}
-    found = Refused({}, [("why", own)], frozenset(Place(*each) for each in spared))
+    found = Refused({}, [Known("why", own)], {Place(*each): 1 for each in spared})
     assert {*found.places()} == {*map(tuple, found)} == places - spared
     assert all((found.get(Place(p, o)) == "why") == ((p, o) in places - spared)
                for p in range(3) for o in range(41))  # fmt: skip
@@ -264,3 +277,83 @@ def test_what_a_person_has_declined_no_drain_starts_again(root):
     root.repaired("asked", days(2), days(5), inputs=pins, **declined)
     assert untried(root.spec, root.paths) == 0
     assert root.due == [2, 5], "it still waits for one who asks for it"
+
+
+def asked_parts(root: Marked, *readers: Pipeline) -> list[int]:
+    """The offsets at which the records of the fifth day are looked for."""
+    left = {0: ((0, 10),)}
+    own = (root.spec.topic.name, root.identity.topic_id)
+    for each in readers:
+        left = _less(left, each, root.paths, own, days(5))
+    return [n for first, stop in left.get(0, ()) for n in range(first, stop)]
+
+
+def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root):
+    assert asked_parts(root, root.spec) == [5]
+    own = {"pipeline": root.spec.name, "generation": "g1", "batch_id": 7, "run_id": "r"}
+    root.put("quarantine", own | {"kind": "malformed", "partition": 0, "offset": 7})
+    assert asked_parts(root, root.spec) == [5, 7], "no slice has its event time"
+
+
+def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
+    made = noted(root, 2)
+    clock = clock_of(root.spec.topic)
+    made = made.model_copy(update={"clock": clock})
+    since = root.checkpoint.batch(9).end
+    assert made.passed(root.spec, (0,), since) == [each.span for each in made.slots]
+    fields = (Field(name="paid", type="timestamp"), *root.spec.topic.fields)
+    other = pipeline(
+        topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"})
+    )
+    assert made.passed(other, (0,), since) == [Span(FIRST, LAST)]
+    more = (*root.spec.topic.fields, Field(name="tax", type="bigint"))
+    other = pipeline(topic=root.spec.topic.model_copy(update={"fields": more, "rules": ()}))
+    assert made.passed(other, (0,), since) == [each.span for each in made.slots]
+    keep(root.paths.root, made.model_copy(update={"clock": clock + "other"}))
+    assert taken(root)
+    assert root.due == [*range(8)]
+
+
+def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
+    noted(root, 2, 5)
+    taken(root)
+    own = {"pipeline": root.spec.name, "generation": "g1", "topic_id": root.identity.topic_id}
+    merged = own | {"partition": 0, "source": "quarantine", "fate": "merged"}
+    root.repaired("before", days(2), kind="replay", inputs={})
+    root.repaired("behind", days(5), kind="replay", inputs=noted_now(root.checkpoint, root.spec))
+    root.put("merged", merged | {"offset": 2, "repair_id": "before"})
+    root.put("merged", merged | {"offset": 5, "repair_id": "behind"})
+    plan = RepairPlan.model_construct(quarantined={0: (2, 5)}, generations=("g1",), replays=())
+
+    def left() -> list[int]:
+        known = read_failing(root.paths.failing)
+        spares = known.in_repairs.sparing(spared(root.paths, plan, known))
+        return sorted(each.offset for each in spares)
+
+    assert left() == [2]
+    noted(root, 5, name="x2")
+    taken(root)
+    assert left() == [2, 5], "excised anew"
+    replays = (Replayable(0, 5, DAY),)
+    plan = plan.model_copy(update={"replays": replays})
+    assert left() == [2], "what a replay brings"
+
+
+def wanted(name: str) -> Wanted:
+    return Wanted(name, "true", days(0, 9), "wrong", "ana", 1_000)
+
+
+def test_of_values_that_are_taken_apart_no_record_is_left_out_by_itself(root):
+    taken_apart = root.spec.topic.model_copy(update={"each": "items[]"})
+    reader = Reader(root.spec.model_copy(update={"topic": taken_apart}), root.settings)
+    with fails(DecisionRefused, "elements_excised", topic="sales"):
+        look([reader], wanted("sales"), ask=None)
+
+
+def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, monkeypatch):
+    rows = Table(name="rows", path="/data/rows", fields=root.spec.topic.fields, event_time="at")
+    spec = root.spec.model_copy(update={"topic": rows})
+    monkeypatch.setattr(registry, "load_all", lambda: [root.spec, spec])
+    told = CliRunner().invoke(app, ["excise", "--topic", "rows"])
+    assert told.exit_code == 2
+    assert "no topic of Kafka" in told.output

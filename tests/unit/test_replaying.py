@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.checkpoint.notes.excised import Excised
+from spark_jobs.checkpoint.notes.failing import FailingRecords
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find import coverage as covering, replaying
@@ -14,11 +16,13 @@ from spark_jobs.repair.find.plan import needs
 from spark_jobs.repair.find.quarantine import Replayable, used_within, waiting
 from spark_jobs.repair.find.replaying import Replaying
 from spark_jobs.repair.swap import described
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Field, Pipeline, Ranges, Transform
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.values.spans import Span
 from tests.harness.ran import python
 from tests.harness.refused import fails
+from tests.unit.checkpoints import Alone
 from tests.unit.repaired import DAY, FINAL, SPEC, Root, hours, late, row, ten_hours
 from tests.unit.specs import FIELDS, aggregate, deduplicate, group_state, pipeline, topic
 
@@ -103,6 +107,17 @@ def test_a_record_is_good_once_the_field_that_it_lacks_is_optional(root):
         each for each in waiting(CORRECTED, root.paths, ("g1",), 9) if not isinstance(each, str)
     ]
     assert at == Replayable(0, 20, DAY + timedelta(hours=1.5))
+
+
+def test_one_that_is_excised_waits_for_that_reason_whatever_it_was_before(root):
+    put(root, quarantined(20, 1.5), quarantined(21, 2.5))
+    why = "put aside by ana, excision x1: release 2.3"
+    nothing = Positions()
+    one = Excised(id="x1", number=1, reason=why, since=nothing, until=nothing, places={0: "20"})
+    FailingRecords(excised=(one,), excisions=1, ledger="l").put(root.paths.failing, Alone())
+    assert sifted(root) == {21: "", -1: f"malformed: {why}"}
+    assert sifted(root, reason="required field") == {21: ""}
+    assert sifted(root, reason="Release 2.3") == {20: ""}
 
 
 def test_a_tombstone_and_a_record_of_another_pipeline_generation_or_later_batch_are_none(root):

@@ -139,7 +139,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         Balance("rows", drops_duplicates=False, only_fewer=False, several_per_key=True),
         *[Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False)] * 3,
         Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False),
-        Balance("rows", False, False, False, drops_copies=True),
+        Balance("rows", False, False, False, ("join_left", "join_right")),
     ),
     "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}, {}, {}),
     "counted_by": (None, "sales", None, None, None, None, None, None),

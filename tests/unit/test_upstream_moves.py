@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -11,12 +12,27 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.errors import SpecInvalid, UpstreamUnfit
+from spark_jobs.checkpoint.pins import Pinned
+from spark_jobs.errors import AccountBehind, CheckpointBroken, SpecInvalid, UpstreamUnfit
+from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.port import Pin
+from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Aggregate, Field, Latest, Pipeline, Schedule, Table, Tumbling, WhenData
+from spark_jobs.spec import (
+    Aggregate,
+    Field,
+    Latest,
+    Pipeline,
+    Schedule,
+    Table,
+    Transform,
+    Tumbling,
+    WhenData,
+)
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.upstream import noted
+from spark_jobs.upstream.data_source import Stream
 from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
 from spark_jobs.upstream.log_place import identity_of
 from spark_jobs.upstream.moves import live_files, moves
@@ -118,6 +134,95 @@ def test_numbers_stay_and_only_the_files_of_a_version_are_in_it(table):
     assert noted.followed(moved, third, table.read, third).files == moved.files
 
 
+def commit(table: Tables, *actions: dict) -> int:
+    """As the published table has it, by hand."""
+    version = table.newest + 1
+    lines = ({"commitInfo": {"operation": "SLUICE PUBLISH", "timestamp": 1}}, *actions)
+    log = UPath(table.path) / "_delta_log" / f"{version:020}.json"
+    log.write_text("\n".join(map(json.dumps, lines)))
+    return version
+
+
+def added(table: Tables, version: int) -> dict:
+    text = (UPath(table.path) / "_delta_log" / f"{version:020}.json").read_text()
+    [action] = [line for line in map(json.loads, text.splitlines()) if "add" in line]
+    return action
+
+
+def test_a_file_that_comes_back_is_in_a_version_once(table):
+    table.append(1)
+    second = table.append(2)
+    known = noted.begun(table.read, second)
+    table.delta.delete("n = 2")
+    third = table.newest
+    known = noted.followed(known, second, table.read, third)
+    fourth = commit(table, added(table, second))
+    again = noted.followed(known, third, table.read, fourth)
+    assert table.rows(*again.live(fourth)) == [1, 2]
+    assert again.ends == (3, 0), "drains have the row twice, and its time was marked"
+    at_once = noted.followed(known, second, table.read, fourth)
+    assert (at_once.ends, table.rows(*at_once.live(fourth))) == ((2, 0), [1, 2])
+
+
+def test_a_table_that_counts_its_versions_from_0_again_keeps_the_numbers_that_were_read(table):
+    for at in range(4):
+        table.append(at)
+    known = noted.begun(table.read, table.newest)
+    shutil.rmtree(table.path)
+    first = table.append(0, 1, 2, 3)
+    anew = noted.followed(known.among(first), first, table.read, first)
+    assert (anew.ends, table.rows(*anew.live(first))) == ((4, 4), [0, 1, 2, 3])
+    second = table.append(4)
+    after = noted.followed(anew, first, table.read, second)
+    assert after.ends == (5, 4), "a number that was read is none of a later row"
+    was, now = (Pin(table_id=each, version=at) for each, at in (("a", 9), ("b", 0)))
+    assert Pinned({"t": now}, {"t": was}, 4).since == {"t": None}
+    same = now.model_copy(update={"version": 3})
+    assert Pinned({"t": same}, {"t": now}, 4).since == {"t": 0}
+
+
+def test_rows_that_were_forgotten_or_lost_before_a_drain_read_them_are_missed(table):
+    first = table.append(1)
+    known = noted.begun(table.read, first)
+    for at in (2, 3, 4):
+        table.append(at)
+    known = noted.followed(known, first, table.read, table.newest)
+    assert known.missing(1, lambda _: False) == 0
+    table.delta.optimize.compact()
+    moved = noted.followed(known, table.newest - 1, table.read, table.newest)
+    assert [moved.missing(1, lambda f, at=at: f.first == at) for at in (1, 2, 3)] == [4, 4, 3]
+    forgotten = moved.model_copy(update={"files": moved.files[:2] + moved.files[3:]})
+    assert [forgotten.missing(at, lambda _: True) for at in (0, 2, 3)] == [3, 3, 0]
+
+
+def test_a_stream_ends_where_its_rows_do_however_far_a_run_had_looked(table, tmp_path):
+    """The rows that it had looked at were replaced until the run noted the version."""
+    first = table.append(1, 2)
+    known = noted.begun(table.read, first)
+    known.put(UPath(tmp_path) / "rows.json", None)
+    options = {"noted": str(tmp_path / "rows.json"), "columns": "{}", "topic": "t"}
+
+    def end(**given: str) -> dict:
+        stream = Stream(options | given)
+        stream.prepareForTriggerAvailableNow()
+        return stream.latestOffset({"t": {"0": 0}}, None)
+
+    assert [end(**at)["t"]["0"] for at in ({}, {"until": "0"}, {"until": "1"}, {"until": "9"})] == [
+        2,
+        0,
+        1,
+        2,
+    ]
+
+
+def test_a_file_whose_last_time_is_the_last_of_all_has_statistics(table):
+    end = datetime.max.replace(tzinfo=UTC)
+    times = pa.array([end], pa.timestamp("us", "UTC"))
+    deltalake.write_deltalake(table.path, pa.table({"at": times, "n": [1]}))
+    [file] = table.moves(-1).live.values()
+    assert file.last == end
+
+
 def test_a_batch_ends_behind_a_commit_and_rounds_up(table):
     first = table.append(1)
     known = noted.begun(table.read, first)
@@ -171,6 +276,12 @@ def test_a_row_is_written_as_json_with_each_digit_or_made_malformed():
     assert as_json(far, {"t": "timestamp"}) == [NO_JSON]
 
 
+def test_a_map_is_an_object_or_makes_its_row_malformed():
+    kind = pa.map_(pa.int64(), pa.float64())
+    rows = pa.record_batch({"m": pa.array([[(1, 0.5)], [(2, 1.0), (2, 3.0)]], kind)})
+    assert as_json(rows, {"m": "map<bigint,double>"}) == [b'{"m":{"1":0.5}}', NO_JSON]
+
+
 SHOP = Field(name="shop", type="string")
 TABLE = Table(path="/data/t", event_time="at", fields=(Field(name="at", type="timestamp"), SHOP))
 SUM = Aggregate(window=Tumbling(size=HOUR), keys=("shop",), measures={"n": "count(*)"})
@@ -216,3 +327,40 @@ def test_a_step_that_follows_a_key_is_refused_where_the_source_is_made(tmp_path)
     )
     with fails(UpstreamUnfit, "unranged"):
         made.state()
+
+
+def test_rows_without_state_that_a_drain_will_read_are_mended_behind_it(tmp_path, table):
+    """A repair reads what took their place; the drain would write them beside it."""
+    topic = TABLE.model_copy(update={"path": table.path, "event_time": "at"})
+    made = source_of(
+        spec(topic=topic, steps=(Transform(where="n > 0"),), watermark_delay=None),
+        Settings.from_environment(reads=False)._replace(root=str(tmp_path)),
+    )
+    first = table.append(1)
+    known = noted.begun(table.read, first)
+    second = table.append(2)
+    known = noted.followed(known, first, table.read, second)
+    table.delta.update(updates={"n": "n + 1"}, predicate="n = 2")
+    known = noted.followed(known, second, table.read, table.newest)
+    made.rows_note.parent.mkdir(parents=True)
+    known.put(made.rows_note, None)
+    with fails(AccountBehind, "rows_wait"):
+        made.slices({"t": table.newest}, Positions({0: 1}))
+    assert made.slices({"t": table.newest}, Positions({0: 2})).num_rows == 2
+    assert made.count({0: ((0, 2),)}) == 2
+    (UPath(table.path) / known.files[1].path).unlink()
+    assert (made.count({0: ((0, 2),)}), [*made.sampled({0: ((1, 2),)})]) == (1, [])
+    made.rows_note.write_text("{")
+    with fails(CheckpointBroken, "file_damaged"):
+        made.state()
+
+
+def test_pipelines_that_read_each_other_are_refused_by_name(tmp_path, monkeypatch):
+    text = "from spark_jobs.spec import Table\nTable(of={!r}, event_time='at')\n"
+    for name, of in (("one", "two"), ("two", "one")):
+        (tmp_path / "circle" / name).mkdir(parents=True)
+        (tmp_path / "circle" / name / "spec.py").write_text(text.format(of))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SLUICE_PIPELINES", "circle")
+    with fails(SpecInvalid, "reads_itself"):
+        registry.load("one")

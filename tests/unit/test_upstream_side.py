@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pkgutil import resolve_name
 
+import deltalake
+import pyarrow as pa
 import pytest
 
-from spark_jobs.side.port import Changed, Pin
-from spark_jobs.spec import Field
+from spark_jobs.side.port import Changed, Pin, Side
+from spark_jobs.spec import Dimension, Field
 from spark_jobs.spec.table.upstream import Rows
 from spark_jobs.upstream import rows_side
 from spark_jobs.upstream.log_place import own_id
@@ -24,6 +27,13 @@ class Root:
 @pytest.fixture
 def table(tmp_path) -> Tables:
     return Tables(tmp_path)
+
+
+@pytest.mark.parametrize("declared", [Rows, Dimension])
+def test_each_side_answers_all_that_is_asked_of_one(declared):
+    asked = {name for name in vars(Side) if not name.startswith("_")}
+    assert {"now", "has", "keep"} <= asked
+    assert asked <= {*dir(resolve_name(declared.side))}
 
 
 def changed(table: Tables, since: int) -> list[tuple[float, float]]:
@@ -75,6 +85,18 @@ def test_of_too_many_rows_the_files_tell_the_times(table, monkeypatch):
     [(first, last)] = changed(table, since)
     assert first == 1
     assert 40 <= last < 40.001
+
+
+@pytest.mark.parametrize("most", [0, 2_000_000])
+def test_times_that_no_range_has_mark_nothing_and_stop_nothing(table, monkeypatch, most):
+    """One is behind all that Python has."""
+    times = pa.array([2**60, 253402300799999999, -(2**55)], pa.timestamp("us", "UTC"))
+    made = pa.table({"at": times, "n": pa.array([1, 2, 3])})
+    deltalake.write_deltalake(table.path, made)
+    since = table.append(5)
+    monkeypatch.setattr(rows_side, "MOST_ROWS", most)
+    table.delta.delete("n < 4")
+    assert changed(table, since) in ([], [(-1, -1)])
 
 
 def test_where_the_log_is_gone_all_is_marked(table):

@@ -30,6 +30,7 @@ from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.pages.overview import lines as overviews
 from spark_jobs.pages.overview.json_of_overview import Overview
+from spark_jobs.pages.versions_read import versions_of
 from spark_jobs.prove.covered import covered as proved_coverage
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage
@@ -165,6 +166,9 @@ def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None
     """One run; None without it."""
     with installed(pipeline) as root:
         found = history.run(root, pipeline, run_id)
+        if found:
+            read = versions_of(pipeline, str(root), found.batches)
+            found = found.model_copy(update={"beside": read})
     return of_run(found) if found and withheld else found
 
 

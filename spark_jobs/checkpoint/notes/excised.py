@@ -8,7 +8,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Self
+from types import MappingProxyType
+from typing import Final, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -111,6 +112,14 @@ def offsets_of(text: str, since: int = 0) -> Offsets:
     return Offsets((max(first, since), last) for first, last in ranges if last >= since)
 
 
+class Known(NamedTuple):
+    """The records of an excision, to be asked for each."""
+
+    reason: str
+    places: dict[int, Offsets]
+    number: int = 1
+
+
 class Refused(Mapping[Place, str]):
     """Records that are malformed although they can be decoded -> why: some by name, and those of
     excisions. Goes to executors.
@@ -119,24 +128,25 @@ class Refused(Mapping[Place, str]):
     def __init__(
         self,
         named: Mapping[Place, str],
-        excised: Sequence[tuple[str, dict[int, Offsets]]] = (),
-        spared: frozenset[Place] = frozenset(),
+        excised: Sequence[Known] = (),
+        spared: Mapping[Place, int] = MappingProxyType({}),
     ) -> None:
-        self._named, self._excised, self._spared = named, excised, spared
+        """`spared`: a record -> the number of the newest excision that it is spared from."""
+        self._named, self._excised, self._spared = named, excised, {**spared}
 
     def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Refused:
         """With those of excisions alone that are at these offsets, each range without its end."""
-        near = [
-            (why, {p: own.within(parts[p]) for p, own in of.items() if p in parts})
-            for why, of in self._excised
-        ]
-        some = [(why, {p: own for p, own in of.items() if own.first}) for why, of in near]
-        return Refused(self._named, [each for each in some if each[1]], self._spared)
+        some = []
+        for each in self._excised:
+            near = {p: of.within(parts[p]) for p, of in each.places.items() if p in parts}
+            if left := {p: own for p, own in near.items() if own.first}:
+                some.append(each._replace(places=left))
+        return Refused(self._named, some, self._spared)
 
-    def sparing(self, places: frozenset[Place]) -> Refused:
-        """Without these."""
+    def sparing(self, places: Mapping[Place, int]) -> Refused:
+        """Without these, each as far as excisions up to this number have it."""
         named = {place: why for place, why in self._named.items() if place not in places}
-        return Refused(named, self._excised, self._spared | places)
+        return Refused(named, self._excised, self._spared | {**places})
 
     @property
     def by_name(self) -> Refused:
@@ -152,13 +162,17 @@ class Refused(Mapping[Place, str]):
     @property
     def whys(self) -> tuple[str, ...]:
         """The reasons of excisions."""
-        return tuple(why for why, _ in self._excised)
+        return tuple(each.reason for each in self._excised)
 
     def excised(self, place: Place) -> str | None:
         """Why, of one that an excision has named."""
-        for why, of in self._excised:
-            if (own := of.get(place[0])) and own.has(place[1]):
-                return None if place in self._spared else why
+        for why, of, number in self._excised:
+            if (
+                (own := of.get(place[0]))
+                and own.has(place[1])
+                and number > self._spared.get(place, 0)
+            ):
+                return why
         return None
 
     def __getitem__(self, place: Place) -> str:
@@ -175,25 +189,27 @@ class Refused(Mapping[Place, str]):
 
     def places(self) -> Iterator[Place]:
         """Those of excisions."""
-        every = (Place(p, o) for _, of in self._excised for p, own in of.items() for o in own)
-        return (place for place in every if place not in self._spared)
+        for _, of, number in self._excised:
+            every = (Place(p, o) for p, own in of.items() for o in own)
+            yield from (each for each in every if number > self._spared.get(each, 0))
 
     def __len__(self) -> int:
         """At most."""
-        excised = sum(own.count for _, of in self._excised for own in of.values())
+        excised = sum(of.count for each in self._excised for of in each.places.values())
         return len(self._named) + excised
 
 
-def read(excised: Iterable[Excised], *, coming: bool) -> list[tuple[str, dict[int, Offsets]]]:
+def read(excised: Iterable[Excised], *, coming: bool) -> list[Known]:
     """As Refused has them: all, or those that drains refuse."""
     return [
-        (
+        Known(
             each.reason,
             {
                 p: own
                 for p, text in each.places.items()
                 if (own := offsets_of(text, each.since.next_of(p) if coming else 0)).first
             },
+            each.number,
         )
         for each in excised
         if not coming or each.since.before(each.until)

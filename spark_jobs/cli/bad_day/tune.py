@@ -48,7 +48,9 @@ def tune(
     ] = None,
     days: Annotated[
         int | None,
-        typer.Option(help="Look at the batches of so many days alone. Default: all.", min=1),
+        typer.Option(
+            help="Look at the batches of so many days alone. Default: all.", min=1, max=36_525
+        ),
     ] = None,
     exact: Annotated[
         bool,

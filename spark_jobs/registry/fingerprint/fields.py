@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from spark_jobs.registry import find as registry, logic
 from spark_jobs.registry.fingerprint.topic import (
@@ -91,6 +91,10 @@ _NOT_STATE: Any = {
 """Fields of a step that are left out. Spark reads the initial state in the first batch only."""
 _USUAL: Any = {"missing": "null"}
 """Values that are left out, since older checkpoints lack the field."""
+_COUNTED: Final = "counted"
+"""Whether a step's rows can be counted with this delay (Step.counting). They can be no longer; but
+what a state took in with another delay cannot be counted from now on.
+"""
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
 """The first batch writes these into the checkpoint.
 
@@ -98,6 +102,10 @@ Spark uses the checkpoint's values from then on (OffsetSeqMetadata). `sluice rep
 the first one.
 """
 
+COUNTED_SINCE = (
+    "with this watermark_delay each row finds one at most and is counted, but the state has rows "
+    "of the old one: keep that, or rebuild"
+)
 MOVED = "until `sluice repartition` moves the state to {now} stores"
 ANOTHER_STORE = (
     "which its first batch fixed; `sluice repartition` moves only RocksDB's state, so `sluice "
@@ -203,6 +211,8 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
             )
         if step.sides:
             fields[f"steps[{index}].sides"] = [side.name for side in step.sides]
+        if step.counting(spec.watermark_delay):
+            fields[f"steps[{index}].{_COUNTED}"] = True
     if any(step.logic for step in spec.steps):
         fields["logic"] = logic.digest(registry.logic_path(spec.name))
     return fields
@@ -224,6 +234,8 @@ def changes(stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> lis
 
 
 def _detail(name: str, stored: Fingerprint, wanted: Fingerprint, declared: Declared) -> str:
+    if name.endswith(f".{_COUNTED}"):
+        return COUNTED_SINCE if name in wanted else ""
     if name != "state.shuffle_partitions":
         return ""
     if not declared.keeps_state:
@@ -252,7 +264,8 @@ def _weight(
     newer = name == "spark" and _newer_minor(str(was), str(now))
     newer = newer or only_named(name, was, stored)
     newer = newer or (name == "topic.name" and str(now).startswith(f"{was}{BETWEEN}"))
-    free = name in (*FROZEN, "watermark_delay") or more_fields or known or newer
+    uncounted = name.endswith(f".{_COUNTED}") and now == ABSENT
+    free = name in (*FROZEN, "watermark_delay") or more_fields or known or newer or uncounted
     return "warned" if free else "refused"
 
 

@@ -20,8 +20,8 @@ from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
+from spark_jobs.repair.find.quarantine import spared
 from spark_jobs.repair.offsets.archived import archive_records
-from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
@@ -134,8 +134,8 @@ class Judging(NamedTuple):
     def now(
         cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
     ) -> Judging:
-        used = (Place(p, offset) for p, of in plan.quarantined.items() for offset in of)
-        failing = read_failing(paths.failing).in_repairs.sparing(frozenset(used))
+        known = read_failing(paths.failing)
+        failing = known.in_repairs.sparing(spared(paths, plan, known))
         if not plan.late:  # of others nobody knows the offsets
             every = {
                 p: plan.parts.get(p, ()) + plan.archived.get(p, ())

@@ -4,6 +4,7 @@ have: a replay has brought them there. Without Spark, some thousand records afte
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
@@ -11,22 +12,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
+from spark_jobs.checkpoint.notes.excised import EXCISED
+from spark_jobs.checkpoint.notes.failing import PUT_ASIDE, read_failing
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import RecordsUnreachable
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.repair.find.unfound import Unfound, unfound
 from spark_jobs.runs.failures.data_error import fails_still
+from spark_jobs.source.place import Place
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.values.numbering import input_of
 from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.notes.excised import Refused
+    from spark_jobs.checkpoint.notes.failing import FailingRecords
     from spark_jobs.decode.record_decoder import RecordDecoder
     from spark_jobs.ops.schema import Row
+    from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
@@ -34,9 +40,6 @@ if TYPE_CHECKING:
     from spark_jobs.values.gap import Unheld
 
     Limits = Sequence[Unheld]
-
-Place = tuple[int, int]
-"""Partition and offset of a record."""
 
 
 class Replayable(NamedTuple):
@@ -67,7 +70,7 @@ def waiting(
     for module in spec.topic.asks if settings else ():
         resolve_name(module).ask_again(spec, settings, paths.root)
     limits, lookups = unheld(spec), unfound(spec, paths)
-    decoders = []
+    decoders, excised = [], read_failing(paths.failing).in_repairs
     for topic in spec.inputs:
         own: Limits = [limit for limit in limits if limit.field in topic.columns]
         fields = [topic.event_time, *(limit.field for limit in own)]
@@ -81,7 +84,7 @@ def waiting(
         f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
         "merged",
     )
-    for rows, own, (columns, malformed) in _decoded(parts, decoders, reason.lower()):
+    for rows, own, (columns, malformed) in _decoded(parts, decoders, reason.lower(), excised):
         times, *limited = (column.to_pylist() for column in columns)
         keys = _keys_of(lookups, spec, rows, limited[len(own) :])
         for number, (row, time, why) in enumerate(zip(rows, times, malformed, strict=True)):
@@ -89,8 +92,9 @@ def waiting(
                 limit.reason(values[number]) for limit, values in zip(own, limited, strict=False)
             )
             # Named by a person, it stays until one asks for it by its reason.
-            aside = not reason and row["reason"].startswith(PUT_ASIDE)
-            still = why or next(filter(None, held), "") or (row["reason"] if aside else "")
+            told = _told(row, excised)
+            aside = not reason and told.startswith(PUT_ASIDE)
+            still = why or next(filter(None, held), "") or (told if aside else "")
             if not still and time is not None:
                 still = next(filter(None, (of.reason(keys[number], time) for of in lookups)), "")
             bad = f"malformed: {still}" if still else _bad(spec, row, time)
@@ -112,17 +116,26 @@ def _keys_of(
 
 
 def _decoded(
-    parts: Iterable[pa.RecordBatch], decoders: Sequence[tuple[RecordDecoder, Limits]], text: str
+    parts: Iterable[pa.RecordBatch],
+    decoders: Sequence[tuple[RecordDecoder, Limits]],
+    text: str,
+    excised: Refused,
 ) -> Iterator[tuple[list[Row], Limits, Decoded]]:
     for part in parts:
         for number, (decoder, limits) in enumerate(decoders):
             rows: list[Row] = [
                 row
                 for row in part.to_pylist()
-                if text in f"{row['kind']}: {row['reason']}".lower()
+                if text in f"{row['kind']}: {_told(row, excised)}".lower()
                 and input_of(row["partition"]) == number
             ]
             yield rows, limits, decoder.decode(_records(rows))
+
+
+def _told(row: Row, excised: Refused) -> str:
+    """Why it waits: one that was bad before may be excised since."""
+    why: str = excised.excised(Place(row["partition"], row["offset"])) or row["reason"]
+    return why
 
 
 def _records(rows: Sequence[Row]) -> Records:
@@ -159,6 +172,37 @@ def used_within(
     return used
 
 
+def spared(paths: Paths, plan: RepairPlan, known: FailingRecords) -> dict[Place, int]:
+    """The quarantined records that the plan uses, each with the number of the newest excision that
+    its replay knew of: a later one has it too.
+    """
+    newest = known.excisions
+    used = {Place(p, offset): newest for p, of in plan.quarantined.items() for offset in of}
+    if not (used and known.excised):
+        return used
+    own = ops_tables.of_checkpoint(paths.pipeline, plan.generations)
+    where = f"{own} AND source = 'quarantine'"
+    sql = f'SELECT repair_id, "partition", "offset" FROM merged WHERE {where}'
+    numbers = {
+        row["repair_id"]: _number(json.loads(row["inputs"] or "{}"), known)
+        for row in repairs.stored(paths.root, paths.pipeline, own)
+    }
+    ours = {Place(each.partition, each.offset) for each in plan.replays}
+    for row in ops_tables.query(paths.root, "merged", sql).to_pylist():
+        place = Place(row["partition"], row["offset"])
+        if place in used and place not in ours:
+            used[place] = numbers.get(row["repair_id"], newest)
+    return used
+
+
+def _number(inputs: dict[str, Any], known: FailingRecords) -> int:
+    """Of excisions that another file counted nobody knows: then the replay stands."""
+    pin = inputs.get(EXCISED)
+    if pin is None:
+        return 0
+    return int(pin["version"]) if pin["table_id"] == known.ledger else known.excisions
+
+
 def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
     return _places(
         paths,
@@ -170,7 +214,7 @@ def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place
 def _places(paths: Paths, table: str, where: str) -> set[Place]:
     sql = f'SELECT "partition", "offset" FROM {table} WHERE {where}'
     rows = ops_tables.query(paths.root, table, sql).to_pylist()
-    return {(row["partition"], row["offset"]) for row in rows}
+    return {Place(row["partition"], row["offset"]) for row in rows}
 
 
 def _bad(spec: Pipeline, row: Row, time: Any) -> str:

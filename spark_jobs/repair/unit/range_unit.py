@@ -32,11 +32,12 @@ from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refu
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.plan import needs
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
-from spark_jobs.repair.find.quarantine import Place, used_within
+from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
 from spark_jobs.side.port import versions
+from spark_jobs.source.place import Place
 from spark_jobs.source.port import current_of
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line

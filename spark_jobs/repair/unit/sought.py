@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from spark_jobs.messages.request import Request
     from spark_jobs.repair.find.plan import Closed, RepairPlan
-    from spark_jobs.repair.find.quarantine import Place
     from spark_jobs.repair.offsets.archived import Where
     from spark_jobs.settings.installation import Settings
     from spark_jobs.side.port import Pin
+    from spark_jobs.source.place import Place
     from spark_jobs.source.port import Source
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.ranged import Ranged

@@ -25,7 +25,6 @@ from spark_jobs.side.port import newest
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.checks.check import StateMetrics
-from spark_jobs.spec.checks.rule_share import rule_metrics
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.storage.root.paths import Paths
@@ -76,7 +75,7 @@ def _start(rows: DataFrame, spec: Pipeline, checkpoint: UPath) -> None:
 
 
 def _refuse_broken(spark: SparkSession, spec: Pipeline, columns: StructType) -> None:
-    names = (*StateMetrics.model_fields, *rule_metrics(spec.inputs.rules))
+    names = (*StateMetrics.model_fields, *spec.own_metrics)
     zeros = StateMetrics(**dict.fromkeys(names, 0))
     broken = [
         *_broken(expectations.check_metrics(spec, zeros)),

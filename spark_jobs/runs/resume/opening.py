@@ -75,9 +75,7 @@ def opened(
     else:
         refuse_unsafe_checks(session, ours)
     if current := current_of(now.spec, source_of(now.spec, settings)):
-        moved = pinned.moved.items()
-        since = {name: None if pin is None else pin.version for name, pin in moved}
-        current.keep(since, versions(pinned.inputs), held)
+        current.keep(pinned.since, versions(pinned.inputs), held)
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
     keep(now.spec, settings, pinned.inputs)
     note_inputs(pinned, found.checkpoint, held)

@@ -15,7 +15,14 @@ from pydantic import (
     model_validator,
 )
 
-from spark_jobs.spec.columns import ColumnName, Columns, Origins, in_words, refuse_unknown
+from spark_jobs.spec.columns import (
+    ColumnName,
+    Columns,
+    Origins,
+    in_words,
+    refuse_own,
+    refuse_unknown,
+)
 from spark_jobs.spec.duration import interval, parse_duration
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
@@ -32,6 +39,10 @@ COMPARED: Final = (
     *("date", "timestamp", "timestamp_ntz"),
 )
 """Types of which Spark and other engines find the same values equal. Not of a double: NaN, -0.0."""
+SEEN: Final = ("join_left", "join_right")
+"""Under these the rows of left and of right are observed: `rows`, behind a side's Deduplicate; of a
+side without one the late ones too.
+"""
 
 
 def _signed(given: object) -> timedelta:
@@ -199,7 +210,7 @@ class Join(Step):
             drops_duplicates=False,
             only_fewer=False,
             several_per_key=False,
-            drops_copies=bool(self.before),
+            inside=SEEN,
         )
 
     def counting(self, delay: timedelta | None) -> str | None:
@@ -243,8 +254,12 @@ class Join(Step):
         refuse_unknown("Join", "on", tuple(self.on.values()), right.columns)
         for name, steps in self.before.items():
             of = left if name == self.left else right
-            for step in steps:
+            for step in steps:  # as a pipeline judges one of its own
                 step.columns_after(of.columns)
+                step.refuse_time(of.event_time, "append")
+                maps = [each.name for each in of.fields if "map<" in each.type]
+                if keys := [each for each in maps if step.whole_row or each in step.keys]:
+                    refuse(f"before[{name!r}].keys", keys, "Spark compares no maps", "Use others")
         self._refuse_null()
         self._refuse_same(left.columns)
         return self.columns
@@ -268,6 +283,7 @@ class Join(Step):
             )
 
     def _refuse_same(self, left: Sequence[str]) -> None:
+        refuse_own("Join.prefix", self.found.values())
         taken = {name.lower() for name in left}
         if same := [name for name in self.found.values() if name.lower() in taken]:
             refuse(
@@ -307,6 +323,13 @@ class Join(Step):
     ) -> None:
         if kinds := [step.kind for step in after if step.remembers]:
             refuse("steps", kinds, *self.unfollowed)
+        if self.right in (side.name for step in after for side in step.sides):
+            refuse(
+                "steps",
+                self.right,
+                "a table beside the stream has the right topic's name, by which both are counted",
+                "Give the table another: Dimension(name=...)",
+            )
 
     def types_after(self, types: dict[str, str]) -> dict[str, str]:
         return {new: types[old] for new, old in self._came.items() if old in types}

@@ -36,8 +36,10 @@ class Balance(NamedTuple):
     several_per_key: bool
     """Whether several rows of one key may leave in a batch. Update mode then writes the last one.
     """
-    drops_copies: bool = False
-    """Whether Spark counts duplicates of it though rows out are not rows in - duplicates."""
+    inside: tuple[str, ...] = ()
+    """The observations of its rows behind its own Deduplicates, of a step that takes inputs apart:
+    their rows, and not those out, are rows in - duplicates.
+    """
 
 
 class Bucketed(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec.inputs import COLUMN
+from spark_jobs.spec.steps.join import SEEN
 from spark_jobs.steps.beside.lookup import UNMATCHED
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec.output_mode import OutputMode
     from spark_jobs.steps.canonical.chain import Given
 
-LEFT_SEEN: Final = "join_left"
-"""Under it the left rows are observed: `rows`, behind the Deduplicate, the late ones too without
-one.
-"""
 JOINED_SEEN: Final = "joined"
 """Under it what leaves a left outer join is observed: `rows`."""
 
@@ -42,8 +39,11 @@ class JoinOperator(NamedTuple):
     def apply(self, inputs: Mapping[str, DataFrame], context: StepContext) -> DataFrame:
         """The pairs, and the left rows without one if they leave."""
         step, count = self.step, F.count(F.lit(1)).alias("rows")
-        left, right = (self._once(inputs[name], name, context) for name in step.takes)
-        joined = outer_joined(left.observe(LEFT_SEEN, count), right, step)
+        left, right = (
+            self._once(inputs[name], name, context).observe(seen, count)
+            for name, seen in zip(step.takes, SEEN, strict=True)
+        )
+        joined = outer_joined(left, right, step)
         return output(joined.observe(JOINED_SEEN, count), step)
 
     def _once(self, rows: DataFrame, name: str, context: StepContext) -> DataFrame:

@@ -1,3 +1,3 @@
-"""A shop: customers by change data capture, and orders with the customer as of the order's time.
+"""A shop: customers by change data capture, orders with their payment and customer, days of revenue.
 SLUICE_PIPELINES=tests.examples.shop makes them runnable.
 """

@@ -1,39 +1,29 @@
-"""Orders with their customer, as of the order's time, and with the name of its country."""
+"""Orders with their payment, and their customer as of the order's time."""
 
-from spark_jobs.spec import Deduplicate, Dimension, Field, Lookup, Pipeline, Topic
+from spark_jobs.spec import Deduplicate, Join, Lookup, Pipeline, Ranges, Schedule
+from tests.examples.shop.inputs import COUNTRIES, CUSTOMERS, ORDERS, PAYMENTS
 
-ORDERS = Topic(
-    name="shop.orders",
-    event_time="ordered_at",
-    fields=(
-        Field(name="order_id", type="string"),
-        Field(name="ordered_at", type="timestamp"),
-        Field(name="buyer", type="string", required=False),
-        Field(name="amount", type="decimal(12,2)", format="text"),
-    ),
-)
-CUSTOMERS = Dimension(
-    table="customers",
-    key=("customer_id",),
-    valid=("valid_from", "valid_to"),
-    fields=(
-        Field(name="country", type="string"),
-        Field(name="segment", type="string", required=False),
-    ),
-)
-COUNTRIES = Dimension(
-    table="order_facts/countries.csv",
-    key=("code",),
-    fields=(Field(name="country_name", type="string", path="name"),),
-)
 SPEC = Pipeline(
     name="order_facts",
-    about="Orders with their customer.",
-    topic=ORDERS,
+    about="Orders with their payment and customer.",
+    topics=(ORDERS, PAYMENTS),
     watermark_delay="2 hours",
     steps=(
-        Lookup(dimension=CUSTOMERS, on={"customer_id": "buyer"}, missing="quarantine"),
-        Deduplicate(keys=("order_id",)),
+        Join(
+            left="shop.orders",
+            right="shop.payments",
+            on={"order_id": "order"},
+            within=("0 seconds", "2 hours"),
+            how="left",
+            before={
+                "shop.orders": (Deduplicate(keys=("order_id",)),),
+                "shop.payments": (Deduplicate(keys=("order",)),),
+            },
+            prefix="paid_",
+        ),
+        Lookup(dimension=CUSTOMERS, on={"customer_id": "buyer"}),
         Lookup(dimension=COUNTRIES, on={"code": "country"}),
     ),
+    schedule=Schedule(after="customers"),
+    ranges=Ranges(repair="after drain"),
 )
