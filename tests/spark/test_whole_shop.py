@@ -263,5 +263,4 @@ def test_behind_the_repairs_each_table_of_the_shop_is_one_query_over_its_topics(
         shop.hold(name)
     shop.verify("customers", keys="true")
     for name in NAMES[1:]:
-        start, end = map(datetime.isoformat, FINAL)
-        shop.verify(name, start=start, end=end)
+        shop.verify(name, start=FINAL[0], end=FINAL[1])

@@ -23,7 +23,7 @@ from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.sources import id_of
-from spark_jobs.spec.analysis.looked_up import telling
+from spark_jobs.spec.analysis.looked_up import carried, telling
 from spark_jobs.spec.analysis.ranged import Ranged
 from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.chain import (
@@ -187,9 +187,10 @@ def _explaining(
     if step.takes:
         rows = operator(step).row_part(rows, At(spec, until, event_time(spec, until), sides))
     keys = step.grouping_keys or ()
-    if until + 1 < len(spec.steps) or not {*keys} <= {*(step.columns_after(None) or ())}:
+    found = carried(spec.steps[until + 1 :], keys)
+    if {*found.values()} != {*keys} or not {*keys} <= {*(step.columns_after(None) or ())}:
         return None
-    return rows.select(*keys)
+    return rows.select(*(F.col(key).alias(name) for name, key in found.items()))
 
 
 def places(observed: Iterable[Any]) -> Places:

@@ -52,8 +52,8 @@ class LookedUp(NamedTuple):
         """
         first = self.spec.first_stateful
         if self.at < first:
-            return self._all(_carried(self.spec.steps[self.at : first], self.by.values()))
-        back = _carried(self.spec.steps[first : self.at], self.spec.inputs.columns)
+            return self._all(carried(self.spec.steps[self.at : first], self.by.values()))
+        back = carried(self.spec.steps[first : self.at], self.spec.inputs.columns)
         return self._all({name: column for column, name in back.items()})
 
     @property
@@ -62,13 +62,13 @@ class LookedUp(NamedTuple):
         with another row of the table.
         """
         behind = self.spec.steps[self.at :]
-        own = _carried(self.spec.steps[: self.at], self.spec.inputs.columns)
+        own = carried(self.spec.steps[: self.at], self.spec.inputs.columns)
         names = {*own, *self.by.values()}
         for number, step in enumerate(behind):
             if number and not _keeps_all(step, names):
                 return {}
-            names = {*_carried([step], names)}
-        return self._all(_carried(behind, self.by.values()))
+            names = {*carried([step], names)}
+        return self._all(carried(behind, self.by.values()))
 
     def _all(self, found: Mapping[str, str]) -> dict[str, str]:
         """`found`: column there -> column of the step's input."""
@@ -158,8 +158,8 @@ def telling(spec: Pipeline) -> tuple[str, ...]:
         return key  # by which they are replaced
     first = min((n for n, step in enumerate(spec.steps) if step.sides), default=len(spec.steps))
     made = next((step for step in reversed(spec.steps[:first]) if step.condition is None), None)
-    own = (made and made.row_key) or _carried(spec.steps[:first], spec.inputs.columns)
-    kept = {*_carried(spec.steps[first:], own)}
+    own = (made and made.row_key) or carried(spec.steps[:first], spec.inputs.columns)
+    kept = {*carried(spec.steps[first:], own)}
     if at is None or key is None:
         return tuple(sorted(kept))
     grouped = spec.steps[at].grouping_keys or ()
@@ -176,7 +176,7 @@ def _touched_of(spec: Pipeline, steps: Sequence[Step], span: Span, of_input: str
     return span
 
 
-def _carried(steps: Iterable[Step], names: Iterable[str]) -> dict[str, str]:
+def carried(steps: Iterable[Step], names: Iterable[str]) -> dict[str, str]:
     """Column behind the steps -> the column before them that it is."""
     known = {name: name for name in names}
     for step in steps:

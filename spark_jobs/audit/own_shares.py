@@ -38,7 +38,7 @@ def _of_rules(spec: Pipeline, rows: Sequence[Row], records: int) -> dict[str, fl
 def _of_dimensions(spec: Pipeline, rows: Sequence[Row]) -> dict[str, float | None]:
     """Of the batches that have counted it; None where there are some, and none has."""
     found: dict[str, float | None] = {}
-    for name, among in unmatched_share.looked_up(spec).items():
+    for name, among in spec.looked_up.items():
         counted = [(row, of[name]) for row in rows if name in (of := dict(row["unmatched"] or ()))]
         whole = sum(row[each] for row, _ in counted for each in among.elements())
         known = counted or not rows
