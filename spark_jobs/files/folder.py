@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
+from stat import S_ISREG
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
 
 from spark_jobs.errors import FilesUnfit
@@ -79,10 +79,23 @@ def _below(folder: UPath) -> Iterator[tuple[str, There]]:
             name = path.relative_to(str(folder)).as_posix()
             if name.encode(errors="ignore").decode() != name:
                 raise FilesUnfit.unreadable(name=name, path=folder, error="its name is no UTF-8")
-            with suppress(FileNotFoundError):  # it has just gone
-                found = path.stat()
-                if path.is_file():
-                    yield name, There(name, found.st_size, found.st_mtime_ns // 1_000_000, "")
+            if about := _on_disk(path, name):
+                yield name, about
+
+
+def _on_disk(path: Path | UPath, name: str) -> There | None:
+    """None if it is gone or is no file. Raises FilesUnfit if nobody can tell."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise FilesUnfit.unreadable(
+            name=name, path=path.parent, error=error.strerror or error
+        ) from None
+    if not S_ISREG(found.st_mode):
+        return None
+    return There(name, found.st_size, found.st_mtime_ns // 1_000_000, "")
 
 
 def _refuse_unseen(error: OSError) -> NoReturn:
@@ -98,22 +111,21 @@ def _millis(at: datetime) -> int:
 def there(folder: UPath, name: str) -> There | None:
     """One file as it is now; None if it is gone."""
     path = folder / name
+    if not is_remote(str(folder)):
+        return _on_disk(path, name)
     try:
-        if is_remote(str(folder)):
-            about = path.fs.info(path.path)
-            changed = _millis(about["LastModified"])
-            return There(name, int(about["size"]), changed, str(about.get("ETag", "")))
-        found = path.stat()
+        about = path.fs.info(path.path)
     except FileNotFoundError:
         return None
-    return There(name, found.st_size, found.st_mtime_ns // 1_000_000, "")
+    changed = _millis(about["LastModified"])
+    return There(name, int(about["size"]), changed, str(about.get("ETag", "")))
 
 
 def file_at(folder: UPath, name: str) -> IO[bytes]:
     """The file, to be read and closed. Raises FilesUnfit if it cannot be read."""
     try:
         return cast("IO[bytes]", io.BufferedReader((folder / name).open("rb"), BLOCK))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise FilesUnfit.went(name=name, path=folder) from None
     except OSError as error:
         raise FilesUnfit.unreadable(name=name, path=folder, error=error.strerror or error) from None

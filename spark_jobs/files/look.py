@@ -71,8 +71,8 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
     """What is to be noted of the new files, behind what is. Reads each of them. Raises FilesUnfit
     for one that cannot be read, that has another content than was noted, or that is a copy.
     """
-    layout, known = layout_of(declared), seen.listed.newest
-    names = {e.digest: e.name for e in seen.listed.files if e.records and not e.lost}
+    layout, known = layout_of(declared), seen.listed.begun
+    names = {e.digest: e.name for e in seen.listed.files if e.readable}
     first = seen.listed.end
     # Those that have grown go first: a copy of one is then known.
     for each in sorted(seen.new, key=lambda each: each.name not in known):
@@ -81,7 +81,7 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
         found = _counted(seen.folder, layout, was, each, digest, first)
         if there(seen.folder, each.name) != each:
             continue  # it changed while it was read: the next run looks again
-        if was is None and found.records and digest in names:
+        if found.records and digest in names:
             found = _copy(found, names[digest], declared)
         names.setdefault(digest, each.name)
         first = found.behind
@@ -90,7 +90,7 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
 
 def refuse_others(seen: Look, declared: Files) -> None:
     """Raise FilesUnfit for a file that has another content than was noted, and has not grown."""
-    layout, known = layout_of(declared), seen.listed.newest
+    layout, known = layout_of(declared), seen.listed.begun
     for each in seen.new:
         if each.name in known:
             _digest(seen.folder, layout, known[each.name], each)
@@ -144,7 +144,7 @@ def refuse_changed(folder: UPath, listed_: Listed, noted: Noted) -> None:
     now = there(folder, noted.name)
     if now is None:
         raise FilesUnfit.went(name=noted.name, path=folder)
-    if not _differs(listed_.newest[noted.name], now):
+    if not _differs(listed_.newest.get(noted.name, noted), now):
         return
     if now.size < noted.stop or digests(folder, noted.name, noted.stop) != [noted.digest]:
         raise FilesUnfit.changed(

@@ -55,11 +55,18 @@ class Noted(BaseModel):
     """The name of the file that has the same content, whose records are read."""
     lost: bool = False
     """Whether the file went before its records were accounted for, and the spec allows it."""
+    kept: int = 0
+    """Of a lost one: how many of its records batches had before, the first ones."""
 
     @property
     def behind(self) -> int:
         """The number behind its last record."""
         return self.first + self.records
+
+    @property
+    def readable(self) -> int:
+        """How many of its records are read again by their numbers: the first ones."""
+        return self.kept if self.lost else self.records
 
     @property
     def at(self) -> datetime:
@@ -82,8 +89,16 @@ class Listed(Stored):
 
     @property
     def newest(self) -> dict[str, Noted]:
-        """Name -> the last part of the file, without lost ones: what comes back is read."""
-        return {each.name: each for each in self.files if not each.lost}
+        """Name -> the last part of the file, without those that are lost whole: what comes back is
+        read.
+        """
+        return {each.name: each for each in self.files if not each.lost or each.kept}
+
+    @property
+    def begun(self) -> dict[str, Noted]:
+        """The same, of the files with records, or with those of another: others change nothing."""
+        some = {each.name for each in self.files if each.readable or each.copy_of}
+        return {name: each for name, each in self.newest.items() if name in some}
 
     def within(self, first: int, stop: int) -> Iterator[Noted]:
         """Those with records from the number `first` up to `stop`, exclusive."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 import msgspec
@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 ROWS: Final = 8_192
 """Rows in memory."""
-ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+ENCODER: Final = msgspec.json.Encoder(
+    decimal_format="number", enc_hook=lambda value: value.to_pydatetime(warn=False)
+)
+"""Of a time with nanoseconds that is within another value pyarrow makes one of pandas."""
+UNSAYABLE: Final = (ValueError, OverflowError, LookupError, TypeError, pa.ArrowException)
+"""What pyarrow raises for a value that is none in Python: a text that is no UTF-8, a key twice."""
 
 
 class ParquetFile:
@@ -86,20 +91,29 @@ def _objects(batch: pa.RecordBatch) -> Iterator[bytes]:
     names = batch.schema.names
     for row in zip(*map(_values, batch.columns), strict=True):
         found = dict(zip(names, row, strict=True))
-        if any(map(_unsayable, row)):
-            yield json.dumps(found, default=str).encode()
-        else:
-            yield ENCODER.encode(found)
+        made = b""
+        if not any(map(_unsayable, row)):
+            with suppress(TypeError, AttributeError):  # of a key that is a boolean
+                made = ENCODER.encode(found)
+        yield made or json.dumps(found, default=str).encode()
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Of a time beyond Python's years the text that Arrow has of it."""
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
         return list(column.to_pylist(maps_as_pydicts="strict"))
-    except (ValueError, OverflowError):
-        return list(column.cast(pa.string()).to_pylist())
+    except UNSAYABLE:
+        return [_value(each) for each in column]
+
+
+def _value(given: pa.Scalar[Any]) -> Any:
+    """Of a time beyond Python's years the text that Arrow has of it; NaN of what is no value."""
+    with suppress(*UNSAYABLE):
+        return given.as_py(maps_as_pydicts="strict")
+    with suppress(*UNSAYABLE):
+        return given.cast(pa.string()).as_py()
+    return math.nan
 
 
 def _unsayable(value: Any) -> bool:

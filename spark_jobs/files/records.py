@@ -83,12 +83,12 @@ class Record(NamedTuple):
 
 
 def pieces(listed: Listed, first: int, stop: int) -> list[Piece]:
-    """Those that have the records from `first` up to `stop`, exclusive; without lost ones."""
-    return [
-        Piece(each, max(first, each.first), min(stop, each.behind))
+    """Those that have the records from `first` up to `stop`, exclusive; without lost records."""
+    found = (
+        Piece(each, max(first, each.first), min(stop, each.first + each.readable))
         for each in listed.within(first, stop)
-        if not each.lost
-    ]
+    )
+    return [each for each in found if each.first < each.stop]
 
 
 def tasks(given: list[Piece]) -> list[list[Piece]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import FilesUnfit, RecordsGone, RecordsUnreachable
-from spark_jobs.files.folder import folder_of
-from spark_jobs.files.look import Look, look, parts, refuse_others
+from spark_jobs.files.folder import folder_of, there
+from spark_jobs.files.look import Look, look, parts, refuse_changed, refuse_others
 from spark_jobs.files.noted import Listed, note_of, read_listed
 from spark_jobs.files.records import Asked, pieces, place, read
 from spark_jobs.source.place import Place
@@ -74,11 +74,7 @@ class FilesSource(NamedTuple):
         was = seen.listed
         made = was.model_copy(update={"id": was.id or uuid.uuid4().hex})
         if lost := self._lost(seen):
-            files = (
-                each.model_copy(update={"lost": True}) if each in lost else each
-                for each in was.files
-            )
-            made = made.model_copy(update={"files": tuple(files)})
+            made = made.model_copy(update={"files": tuple(lost.get(e, e) for e in was.files)})
             told.append(f"gone before they were read, and left out: {_names(lost)}")
         new = tuple(parts(seen._replace(listed=made), self.declared))
         if copies := [each for each in new if each.copy_of]:
@@ -91,12 +87,17 @@ class FilesSource(NamedTuple):
         return tuple(told)
 
     def _take_the_live_list(self, held: Held) -> None:
-        """A rebuild's NEXT reads what the live version has noted, by the same numbers."""
+        """A rebuild's NEXT reads what the live version has noted, by the same numbers. Which of
+        these files went before it read them is its own.
+        """
         paths, was = self.paths, self.listed
         live = live_version(paths.above)
         assert live is not None  # a rebuild is under way
         place_ = place_of(paths.above, live, first_table(self.spec))
         made = read_listed(paths.above / place_.folder / note_of(paths).name)
+        if made is not None and made.id == was.id:
+            files = (*was.files, *made.files[len(was.files) :])
+            made = made.model_copy(update={"files": files})
         if made is not None and made != was:
             made.behind(was if was.id else None).put(note_of(paths), held)
 
@@ -121,30 +122,29 @@ class FilesSource(NamedTuple):
     def _first(seen: Look) -> Positions:
         """At the first record whose file is there; behind all if none is."""
         there = (
-            each.first
-            for each in seen.listed.files
-            if each.records and not each.lost and each.name in seen.now
+            each.first for each in seen.listed.files if each.readable and each.name in seen.now
         )
         return Positions({0: next(there, seen.listed.end)})
 
-    def _lost(self, seen: Look) -> list[Noted]:
-        """Those that went before a batch had all of their records. Raises RecordsGone unless the
-        spec leaves them out.
+    def _lost(self, seen: Look) -> dict[Noted, Noted]:
+        """Those that went before a batch had all of their records -> how they are noted then.
+        Raises RecordsGone unless the spec leaves them out.
         """
         checkpoint, gone = Checkpoint(self.paths.checkpoint), seen.gone
         done = checkpoint.done()
         if self.paths.place.beside and not checkpoint.planned():
             done = self._first(seen)  # what went before a rebuild began, its plan tells
-        found = [
-            each
+        found = {
+            each: each.model_copy(
+                update={"lost": True, "kept": max(0, done.next_of(0) - each.first)}
+            )
             for each in seen.listed.files
             if each.records and each.name in gone and not each.lost
             and not done.passed(Place(0, each.behind - 1))
-        ]  # fmt: skip
+        }  # fmt: skip
         if found and self.spec.on_lost_records == "refuse":
-            raise RecordsGone.files_went(
-                path=self.declared.path, names=_names(found), count=sum(e.records for e in found)
-            )
+            count = sum(each.records - each.kept for each in found.values())
+            raise RecordsGone.files_went(path=self.declared.path, names=_names(found), count=count)
         return found
 
     def earliest(self, partitions: Iterable[int]) -> Positions:  # noqa: ARG002 - there is one
@@ -193,13 +193,16 @@ class FilesSource(NamedTuple):
                     yield Sampled(0, number, changed, name.encode(), value)
 
     def origin(self, place_: Place) -> str:
-        noted = self.listed.having(place_.offset)
+        listed, folder = self.listed, folder_of(self.declared, self.root)
+        noted = listed.having(place_.offset)
         if noted is None:
             return ""
         try:
-            return place(folder_of(self.declared, self.root), self.declared, noted, place_.offset)
+            refuse_changed(folder, listed, noted)
+            return place(folder, self.declared, noted, place_.offset)
         except FilesUnfit:
-            return f"{noted.name}, which is not there any more"
+            is_there = there(folder, noted.name) is not None
+            return f"{noted.name}, which is not {'what it was' if is_there else 'there any more'}"
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         from spark_jobs.files.spark import kafka  # noqa: PLC0415 - Spark

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.counting import Counting, Grouped, counting
+from spark_jobs.audit.own_shares import own_shares, share
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
-from spark_jobs.runs.own_shares import own_shares, share
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size_at

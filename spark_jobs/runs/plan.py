@@ -24,8 +24,8 @@ from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
+from spark_jobs.runs.resume.would_pin import beside_lines
 from spark_jobs.runs.timely import overdue, timely
-from spark_jobs.runs.would_pin import beside_lines
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.positions import Positions

@@ -26,7 +26,9 @@ class Files(Topic):
     path: str = Described(exclude=True)
     """the folder: a whole path, or a URL of the root's S3"""
     names: str = "*"
-    """which files in it and below, such as '*.jsonl'; what begins with . or _ is none"""
+    """which files in it and below, such as '*.jsonl'; what begins with . or _ is none, and links to
+    folders are not followed
+    """
     header: bool = True
     """whether a file of CSV begins with `format.columns`"""
     settled: Duration = Described(default=timedelta(minutes=1), strict=False)
@@ -75,6 +77,8 @@ class Files(Topic):
             refuse("part", "header", "a record in a file has no headers", "Leave the field out")
         if "/" in self.marker.strip("*"):
             refuse("marker", self.marker, "it lies beside the files", "Write a name alone")
+        if self.marker and (not self.marker.strip("*") or self.marker == self.names):
+            refuse("marker", self.marker, "each file would be a marker", "Write another name")
         return self
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
@@ -12,7 +13,7 @@ from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_valid
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.checks.rule_share import rule_metrics
-from spark_jobs.spec.checks.unmatched_share import unmatched_metrics
+from spark_jobs.spec.checks.unmatched_share import PREFIX as UNMATCHED
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.fields.each import not_yet
@@ -28,6 +29,7 @@ from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql import raw_bytes_in
 from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.spec.steps.unmatched import looked_up
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
@@ -533,7 +535,13 @@ class Pipeline(Model):
     @property
     def own_metrics(self) -> tuple[str, ...]:
         """The state metrics beside STATE_METRICS: of its rules, and of dimensions."""
-        return (*rule_metrics(self.inputs.rules), *unmatched_metrics(self))
+        of_dimensions = (f"{UNMATCHED}{name}" for name in self.looked_up)
+        return (*rule_metrics(self.inputs.rules), *of_dimensions)
+
+    @property
+    def looked_up(self) -> dict[str, Counter[str]]:
+        """See steps/unmatched.py."""
+        return looked_up(self.steps, len(self.before_state), keyed=bool(self.keyed))
 
     @property
     def sides(self) -> tuple[SideTable, ...]:

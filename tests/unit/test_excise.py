@@ -30,7 +30,6 @@ from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
 from spark_jobs.registry import find as registry
-from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
@@ -323,20 +322,18 @@ def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
     root.repaired("behind", days(5), kind="replay", inputs=noted_now(root.checkpoint, root.spec))
     root.put("merged", merged | {"offset": 2, "repair_id": "before"})
     root.put("merged", merged | {"offset": 5, "repair_id": "behind"})
-    plan = RepairPlan.model_construct(quarantined={0: (2, 5)}, generations=("g1",), replays=())
+    places = (Place(0, 2), Place(0, 5))
 
-    def left() -> list[int]:
+    def left(*replays: Replayable) -> list[int]:
         known = read_failing(root.paths.failing)
-        spares = known.in_repairs.sparing(spared(root.paths, plan, known))
-        return sorted(each.offset for each in spares)
+        spares = spared(root.paths, ("g1",), places, replays, known)
+        return sorted(each.offset for each in known.in_repairs.sparing(spares))
 
     assert left() == [2]
     noted(root, 5, name="x2")
     taken(root)
     assert left() == [2, 5], "excised anew"
-    replays = (Replayable(0, 5, DAY),)
-    plan = plan.model_copy(update={"replays": replays})
-    assert left() == [2], "what a replay brings"
+    assert left(Replayable(0, 5, DAY)) == [2], "what a replay brings"
 
 
 def wanted(name: str) -> Wanted:

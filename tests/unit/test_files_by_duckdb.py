@@ -221,6 +221,27 @@ ODD = {
     "nan": (pa.array([float("nan")]), "double"),
     "far": (pa.array([2**60], pa.timestamp("us", "UTC")), "timestamp"),
     "ns": (pa.array([1_767_225_600_000_000_001], pa.timestamp("ns", "UTC")), "timestamp"),
+    "ns within": (
+        pa.array([{"a": 1_767_225_600_000_000_001}], pa.struct({"a": pa.timestamp("ns", "UTC")})),
+        "struct<a:timestamp>",
+    ),
+    "far within": (
+        pa.array([{"a": 2**60}], pa.struct({"a": pa.timestamp("us", "UTC")})),
+        "struct<a:timestamp>",
+    ),
+    "no zone": (pa.array([0], pa.timestamp("us", "Mars/Olympus")), "timestamp"),
+    "no UTF-8": (
+        pa.StringArray.from_buffers(1, *pa.array([b"\xff"]).buffers()[1:]),
+        "string",
+    ),
+    "key twice": (
+        pa.array([[("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64())),
+        "map<string,bigint>",
+    ),
+    "key of another type": (
+        pa.array([[(True, 1)]], pa.map_(pa.bool_(), pa.int64())),
+        "map<string,bigint>",
+    ),
     "bytes": (pa.array([b"\xff\0"]), "binary"),
     "map": (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "map<string,bigint>"),
     "struct": (pa.array([{"a": [1, None]}]), "struct<a:array<bigint>>"),
@@ -229,6 +250,8 @@ ODD = {
 }
 GIVES = {
     "ns": datetime(2026, 1, 1, tzinfo=UTC),
+    "ns within": {"a": datetime(2026, 1, 1, tzinfo=UTC)},
+    "key of another type": [("true", 1)],
     "bytes": b"\xff\0",
     "map": [("a", 1)],
     "struct": {"a": [1, None]},

@@ -22,6 +22,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.spec import Avro, Csv, Lines, Protobuf, Schedule, Text, WhenData
 from tests.harness.refused import fails, has
 from tests.unit import specs
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.folders import STEPS, Folder
 
 
@@ -165,6 +166,60 @@ def test_two_copies_that_come_at_once_are_told_apart(made):
         made.note()
 
 
+@pytest.mark.parametrize("before", [(), ("1",)])
+def test_files_that_grow_to_the_same_content_are_copies(made, before):
+    made.declare(copies="skip")
+    for name in "ab":
+        made.put(name, *before, end="\n" if before else "")
+    made.note()
+    for name in "ba":
+        made.put(name, "1", "2", age=100)
+    assert made.note() == ("b is a copy of a, and not read",)
+    assert made.values() == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("a.gz", b"", gzip.compress(b"at,n\n1,2\n")),
+        ("a", b"\n", b"\nat,n\n1,2\n"),
+        ("a", b"at,n", b"at,n\n1,2\n"),
+    ],
+    ids=("gzip", "empty line", "header"),
+)
+def test_a_file_without_a_record_yet_is_read_from_its_beginning(made, name, before, after):
+    made.declare(format=CSV)
+    for content, age in ((before, 120), (after, 100)):
+        (made.folder / name).write_bytes(content)
+        made.age(name, age)
+        made.note()
+    assert made.values() == [b"1,2"]
+
+
+def test_a_record_whose_file_has_changed_has_no_line_in_it(made):
+    made.put("a", "1", "2")
+    made.put("b/b", "3")
+    made.note()
+    made.put("a", "7", "7", "1", "2")
+    (made.folder / "b/b").unlink()
+    (made.folder / "b").rmdir()
+    made.put("b")
+    told = [made.source.origin(Place(0, number)) for number in (1, 2)]
+    assert told == ["a, which is not what it was", "b/b, which is not there any more"]
+    with fails(FilesUnfit, "went"):
+        made.values(2, 3)
+
+
+def test_a_link_in_a_circle_is_refused_and_a_pipe_is_no_file(made):
+    os.mkfifo(made.folder / "pipe")
+    made.put("a", "1")
+    made.note()
+    assert made.values() == [b"1"]
+    (made.folder / "circle").symlink_to("circle")
+    with fails(FilesUnfit, "unreadable", name="circle"):
+        made.note()
+
+
 def test_a_file_that_went_unread_is_refused_or_left_out_as_the_spec_says_and_read_if_it_is_back(
     made,
 ):
@@ -185,6 +240,28 @@ def test_a_file_that_went_unread_is_refused_or_left_out_as_the_spec_says_and_rea
     made.note()
     assert made.end == 6
     assert [each.value for each in made.source.sampled({0: ((0, 6),)})] == [b"1", b"4", b"2", b"3"]
+
+
+def test_of_a_file_that_went_half_read_the_first_half_is_not_lost_and_never_read_twice(made):
+    made.put("a.jsonl", *"1234")
+    made.note()
+    begin(made.paths.checkpoint, {0: 0}, "in")
+    plan_batch(made.paths.checkpoint, 0, {0: 2}, topic="in")
+    commit_batch(made.paths.checkpoint, 0)
+    path = made.folder / "a.jsonl"
+    path.rename(made.folder.parent / "a")
+    made.declare(on_lost_records="skip")
+    assert made.note() == ("gone before they were read, and left out: a.jsonl",)
+    assert (made.source.count({0: ((0, 4),)}), made.note()) == (2, ())
+    with fails(RecordsUnreachable, "files_went", names="a.jsonl"):
+        made.source.refuse_gone({0: ((0, 2),)})
+    made.source.refuse_gone({0: ((2, 4),)})
+    (made.folder.parent / "a").rename(path)
+    made.note()
+    assert (made.end, made.values(0, 4)) == (4, [b"1", b"2"])
+    made.put("a.jsonl", *"12345", age=100)
+    made.note()
+    assert made.values(4) == [b"5"]
 
 
 def test_a_repair_that_needs_a_file_that_is_gone_names_it(made):
@@ -318,6 +395,8 @@ REFUSED = {
     "archive": {"archive": {}},
     "cluster": {"cluster": "eu"},
     "marker": {"marker": "a/b"},
+    "marker is '*'": {"marker": "*"},
+    "marker is '*.csv'": {"marker": "*.csv", "names": "*.csv"},
 }
 
 

@@ -22,6 +22,7 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.find.quarantine import spared
 from spark_jobs.repair.offsets.archived import archive_records
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
@@ -135,7 +136,9 @@ class Judging(NamedTuple):
         cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
     ) -> Judging:
         known = read_failing(paths.failing)
-        failing = known.in_repairs.sparing(spared(paths, plan, known))
+        used = (Place(p, offset) for p, of in plan.quarantined.items() for offset in of)
+        spares = spared(paths, plan.generations, used, plan.replays, known)
+        failing = known.in_repairs.sparing(spares)
         if not plan.late:  # of others nobody knows the offsets
             every = {
                 p: plan.parts.get(p, ()) + plan.archived.get(p, ())

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.notes.failing import FailingRecords
     from spark_jobs.decode.record_decoder import RecordDecoder
     from spark_jobs.ops.schema import Row
-    from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
@@ -67,7 +66,7 @@ def waiting(
     registries are asked again for the schemas that lacked; without, a format may know less
     (decode/formats.py).
     """
-    for module in spec.topic.asks if settings else ():
+    for module in spec.inputs.asks if settings else ():
         resolve_name(module).ask_again(spec, settings, paths.root)
     limits, lookups = unheld(spec), unfound(spec, paths)
     decoders, excised = [], read_failing(paths.failing).in_repairs
@@ -172,27 +171,32 @@ def used_within(
     return used
 
 
-def spared(paths: Paths, plan: RepairPlan, known: FailingRecords) -> dict[Place, int]:
-    """The quarantined records that the plan uses, each with the number of the newest excision that
-    its replay knew of: a later one has it too.
+def spared(
+    paths: Paths,
+    generations: Sequence[str],
+    used: Iterable[Place],
+    replays: Iterable[Replayable],
+    known: FailingRecords,
+) -> dict[Place, int]:
+    """The quarantined records that a repair uses, each with the number of the newest excision that
+    its replay knew of: a later one has it too. `replays`: those that this repair brings.
     """
-    newest = known.excisions
-    used = {Place(p, offset): newest for p, of in plan.quarantined.items() for offset in of}
-    if not (used and known.excised):
-        return used
-    own = ops_tables.of_checkpoint(paths.pipeline, plan.generations)
-    where = f"{own} AND source = 'quarantine'"
-    sql = f'SELECT repair_id, "partition", "offset" FROM merged WHERE {where}'
+    found = dict.fromkeys(used, known.excisions)
+    if not (found and known.excised):
+        return found
+    own = ops_tables.of_checkpoint(paths.pipeline, generations)
     numbers = {
         row["repair_id"]: _number(json.loads(row["inputs"] or "{}"), known)
         for row in repairs.stored(paths.root, paths.pipeline, own)
     }
-    ours = {Place(each.partition, each.offset) for each in plan.replays}
+    where = f"{own} AND source = 'quarantine'"
+    sql = f'SELECT repair_id, "partition", "offset" FROM merged WHERE {where}'
+    ours = {Place(each.partition, each.offset) for each in replays}
     for row in ops_tables.query(paths.root, "merged", sql).to_pylist():
         place = Place(row["partition"], row["offset"])
-        if place in used and place not in ours:
-            used[place] = numbers.get(row["repair_id"], newest)
-    return used
+        if place in found and place not in ours:
+            found[place] = numbers.get(row["repair_id"], known.excisions)
+    return found
 
 
 def _number(inputs: dict[str, Any], known: FailingRecords) -> int:

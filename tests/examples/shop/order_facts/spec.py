@@ -1,13 +1,6 @@
 """Orders with their payment, and their customer as of the order's time."""
 
-from spark_jobs.spec import (
-    Deduplicate,
-    Join,
-    Lookup,
-    Pipeline,
-    Ranges,
-    Schedule,
-)
+from spark_jobs.spec import Deduplicate, Join, Lookup, Pipeline, Ranges, Schedule
 from tests.examples.shop.inputs import COUNTRIES, CUSTOMERS, ORDERS, PAYMENTS
 
 SPEC = Pipeline(
