@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
 from spark_jobs.ops import ops_tables, outdated
 from spark_jobs.repair.find.outdated_rows import Outdated
-from spark_jobs.spec.analysis.ranged import ranged, unranged
+from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
@@ -157,9 +157,9 @@ def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[St
     that stand since before this time, so that nobody can take them back.
     """
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
-    if known is None or audited < 0 or not spec.sides or unranged(spec):
+    if known is None or audited < 0 or not spec.sides or unmended(spec):
         return
-    checkpoint, way, generations = Checkpoint(paths.checkpoint), ranged(spec), known.generations
+    checkpoint, way, generations = Checkpoint(paths.checkpoint), mended(spec), known.generations
     until = way.closed_until(checkpoint.batch(audited).watermark)
     found = Outdated(way, paths, generations, audited, noted_now(checkpoint, spec))
     for marks in found.settled(before, until):

@@ -22,7 +22,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import root_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.ranged import unranged
+from spark_jobs.spec.analysis.ranged import unmended
 from spark_jobs.storage.root.paths import Paths
 
 commands = typer.Typer(rich_markup_mode="rich")
@@ -137,7 +137,7 @@ def _repair_waits(pipeline: str) -> bool:
     from spark_jobs.repair.find.ranges_due import untried  # noqa: PLC0415 - as above
 
     paths, spec = _live(pipeline)
-    if spec.ranges.repair != "after drain" or unranged(spec):
+    if spec.ranges.repair != "after drain" or unmended(spec):
         return False
     return untried(spec, paths) > 0
 

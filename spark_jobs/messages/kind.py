@@ -8,7 +8,10 @@ fact, for example how its ranges are found, is one table at the place where it i
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from spark_jobs.spec import Pipeline
 
 AskedKind = Literal["repair", "backfill", "verify", "replay", "rebuild"]
 """What a person may ask for beside the drain."""
@@ -142,5 +145,16 @@ STAGED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.stage
 PROVING_KINDS: Final = tuple(n for n, facts in KINDS.items() if facts.writes is Writes.NOTHING)
 SWAP_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.swaps)
 KEYED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.by_key)
+BESIDE_KINDS: Final = tuple(name for name in ASKED_KINDS if name in {*LATE_KINDS, *KEYED_KINDS})
+"""Of a table that follows a key: what can be asked of it; and of one that looks rows up, in which
+some may be outdated.
+"""
 WHOLE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.whole)
 """For conditions of SQL."""
+
+
+def kinds_by_key(spec: Pipeline) -> tuple[str, ...]:
+    """What can be asked of a table that follows a key; () of another one."""
+    if spec.keyed is None:
+        return ()
+    return BESIDE_KINDS if spec.sides else KEYED_KINDS

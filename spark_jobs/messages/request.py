@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -16,7 +17,6 @@ from pydantic import (
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.messages.kind import (
     ASKED_KINDS,
-    KEYED_KINDS,
     KINDS,
     WHOLE_KINDS,
     AskedKind,
@@ -271,19 +271,19 @@ def _refuse_impossible(span: Span) -> None:
         refuse("from", _text(span.start), f"no range is before {FIRST.year}", "Correct the year")
 
 
-def form(unranged: str | None = None, *, keyed: bool = False) -> dict[str, dict[str, Any]]:
+def form(unranged: str | None = None, *, keyed: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
     """Field of the form -> its JSON schema, with default, title and description.
 
     A field that need not be filled in takes null, by which Airflow's form knows it. `unranged`: why
-    no range of the pipeline can be computed (analysis/ranged.py). The form of one that is `keyed`
-    has keys in place of a range, of another one `rebuild` alone. A person chooses the kind then:
-    Airflow refuses an empty form, which would mean hours of work.
+    no range of the pipeline can be computed (analysis/ranged.py). The form of one that follows a
+    key, with the kinds `keyed`, has keys in place of a range, of another one `rebuild` alone. A
+    person chooses the kind then: Airflow refuses an empty form, which would mean hours of work.
     """
     properties: dict[str, dict[str, Any]] = Request.model_json_schema(by_alias=True)["properties"]
     fields = {n: _field(dict(part)) for n, part in properties.items() if n not in NOT_IN_THE_FORM}
     if unranged is None:
         return {name: part for name, part in fields.items() if name != "keys"}
-    kinds = KEYED_KINDS if keyed else WHOLE_KINDS
+    kinds = keyed or WHOLE_KINDS
     fields["kind"] |= {
         "default": None,
         "enum": [*kinds],

@@ -31,9 +31,10 @@ def covered(
     """As `coverage`. Where something waits for a repair nothing is proved: the rows lack it. With
     what the source has it tells until when days can be proved.
     """
-    earliest = held.earliest if held else None
+    by_key = spec.keyed is not None  # keys are proved, no days
+    earliest = held.earliest if held and not by_key else None
     found, known = coverage(spec, paths, earliest, bound, most_read), read_identity(paths)
-    if known is None:
+    if known is None or by_key:
         return found
     days = [_span(each) for each in found.intervals if each.state == "canonical"]
     told = standings(paths, known, ranged(spec).position, digest(spec), days) if days else {}

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from threading import Thread
 
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import Column, DataFrame
 
     from spark_jobs.errors import SluiceError
     from spark_jobs.launch.limits import StopRequest
-    from spark_jobs.repair.compute.judging import Compared, Computed, Judging
+    from spark_jobs.repair.compute.judging import Compared, Computed, Judging, Seen
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.runs.run_outcome import Phase, RunOutcome
@@ -58,7 +58,7 @@ class Staged(NamedTuple):
     around: tuple[Span, ...]
     """The positions of the table's rows that they replace; empty if they are the plan's."""
     merged: tuple[MergedRecord, ...]
-    copies: Observation | None
+    copies: Seen | None
     """As Computed has it."""
     rules: Mapping[str, int] | None
     """The records that fail each rule; None without rules."""

@@ -75,6 +75,7 @@ def plan_repair(
         late=found.late,
         until=closed.until,
         keys=request.keys,
+        outdated=found.outdated,
         lost=found.where.nowhere,
         inputs=newest_noted(known.checkpoint, spec),
         lines=(),

@@ -3,11 +3,12 @@
 import pytest
 
 from spark_jobs.errors import RangeInvalid
-from spark_jobs.messages.kind import KEYED_KINDS, KINDS
+from spark_jobs.messages.kind import ASKED_KINDS, BESIDE_KINDS, KEYED_KINDS, KINDS, kinds_by_key
 from spark_jobs.messages.request import Request, form
+from spark_jobs.registry.find import load
 from tests.harness.refused import fails
 
-FORM = form("a change of any time may decide", keyed=True)
+FORM = form("a change of any time may decide", keyed=KEYED_KINDS)
 
 
 def test_its_form_has_keys_in_place_of_a_range_and_no_repair():
@@ -16,6 +17,12 @@ def test_its_form_has_keys_in_place_of_a_range_and_no_repair():
     assert tuple(FORM["kind"]["enum"]) == KEYED_KINDS == ("backfill", "verify", "replay", "rebuild")
     assert FORM["kind"]["default"] is None
     assert "keys" not in form()
+
+
+def test_of_one_that_looks_rows_up_a_repair_can_be_asked_too():
+    assert kinds_by_key(load("aircraft_now")) == BESIDE_KINDS == ASKED_KINDS
+    assert kinds_by_key(load("flight_events")) == ()
+    assert tuple(form("why", keyed=BESIDE_KINDS)["kind"]["enum"]) == BESIDE_KINDS
 
 
 @pytest.mark.parametrize("kind", KEYED_KINDS)

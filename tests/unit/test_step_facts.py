@@ -154,6 +154,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "stateful": (True, True, True, False, False, False, False),
     "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",), ("rows",)),
     "distinct_by": (("id",), *[None] * 5, None),
+    "decided_by": (("id",), None, None, ("id", "at"), ("id", "at"), None, None),
     "needs_watermark": FALSE,
     "bucketed": NONE,
     "unfollowed": NONE,

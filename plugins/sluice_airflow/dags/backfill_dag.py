@@ -19,6 +19,7 @@ from sluice_airflow.tasks.publish import PublishOperator
 from sluice_airflow.tasks.repair import PlanRepairOperator, StageOperator, SwapOperator
 from sluice_airflow.tasks.xcom import APPROVE, CHECK_OUTPUT, PLAN, PUBLISH, STAGE, SWAP
 from sluice_airflow.telling.told import CALLBACKS
+from spark_jobs.messages.kind import kinds_by_key
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import unranged
 
@@ -49,7 +50,7 @@ def build_backfill(spec: Pipeline, own: Own = NONE) -> DAG:
         is_paused_upon_creation=False,
         tags=[TAG, *own.tags],
         default_args={**ARGUMENTS, **CALLBACKS, **own.arguments},
-        params=params(why, keyed=spec.keyed is not None),
+        params=params(why, keyed=kinds_by_key(spec)),
         auto_register=False,
     ) as dag:
         plan = PlanRepairOperator(task_id=PLAN, pipeline=name)

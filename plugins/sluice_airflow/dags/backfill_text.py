@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_jobs.messages.kind import ASKED_KINDS, KEYED_KINDS, KINDS
+from spark_jobs.messages.kind import ASKED_KINDS, KINDS, kinds_by_key
 from spark_jobs.messages.request import APPROVALS
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import unranged
@@ -46,7 +46,7 @@ def page(spec: Pipeline) -> str:
     rebuild = REBUILD.format(name=spec.name)
     why = unranged(spec)
     if why and spec.keyed:
-        kinds = (f"- **{kind}**: {KINDS[kind].meaning}" for kind in KEYED_KINDS)
+        kinds = (f"- **{kind}**: {KINDS[kind].meaning}" for kind in kinds_by_key(spec))
         lines = (BY_KEYS.format(why=why), *kinds, "", TASKS, "", rebuild)
         return "\n".join((f"### Keys of {spec.name}, computed again", "", *lines))
     if why:

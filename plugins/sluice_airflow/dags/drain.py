@@ -19,7 +19,7 @@ from sluice_airflow.tasks.xcom import CHECK_OUTPUT, CHECK_STATE, DRAIN, PLAN, PU
 from sluice_airflow.telling.told import CALLBACKS, on_skipped
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.ranged import unranged
+from spark_jobs.spec.analysis.ranged import unmended, unranged
 
 
 def drain_group(
@@ -64,7 +64,7 @@ def drain_tasks(spec: Pipeline, *, materializes: bool = True) -> None:
         trigger_rule=TriggerRule.NONE_FAILED,
     )
     plan >> drain >> [output, state] >> publish
-    if spec.ranges.repair == "after drain" and unranged(spec) is None:
+    if spec.ranges.repair == "after drain" and unmended(spec) is None:
         from sluice_airflow.tasks.after_drain import RepairOperator  # noqa: PLC0415 - its base loads what no other DAG needs
 
         # A teardown: whatever comes of it, the run's verdict is that of its drain.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow.sdk import Context, Param
@@ -17,7 +18,7 @@ ONLY_OVERRIDDEN = (
 """Airflow's form says it nowhere: a verify that was chosen there would be a backfill."""
 
 
-def params(unranged: str | None = None, *, keyed: bool = False) -> dict[str, Param]:
+def params(unranged: str | None = None, *, keyed: Sequence[str] = ()) -> dict[str, Param]:
     """The form's fields, which Airflow checks when a run is created. It shows descriptions as plain
     text, and so without marks of code. `unranged`, `keyed`: as messages/request.py has them.
     """

@@ -31,7 +31,7 @@ from sluice_airflow.web.rights import (
 )
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.errors import SluiceError
-from spark_jobs.messages.kind import KINDS, STAGED_KINDS, AskedKind
+from spark_jobs.messages.kind import STAGED_KINDS, AskedKind, kinds_by_key
 from spark_jobs.ops import history
 from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
@@ -211,9 +211,9 @@ def repair(
     if spec.is_archive:
         ranged(spec)  # raises: an archive has no such DAG
     # What a link asks for may have no place in the form of one without ranges.
-    asked = {} if why and not (spec.keyed and KINDS[kind].by_key) else {"kind": kind}
+    asked = {} if why and kind not in kinds_by_key(spec) else {"kind": kind}
     ends = {} if why else {"from": start, "to": end}
-    form = trigger(pipeline, asked | ends, why, keyed=spec.keyed is not None)
+    form = trigger(pipeline, asked | ends, why, keyed=kinds_by_key(spec))
     return _page("trigger.html", pipeline=pipeline, form=form, may=may, airflow=API_ROOT_PATH)
 
 

@@ -8,6 +8,7 @@ trigger the DAG, checks each value, and keeps who asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from sluice_airflow import ids
@@ -53,7 +54,7 @@ class Trigger(NamedTuple):
 
 
 def trigger(
-    pipeline: str, given: Given, unranged: str | None = None, *, keyed: bool = False
+    pipeline: str, given: Given, unranged: str | None = None, *, keyed: Sequence[str] = ()
 ) -> Trigger:
     """The form of the pipeline's backfill DAG. `given` has the values of some fields, as text.
     `unranged`, `keyed`: as messages/request.py has them.

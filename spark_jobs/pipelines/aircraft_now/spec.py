@@ -17,11 +17,13 @@ from spark_jobs.spec import (
 from spark_jobs.topics.flights import FLIGHTS
 
 AIRLINES = Dimension(
+    name="airlines",
     table="aircraft_now/airlines.csv",
     key=("code",),
     fields=(Field(name="airline", type="string", path="name"),),
 )
 AIRPORTS = Dimension(
+    name="airports",
     table="aircraft_now/airports.csv",
     key=("code",),
     fields=(Field(name="destination_airport", type="string", path="name"),),

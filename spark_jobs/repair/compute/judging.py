@@ -5,9 +5,10 @@ has them; classified by one clock; and what is computed of them.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from datetime import UTC, datetime
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -27,7 +28,7 @@ from spark_jobs.table.delta.few_rows import to_spark
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from upath import UPath
 
@@ -57,6 +58,20 @@ class Fetched(NamedTuple):
         return cls(*(Observation() for _ in cls._fields))
 
 
+class Seen(Protocol):
+    """What is observed of a query, once it has run."""
+
+    @property
+    def get(self) -> Mapping[str, Any]:
+        """By name."""
+
+
+class NoRecord(NamedTuple):
+    """Of a computation that reads none."""
+
+    get: Counter[str]
+
+
 class Computed(NamedTuple):
     """The rows of a unit, and what is observed while they are computed."""
 
@@ -69,17 +84,17 @@ class Computed(NamedTuple):
     of the table's names. None where the output's rows do not have them.
     """
     fetched: Fetched
-    read: Observation
+    read: Seen
     """outcome_counts of the records (steps/classify.py); rules as rule_counts has them, if a topic
     has rules.
     """
-    entered: Observation
+    entered: Seen
     """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
     late, and replayed ones, array<struct<partition, offset>>.
     """
-    kept: Observation
+    kept: Seen
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
-    copies: Observation | None
+    copies: Seen | None
     """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical/deduplicate.py)."""
 
 

@@ -130,6 +130,8 @@ def merging(now: pa.Table, sides: Sides, step: Following) -> Merging:
     rows = _whole(both.take(stays), came, step)
     gone = gone.append_column(WHOLE, pa.nulls(gone.num_rows, pa.bool_()))
     every = pa.concat_tables([rows, gone], promote_options="permissive")
+    # A row that goes has nulls in columns in which no row of the table may have one.
+    every = every.cast(pa.schema([field.with_nullable(True) for field in every.schema]))
     return Merging(every, int(odd.sum()), twice, bool(lowers.any()))
 
 

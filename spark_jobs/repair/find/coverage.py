@@ -35,7 +35,7 @@ from spark_jobs.repair.find.ranges_due import (
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
-from spark_jobs.spec.analysis.ranged import Ranged, ranged
+from spark_jobs.spec.analysis.ranged import Ranged, mended
 from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def coverage(
 
     Raises RangeUnsupported; RangeOpen before the first batch; CheckpointForeign; CheckpointBroken.
     """
-    way = ranged(spec)
+    way = mended(spec)
     identity, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if identity is None or audited < 0:
         refuse_foreign(spec, paths, identity.generation if identity else None)

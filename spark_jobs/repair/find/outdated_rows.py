@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.messages.kind import SWAP_KINDS
+from spark_jobs.messages.kind import LATE_KINDS, SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.repair.find.late import Touching
@@ -179,7 +179,8 @@ class Outdated:
     def _standing(self) -> list[Standing]:
         """The latest first."""
         ours = ops_tables.among("generation", self._generations)
-        swaps = ops_tables.among("kind", SWAP_KINDS)
+        # Of a table that follows a key others compute some keys alone, and its rows have no ranges.
+        swaps = ops_tables.among("kind", LATE_KINDS if self._way.spec.keyed else SWAP_KINDS)
         stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
         return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)

@@ -94,6 +94,9 @@ class RepairPlan(Stored):
     """No drain writes a row before this position any more."""
     keys: str = ""
     """SQL: which keys are computed again, of a table that follows one and of a given range."""
+    outdated: bool = False
+    """Whether the keys are those of rows that newer versions of tables beside the stream make
+    otherwise."""
     lost: dict[int, tuple[tuple[int, int], ...]] = Described(default_factory=dict)
     """Offsets that nobody has: the table's rows of these count as right."""
     inputs: dict[str, Pin] = Described(default_factory=dict)

@@ -74,14 +74,16 @@ def plan_lines(
     )
 
 
-def key_lines(closed: Closed, plan: RepairPlan) -> tuple[str, ...]:
-    """Of a table that follows a key."""
+def key_lines(closed: Closed, plan: RepairPlan, *, changes: int = 0) -> tuple[str, ...]:
+    """Of a table that follows a key. `changes`: of tables beside the stream, that touch rows."""
     name, as_of = plan.pipeline, f"as of batch {closed.batch}; nothing is ever late for it"
     if plan.idle:
         return (f"{name}: nothing to {plan.kind}: {KINDS[plan.kind].idle}; {as_of}",)
     which = f"keys with {plan.keys}" if plan.keys else "the keys of quarantined records"
+    which = "the keys of outdated rows" if plan.outdated else which
     used, nowhere = plan.from_quarantine - len(plan.replays), offsets_in(plan.lost)
     told = {
+        f"  outdated        by {changes:,} changes of tables beside the stream": changes,
         f"  replayed        {used:,} of earlier replays, from ops.quarantine": used,
         f"  will read       {plan.offsets:,} offsets {_sources(plan)}": plan.offsets,
         f"  without         {nowhere:,} offsets that nobody has: their rows stay": nowhere,

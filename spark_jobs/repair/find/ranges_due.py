@@ -29,7 +29,7 @@ from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.standing import Standing
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.positions import Positions
-from spark_jobs.spec.analysis.ranged import ranged
+from spark_jobs.spec.analysis.ranged import mended
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def untried(spec: Pipeline, paths: Paths) -> int:
 
 def _waiting(spec: Pipeline, paths: Paths) -> tuple[LateSpans, Outdated, datetime | None] | None:
     """What waits, and until when rows are final; None before the first batch."""
-    way, identity, audited = ranged(spec), read_identity(paths), read_cursor(paths.cursor).audited
+    way, identity, audited = mended(spec), read_identity(paths), read_cursor(paths.cursor).audited
     if identity is None or audited < 0:
         return None
     checkpoint = Checkpoint(paths.checkpoint)

@@ -4,8 +4,10 @@ records gives them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from datetime import UTC, datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
@@ -14,14 +16,35 @@ from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, Judging, late_places
+from spark_jobs.repair.compute.judging import (
+    Compared,
+    Computed,
+    Fetched,
+    Judging,
+    NoRecord,
+    late_places,
+)
+from spark_jobs.repair.compute.marked import marked as dependents
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.manifest import MergedRecord
+from spark_jobs.side.port import rows_of
 from spark_jobs.source.sources import id_of
+from spark_jobs.spec.analysis.looked_up import columns_at, from_rows
+from spark_jobs.spec.analysis.ranged import mended
 from spark_jobs.spec.sql import SqlText
 from spark_jobs.steps.keyed import buckets
-from spark_jobs.steps.latest import marked
+from spark_jobs.steps.latest import contents, marked
+from spark_jobs.steps.operator import At, operator
 from spark_jobs.steps.sql import reason
-from spark_jobs.values.own_columns import DELETED, DELETED_AT, OF_A_KEY, OFFSET, PARTITION, SET
+from spark_jobs.values.own_columns import (
+    CONTENTS,
+    DELETED,
+    DELETED_AT,
+    OF_A_KEY,
+    OFFSET,
+    PARTITION,
+    SET,
+)
 from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
@@ -46,6 +69,8 @@ class KeyRows:
         else that decides.
         """
         judging, plan, step, spec = self.judging, self.plan, self._step, self.way.spec
+        if plan.outdated and from_rows(spec):
+            return self._looked_up_again()
         fetched = Fetched.unread()
         read, entered, kept = Observation(), Observation(), Observation()
         good = judging.flow(fetched, read).stateful_input
@@ -53,20 +78,75 @@ class KeyRows:
         good = good.observe(entered, rows, rows.alias("used"), late_places())
         good = good.observe(kept, rows, late_places())
         # Of a given key nobody knows when a batch with its delete was planned: it was after that.
-        since = F.coalesce("kafka.timestamp", F.current_timestamp()) if plan.keys else None
+        every = bool(plan.keys) or plan.outdated
+        since = F.coalesce("kafka.timestamp", F.current_timestamp()) if every else None
         changes = marked(good, step, spec, spec.first_stateful, since)
         # What was observed is complete then, and Kafka is read once.
         changes = computed_once(changes, plan.records_read)
         keys = None if plan.keys else changes.select(*map(_quoted, step.keys)).distinct()
+        if plan.outdated:
+            keys = computed_once(self._outdated(changes), plan.records_read)
+            changes = changes.join(keys, list(step.keys), "left_semi").select(*changes.columns)
         known = self._live(keys)
         if plan.keys:
-            changes, known = changes.where(plan.keys), known.where(_lost(plan))
+            changes = changes.where(plan.keys)
+        if every:
+            known = known.where(_lost(plan))
         computed = buckets.rows_of_keys(changes, known, step, plan.records_read)
         return Computed(computed, keys, fetched, read, entered, kept, None)
 
+    def _looked_up_again(self) -> Computed:
+        """The rows are as they were, but for what they have of the tables beside the stream."""
+        judging, spec, step = self.judging, self.way.spec, self._step
+        table = judging.table()
+        keys = self._dependents(table.where(~F.col(DELETED)))
+        live = self._live(keys)
+        sides = rows_of(judging.spark, spec, judging.settings, self.plan.inputs)
+        again, first = from_rows(spec), len(spec.steps) - 1 - len(from_rows(spec))
+        before, after = (columns_at(spec, at) or () for at in (first, len(spec.steps) - 1))
+        rows = live.select(
+            *map(_quoted, (name for name in live.columns if name in before or name not in after))
+        )
+        for at, each in enumerate(again, first):
+            rows = operator(each).row_part(rows, At(spec, at, spec.inputs.event_time, sides))
+        kinds = {each.name: each for each in rows.schema}
+        of_row = {
+            name: _quoted(name) if name in before else F.when(~F.col(DELETED), _quoted(name))
+            for name in after
+        }
+        placed = {*step.keys, *step.order_by}
+        found = contents((kinds[name], of) for name, of in of_row.items() if name not in placed)
+        rows = rows.withColumns(
+            {CONTENTS: found} | {n: of_row[n] for n in after if n not in before}
+        )
+        nothing = NoRecord(Counter())
+        return Computed(rows, keys, Fetched.unread(), nothing, nothing, nothing, None)
+
+    def _outdated(self, changes: DataFrame) -> DataFrame:
+        """The keys that have a change, or a row, which depends on a changed row of a table beside
+        the stream.
+        """
+        live = self.judging.table()
+        return self._dependents(changes).unionAll(self._dependents(live)).distinct()
+
+    def _dependents(self, rows: DataFrame) -> DataFrame:
+        """The keys of those of them that depend on a changed row of a table beside the stream; of
+        all where nobody can tell.
+        """
+        plan, spec, keys = self.plan, self.way.spec, [*map(_quoted, self._step.keys)]
+        own = (mended(spec), self.judging.paths, plan.generations, plan.batch, plan.inputs)
+        marks = [*Outdated(*own).among(plan.spans)]
+        columns = {
+            name for step, _ in marks for name in (*step.entering.values(), spec.inputs.event_time)
+        }
+        if not columns <= {*rows.columns}:
+            return rows.select(*keys).distinct()
+        found = [dependents(rows, *each).select(*keys) for each in marks]
+        return reduce(DataFrame.unionAll, found, rows.limit(0).select(*keys)).distinct()
+
     def compare(self, computed: Computed) -> Compared:
         paired = change(self.way.spec, self._live(computed.explaining), computed.rows)
-        if self._step.forgets_after and self.plan.keys:
+        if self._step.forgets_after and (self.plan.keys or self.plan.outdated):
             paired = to_compare(paired, datetime.now(UTC) - self._step.forgets_after)
         return Compared(explained(paired, computed.explaining), None)
 

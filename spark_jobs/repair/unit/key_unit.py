@@ -1,7 +1,8 @@
 """Key unit: keys of a table that follows one. Its rows have no place in time.
 
 A replay needs the quarantined records alone, since the table has all else that decides: it reads
-neither Kafka nor an archive. Given keys are computed from all records up to the newest batch.
+neither Kafka nor an archive. Nor does a repair of outdated rows, where they have all that they were
+looked up by. Given keys are computed from all records up to the newest batch.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeInvalid, RangeUnsupported, RecordsUnreachable
 from spark_jobs.messages.kind import Reads
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.exchange.commit import Prepared
 from spark_jobs.repair.exchange.put_keys import merged
 from spark_jobs.repair.exchange.staging import SIDES, changed_rows
+from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.plan import needs, offsets_in, places
 from spark_jobs.repair.find.plan_text import key_lines
 from spark_jobs.repair.find.quarantine import used_within
@@ -27,7 +30,8 @@ from spark_jobs.repair.offsets.archived import (
     located,
 )
 from spark_jobs.repair.unit.sought import Found, Sought
-from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged
+from spark_jobs.spec.analysis.looked_up import from_rows
+from spark_jobs.spec.analysis.ranged import BY_KEY, Ranged, mended
 from spark_jobs.spec.sql import names_in
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import EVER, Span
@@ -57,7 +61,8 @@ class KeyUnit:
 
     def refuse(self, request: Request) -> None:
         name, step = self._spec.name, self._step
-        if request.facts.reads not in FINDERS or request.span:
+        found_by_itself = self._spec.sides or request.facts.reads is not Reads.WAITING
+        if request.facts.reads not in FINDERS or request.span or not found_by_itself:
             raise RangeUnsupported.by_keys(pipeline=name, step=type(step).__name__)
         # The rows do not tell which of their fields only lost records have set.
         if request.without_lost and not step.highest_decides:
@@ -88,6 +93,19 @@ class KeyUnit:
 def _by_quarantined(of: Sought) -> Found:
     found, lines = of.replaying(), partial(key_lines, of.closed)
     return Found(EVER if found.records else (), EVER, {}, NOWHERE, 0, lines, replays=found)
+
+
+def _by_waiting(of: Sought) -> Found:
+    """Raises RecordsUnreachable and RangeInvalid where rows are not made again of themselves."""
+    spec, closed = of.way.spec, of.closed
+    own = (mended(spec), of.paths, closed.found.identity.generations, closed.batch)
+    found = Outdated(*own, noted_now(closed.found.checkpoint, spec)).ranges(closed.until)
+    lines = partial(key_lines, closed, changes=sum(each.changes for each in found))
+    if not found:
+        return Found((), EVER, {}, NOWHERE, 0, lines)
+    if from_rows(spec):
+        return Found(EVER, EVER, {}, NOWHERE, 0, lines, outdated=True)
+    return _as_given(of)._replace(lines=lines, outdated=True)
 
 
 def _as_given(of: Sought) -> Found:
@@ -126,6 +144,7 @@ def _accounted(paths: Paths, generations: Sequence[str], offsets: int) -> int | 
 
 
 FINDERS: Final[dict[Reads, Callable[[Sought], Found]]] = {
+    Reads.WAITING: _by_waiting,
     Reads.QUARANTINED: _by_quarantined,
     Reads.GIVEN: _as_given,
 }

@@ -90,3 +90,5 @@ class Found(NamedTuple):
     """What was found in quarantine."""
     without: int = 0
     """Records, at most, that the table has and that nobody can read again."""
+    outdated: bool = False
+    """See RepairPlan."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import covering, inputs_apart, sessions
 from spark_jobs.spec.analysis.rounding import deciding, output_key
+from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.spans import Span
@@ -84,6 +85,36 @@ def looked_up(spec: Pipeline, side: str) -> tuple[LookedUp, ...]:
     )
 
 
+def from_rows(spec: Pipeline) -> Sequence[Step]:
+    """The steps from the first that reads a table beside the stream to the one by which the table
+    follows a key, if each of its rows can be made again with them, of its own other columns; none
+    where that takes records.
+    """
+    keyed = spec.keyed
+    first = next((at for at, step in enumerate(spec.steps) if step.sides), 0)
+    again, before = spec.steps[first:-1], columns_at(spec, first)
+    if keyed is None or before is None or keyed.decided_by is None:
+        return ()
+    found = [step for step in again for side in step.sides if step.found_by(side.name)]
+    known = {name.lower() for name in before}
+    if (
+        [*again] != found
+        or any(step.rejects for step in again)
+        or spec.inputs.event_time not in before
+        or not {name.lower() for name in keyed.decided_by} <= known
+    ):
+        return ()
+    return again
+
+
+def columns_at(spec: Pipeline, index: int) -> Columns:
+    """The columns that enter the step; None where only Spark knows them."""
+    columns: Columns = spec.inputs.columns
+    for step in spec.steps[:index]:
+        columns = step.columns_after(columns)
+    return columns
+
+
 def telling(spec: Pipeline) -> tuple[str, ...]:
     """The output's columns that tell a row, whatever is looked up: those of its key, or all if it
     has none, but for those that may come from a table beside the stream.
@@ -130,8 +161,8 @@ def _of_field(_: Field) -> str:
 
 def _keeps_all(step: Step, names: set[str]) -> bool:
     """Whether the same rows leave it, as far as these columns tell, whatever is in all others."""
-    if step.distinct_by is not None:
-        return {*step.distinct_by} <= names
+    if step.decided_by is not None:
+        return {*step.decided_by} <= names
     if step.sides:
         return all(step.found_by(side.name) for side in step.sides)
     return bool(step.aggregates) and not step.by_code

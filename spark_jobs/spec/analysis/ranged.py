@@ -156,6 +156,21 @@ def ranged(spec: Pipeline) -> Ranged:
     raise RangeUnsupported.not_by_itself(pipeline=spec.name, why=why)
 
 
+def mended(spec: Pipeline) -> Ranged:
+    """Where the rows are that a repair finds by itself. Of a table that follows a key those that a
+    newer version of a table beside the stream makes otherwise: at the times of their changes.
+    Raises RangeUnsupported.
+    """
+    if spec.keyed is None or not spec.sides:
+        return ranged(spec)
+    return Ranged(spec, Position(spec.inputs.event_time))
+
+
+def unmended(spec: Pipeline) -> str | None:
+    """Why a repair finds nothing by itself; None if it may."""
+    return None if spec.keyed is not None and spec.sides else unranged(spec)
+
+
 def unranged(spec: Pipeline) -> str | None:
     """Why no range of its output can be computed by itself; None if one can."""
     if spec.entry and mode_facts(spec.output_mode).replaces_table:

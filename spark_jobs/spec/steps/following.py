@@ -13,7 +13,7 @@ from pydantic import Field as Described, model_validator
 from spark_jobs.spec.columns import Columns, refuse_own, refuse_repeated, refuse_unknown
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
-from spark_jobs.spec.sql import Expression
+from spark_jobs.spec.sql import Expression, names_in
 from spark_jobs.spec.steps.step import Balance, Step
 
 COMPARABLE: Final = re.compile(
@@ -88,6 +88,12 @@ class Following(Step):
     def highest_decides(self) -> bool:
         """Whether a row is that of the change with the highest position, whatever else came."""
         return self.missing == "null"
+
+    @property
+    def decided_by(self) -> tuple[str, ...] | None:
+        if not self.highest_decides:
+            return None
+        return (*self.placed, *names_in(self.deletes or ""))
 
     @property
     def compared(self) -> dict[str, tuple[str, ...]]:

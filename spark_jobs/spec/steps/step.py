@@ -189,6 +189,13 @@ class Step(Model):
         return None
 
     @property
+    def decided_by(self) -> tuple[str, ...] | None:
+        """The input's columns that say which of its rows leave, whatever is in all others; None if
+        others may say it too.
+        """
+        return self.distinct_by
+
+    @property
     def grouping_window(self) -> Window | None:
         """The window of the event time by which it groups, if any: it closes when the watermark
         passes its end.
