@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
@@ -38,6 +39,9 @@ from spark_jobs.steps.classify import (
 )
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
+
+ELEMENTS: Final = "spark_jobs.decode.by_element"
+"""Loaded by name: a value of most topics is one record."""
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -154,10 +158,11 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         prepared = [prepare(each, settings.root, settings, wanted) for each in topics]
         policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics, spec) else kept
         own = [limit for limit in limits if limit.field in topics.columns]
+        given, headers = _as_records(given, topics), spec.reads_headers
         decoded = decode(
-            given, prepared, policy, failing, notes, own, headers=spec.reads_headers, in_jvm=in_jvm
+            given, prepared, policy, failing, notes, own, headers=headers, in_jvm=in_jvm
         )
-        if spec.inputs.named and not topics.several:
+        if (spec.inputs.named and not topics.several) or topics.spread:
             decoded = _as_one_of(spec.inputs, topics[0], decoded)
         if spec.is_archive:
             return (all_good(decoded),) * 2
@@ -183,8 +188,19 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     return Dataflow(spec, tuple(ways), sides)
 
 
+def _as_records(given: DataFrame, topics: Topics) -> DataFrame:
+    """What Kafka gave; of values with many records, these."""
+    if not topics.spread:
+        return given
+    found: DataFrame = resolve_name(ELEMENTS).spread(given, topics[0])
+    return found
+
+
 def _as_one_of(all_: Topics, topic: Topic, decoded: DataFrame) -> DataFrame:
     """Its fields in the order of all, null where it has none, and the column with its name."""
+    if topic.each:
+        found: DataFrame = resolve_name(ELEMENTS).settled(decoded)
+        return found
     lacking = {
         name: F.lit(None).cast(spark_type(kind))
         for name, kind in all_.types.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -22,20 +22,30 @@ NAMES = {str: "text", timedelta: "duration", datetime: "time", type(None): "null
 BOUNDS = {Ge: ("ge", "at least"), Gt: ("gt", "more than"), Le: ("le", "at most")}
 
 
-def model_section(model: type[BaseModel], *, defaults: bool) -> str:
-    """A heading, what the model is, and its fields."""
+def model_section(
+    model: type[BaseModel], *, defaults: bool, beyond: type[BaseModel] | None = None
+) -> str:
+    """A heading, what the model is, and its fields: those alone that `beyond` has not."""
     about = (inspect.getdoc(model) or "").partition("\n\n")[0].replace("\n", " ")
-    fields = f"\n{model_table(model, defaults=defaults)}\n" if model.model_fields else ""
+    fields = ""
+    if model.model_fields:
+        fields = f"\n{model_table(model, defaults=defaults, beyond=beyond)}\n"
     return f"### {model.__name__}\n{about}\n{fields}"
 
 
-def model_table(model: type[BaseModel], *, defaults: bool = True) -> str:
+def model_table(
+    model: type[BaseModel], *, defaults: bool = True, beyond: type[BaseModel] | None = None
+) -> str:
     """One model's fields. Raises ValueError for a field without a meaning."""
-    return table(("field", "type", "meaning"), _rows(model, defaults=defaults))
+    known = beyond.model_fields if beyond else {}
+    fields = {name: of for name, of in model.model_fields.items() if name not in known}
+    return table(("field", "type", "meaning"), _rows(model, fields, defaults=defaults))
 
 
-def _rows(model: type[BaseModel], *, defaults: bool) -> Iterator[tuple[str, ...]]:
-    for name, field in model.model_fields.items():
+def _rows(
+    model: type[BaseModel], fields: Mapping[str, FieldInfo], *, defaults: bool
+) -> Iterator[tuple[str, ...]]:
+    for name, field in fields.items():
         about = meaning(model, name)
         if name in FIXED and not about:
             continue
@@ -65,16 +75,15 @@ def shown(annotation: Any) -> str:
         case origin if origin is Annotated:
             return shown(parts[0])
         case origin if origin is Literal:
-            return " or ".join(map(code, parts))
+            return ", ".join(map(code, parts))
         case origin if origin in (Union, types.UnionType):
-            return " or ".join(map(shown, parts))
+            there = " or ".join(shown(each) for each in parts if each is not type(None))
+            return there + "?" * (type(None) in parts)
         case origin if origin is dict:
             return f"{shown(parts[0])} -> {shown(parts[1])}"
         case _:
             return (
-                f"tuple of {shown(parts[0])}"
-                if Ellipsis in parts
-                else f"({', '.join(map(shown, parts))})"
+                f"{shown(parts[0])} …" if Ellipsis in parts else f"({', '.join(map(shown, parts))})"
             )
 
 
@@ -90,7 +99,7 @@ def _class(kind: type) -> str:
 def _default(field: FieldInfo) -> str:
     """Behind the type: nothing where it is null, empty or the defaults of a model."""
     if field.is_required():
-        return ", required"
+        return "!"
     value = field.get_default(call_default_factory=True)
     if isinstance(value, timedelta):
         return f" = {code(interval(value))}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel
+
 from local.reference import options
 from local.reference.markdown import code, table
 from local.reference.models import model_section
@@ -17,9 +19,11 @@ from spark_jobs.spec import (
     Deduplicate,
     Dimension,
     Field,
+    Files,
     Format,
     GroupState,
     History,
+    Join,
     Latest,
     Layout,
     Local,
@@ -46,6 +50,7 @@ PAGE = REPO / "docs" / "reference.md"
 SPEC = (
     Pipeline,
     Topic,
+    Files,
     Field,
     Rule,
     Local,
@@ -62,6 +67,7 @@ SPEC = (
     History,
     Lookup,
     Dimension,
+    Join,
     Transform,
     State,
     Archive,
@@ -118,13 +124,17 @@ def _head() -> str:
 """
 
 
+def _section(model: type[BaseModel]) -> str:
+    return model_section(model, defaults=True, beyond=Topic if model is Files else None)
+
+
 def _spec() -> str:
     return f"""\
 ## The spec
 A pipeline's `spec.py` makes one `Pipeline`. A duration is a `timedelta` or text such as `'2 hours'`. The default is behind `=`;
-without one it is null, empty, or the defaults of the part.
+without one it is null, empty, or the defaults of the part. `!`: required; `?`: may be null; `…`: a tuple.
 
-{"".join(model_section(model, defaults=True) for model in SPEC).rstrip()}
+{"".join(map(_section, SPEC)).rstrip()}
 """
 
 

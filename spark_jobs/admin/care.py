@@ -32,7 +32,12 @@ from spark_jobs.table import history
 from spark_jobs.table.delta import door
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
-from spark_jobs.table.published.table import has_shown, versions_read, versions_shown
+from spark_jobs.table.published.table import (
+    has_shown,
+    read_since,
+    versions_read,
+    versions_shown,
+)
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
@@ -45,6 +50,10 @@ if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.port import Table
 
+READERS = timedelta(days=30)
+"""How long the rows stay, in the files that appended them, that a pipeline has not read which reads
+the table as a topic: for longer the published table's log does not tell them.
+"""
 MARGIN = timedelta(days=1)
 """A file of a version's change feed may be older than the version, by as long as its write took."""
 
@@ -52,14 +61,14 @@ MARGIN = timedelta(days=1)
 def needed(paths: Paths, now: datetime) -> Needed:
     """What readers and checks may still read of the pipeline's table."""
     cursor, published = read_cursor(paths.cursor), read_published(paths)
-    begins = now - RETENTION
+    begins, pins = now - RETENTION, [(p.table_id, p.version) for p in still_read(paths.root)]
     wanted = {
         cursor.judged_table_version,
         published.table_version,
         published.before_version,
         history.read_at(table_of(paths), begins),
         *_shown(paths, begins),
-        *versions_read(paths, ((pin.table_id, pin.version) for pin in still_read(paths.root))),
+        *versions_read(paths, pins),
     }
     there = {
         version
@@ -68,7 +77,9 @@ def needed(paths: Paths, now: datetime) -> Needed:
     }
     judged = cursor.judged_table_version
     passed_at = history.committed_at(table_of(paths), judged) if judged in there else None
-    return Needed(tuple(sorted(there)), passed_at - MARGIN if passed_at else None)
+    read_at = read_since(paths, pins)
+    since = [at for at in (passed_at, read_at and max(read_at, now - READERS)) if at]
+    return Needed(tuple(sorted(there)), min(since) - MARGIN if since else None)
 
 
 def _shown(paths: Paths, begins: datetime) -> set[int]:
@@ -153,18 +164,21 @@ def _remove(paths: Paths, old: list[_Old], held: Held) -> None:
 
 
 def settled_steps(paths: Paths, spec: Pipeline, before: datetime) -> Iterator[Step]:
-    """A step for each version of a table beside the stream whose changes are settled by repairs
-    that stand since before this time, so that nobody can take them back.
+    """A step for each version of a table beside the stream, and each excision, whose changes are
+    settled by repairs that stand since before this time, so that nobody can take them back.
     """
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
-    if known is None or audited < 0 or not spec.sides or unmended(spec):
+    if known is None or audited < 0 or unmended(spec):
         return
-    checkpoint, way, generations = Checkpoint(paths.checkpoint), mended(spec), known.generations
+    checkpoint, generations = Checkpoint(paths.checkpoint), known.generations
+    if not (inputs := noted_now(checkpoint, spec)):
+        return
+    way = mended(spec)
     until = way.closed_until(checkpoint.batch(audited).watermark)
-    found = Outdated(way, paths, generations, audited, noted_now(checkpoint, spec))
+    found = Outdated(way, paths, generations, audited, inputs)
     for marks in found.settled(before, until):
         what = f"forget {marks.changes:,} changes of version {marks.version} of {marks.input}"
-        own = (paths.root, paths.pipeline, generations, marks)
+        own = (paths.root, paths.pipeline, generations, marks.of)
         yield Step(f"{what}, which no row lacks", partial(outdated.forget, *own))
 
 

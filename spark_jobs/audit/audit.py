@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from functools import cached_property
+from pkgutil import resolve_name
 
 from spark_jobs.audit.audited_batch import (
     AuditedBatch,
@@ -21,12 +22,13 @@ from spark_jobs.audit.audited_batch import (
 )
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
+from spark_jobs.audit.counting import Grouped, counting
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.audit.operator_metrics import Counting, Grouped, fresh_keys, operator_metrics
+from spark_jobs.audit.operator_metrics import fresh_keys, operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
-from spark_jobs.audit.second_read import keep_slices, read_again
+from spark_jobs.audit.second_read import BYTES, keep_slices, read_again
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -63,7 +65,7 @@ class Audit:
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
         """Of several topics: name -> the sums of this run's batches (audited_batch.py)."""
-        self._counting = Counting.of(spec)
+        self._counting = counting(spec)
         self._capture: CapturePolicy | None = None
         self._timers: Timers | None = None
         self._notes: SliceNotes | None = None
@@ -159,7 +161,7 @@ class Audit:
             written,
             event_times(progress, records),
             operators,
-            self._grouped(account, progress, records, written),
+            self._grouped(account, topics, progress, records, written),
             records.schemas if records else None,
             topics,
             self._rules(progress, records),
@@ -192,15 +194,17 @@ class Audit:
     def _grouped(
         self,
         account: Account,
+        topics: dict[str, TopicAccount],
         progress: Progress | None,
         records: RecordCounts | None,
         written: writer.Written | None,
     ) -> Grouped | None:
         if self._counting is None:
             return None
+        of_each = {name: each.counts for name, each in topics.items()}
         if progress:
-            return self._counting.observed(progress, account)
-        return self._counting.again(self.run.target.table, account, records, written)
+            return self._counting.observed(progress, account, of_each)
+        return self._counting.again(self.run.target.table, account, of_each, records, written)
 
     def _records(self, batch: Batch, progress: Progress | None) -> RecordCounts | None:
         slices = self._notes.take(batch, self._spec.inputs) if self._notes else []
@@ -208,6 +212,8 @@ class Audit:
             return self._read_of_lost(batch) if batch.covered else None
         rejected = captured(batch, progress, self._capture) if self._capture else None
         rejected = with_reasons(rejected, self._spec.inputs) if rejected else rejected
+        if rejected and self._spec.inputs.spread:
+            rejected = resolve_name(BYTES).with_bytes(self.run, self._spec, rejected)
         if rejected is None:
             return self._read_again(batch)
         shown = Visible(progress.read)

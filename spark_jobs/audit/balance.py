@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from spark_jobs.audit.batch_offsets import tell_apart
 from spark_jobs.audit.keyed_account import Keyed, by_key
@@ -26,6 +26,8 @@ from spark_jobs.steps import chain
 from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.steps.classify import Outcome
 
+MANY: Final = 2**62
+
 
 class RecordCounts(NamedTuple):
     """A batch's records by outcome: all of them if Kafka was read again, else only the captured
@@ -33,6 +35,11 @@ class RecordCounts(NamedTuple):
     """
 
     read: int = 0
+    elements: int | None = None
+    """Of values with many records: these; None of others, and if Kafka was not read again."""
+    with_elements: int = 0
+    empty: int = 0
+    refused: int = 0
     undated: int = 0
     malformed: int = 0
     premature: int = 0
@@ -68,7 +75,46 @@ class RecordCounts(NamedTuple):
         """Removed by a Transform: the records with no other outcome, if the batch was
         read again.
         """
-        return self.read - self.malformed - self.premature - self.late - self.accepted
+        rejected = self.malformed + self.premature + self.late
+        return self.of_values.records(self.read) - rejected - self.accepted
+
+    @property
+    def of_values(self) -> OfValues:
+        """What the values came to."""
+        return OfValues(self.elements, self.with_elements, self.empty, self.refused)
+
+
+class OfValues(NamedTuple):
+    """What values with many records came to, as Account has it; null of a topic of others."""
+
+    elements: int | None = None
+    with_elements: int = 0
+    empty: int = 0
+    refused: int = 0
+
+    @classmethod
+    def of(cls, spec: Pipeline, progress: Progress) -> OfValues:
+        """As Spark observed it."""
+        if not spec.inputs.spread:
+            return cls()
+        return cls(*(progress.counted(CLASSIFIED_SEEN, name) for name in cls._fields))
+
+    def records(self, read: int) -> int:
+        """All that has an outcome, of so many values."""
+        if self.elements is None:
+            return read
+        return self.elements + self.empty + self.refused
+
+    def values(self, read: int) -> int:
+        """Those that gave them."""
+        if self.elements is None:
+            return read
+        return self.with_elements + self.empty + self.refused
+
+    @property
+    def told(self) -> dict[str, int]:
+        """For an Account."""
+        return {name: count or 0 for name, count in self._asdict().items()}
 
 
 def balance(
@@ -101,6 +147,7 @@ def _by_progress(
         for outcome in (Outcome.MALFORMED, Outcome.PREMATURE, Outcome.GOOD)
     )
     entered = progress.counted(ENTERED_SEEN, "rows")
+    of_values = OfValues.of(spec, progress)
     removed = records.removed(progress.read, batch.covered) if records else 0
     stored = records.late if records else 0
     dropped = _late_by_spark(spec, progress, stored)
@@ -113,7 +160,8 @@ def _by_progress(
     ]
     duplicates, unexplained = _duplicates(spec, progress, [entered - late, *left])
     differences = [
-        progress.read - malformed - premature - good,
+        progress.read - of_values.values(progress.read),
+        of_values.records(progress.read) - malformed - premature - good,
         min(filtered, 0),  # a Transform that made several records of one
         unexplained,
         _written(spec, (left or [entered])[-1], rows_out) - rows_out,
@@ -127,12 +175,15 @@ def _by_progress(
         reread += [progress.rules.get(name, 0) - again for name, again in records.rules.items()]
     else:
         differences.append(batch.covered - progress.read)
+    # Nobody knows how many records the values had that Kafka has removed.
+    excused = MANY if removed and spec.inputs.spread else removed
     unknown = min(sum(max(difference, 0) for difference in rejected), removed)
     return Account(
         covered=batch.covered,
         **_gaps(batch.covered - progress.read, records, before=removed),
         unknown=unknown,
         read=progress.read,
+        **of_values.told,
         undated=progress.counted(CLASSIFIED_SEEN, "undated"),
         malformed=malformed,
         premature=premature,
@@ -143,7 +194,7 @@ def _by_progress(
         duplicates=duplicates,
         rows_out=rows_out,
         unaccounted=sum(map(abs, differences))
-        + sum(_beyond(difference, removed) for difference in reread + rejected),
+        + sum(_beyond(difference, excused) for difference in reread + rejected),
     )
 
 
@@ -154,12 +205,14 @@ def _by_reading(spec: Pipeline, batch: Batch, found: RecordCounts | None, rows_o
     removed = records.removed(records.read + max(excess, records.gone), batch.covered)
     unknown = max(records.gone, min(excess, removed))
     mismatches = abs(min(records.filtered, 0)) + _beyond(excess, removed)
+    mismatches += abs(records.read - records.of_values.values(records.read))
     proved = mismatches or rows_are_compared(spec)
     return Account(
         covered=batch.covered,
         **_gaps(batch.covered - records.read - unknown, records, before=unknown),
         unknown=unknown,
         read=records.read,
+        **records.of_values.told,
         undated=records.undated,
         malformed=records.malformed,
         premature=records.premature,
@@ -212,6 +265,8 @@ def _more_or_less(spec: Pipeline, records: RecordCounts, rows_out: int) -> int:
 
 def _duplicates_again(spec: Pipeline, records: RecordCounts | None) -> int | None:
     drop = sum(step.balance.drops_duplicates for step in spec.steps)
+    if any(step.balance.drops_copies for step in spec.steps) and records is not None:
+        return None
     if not drop or records is None:
         return 0
     return records.accepted - records.fresh if records.fresh is not None and drop == 1 else None
@@ -232,11 +287,14 @@ def _duplicates(spec: Pipeline, progress: Progress, rows: list[int]) -> tuple[in
     `rows`: how many entered the first stateful step, then how many left it and each step after it.
     """
     duplicates = unexplained = 0
-    operators = iter(progress.operators)
-    for step, (into, out) in zip(spec.steps[spec.first_stateful :], pairwise(rows), strict=True):
-        operator = next(operators, None) if step.stateful else None
-        if step.balance.drops_duplicates and operator:
-            duplicates += operator.duplicates
+    steps = spec.steps[spec.first_stateful :]
+    for step, operator, (into, out) in zip(
+        steps, progress.by_step(steps), pairwise(rows), strict=True
+    ):
+        if operator is None:
+            continue
+        duplicates += operator.duplicates
+        if step.balance.drops_duplicates:
             unexplained += abs(into - operator.duplicates - out)
     return duplicates, unexplained
 

@@ -1,44 +1,32 @@
 """Operator metrics: each stateful operator in one batch, as Spark reports it; and what must have
-passed an Aggregate and a Deduplicate in it.
+passed a Deduplicate in it.
 
-The records that entered an Aggregate's groups must balance with those it wrote and those in the
-open groups (state/reader.py). Spark observes the first two; for a batch whose progress is lost,
-Kafka and the table's rows tell them.
-
-For such a batch of a Deduplicate, the keys of its records in Kafka are counted, without the keys
-that the state had before. So the table's rows are held against Kafka and the state; neither knows
-of the table.
+For a batch of a Deduplicate whose progress is lost, the keys of its records in Kafka are counted,
+without the keys that the state had before. So the table's rows are held against Kafka and the
+state; neither knows of the table.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import OperatorProgress, Progress
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
-from spark_jobs.messages.report import Account
 from spark_jobs.ops.operator_metrics import CUSTOM
-from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.state_checks import counting_step
-from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.state.reader import start_coordinator
 from spark_jobs.state.table import store_columns
 from spark_jobs.steps.capture import ENTERED_SEEN
 from spark_jobs.steps.chain import is_late, observation_name
 from spark_jobs.storage.root.path_forms import state_url
-
-if TYPE_CHECKING:
-    from spark_jobs.table.port import Table
 
 
 class OperatorMetrics(NamedTuple):
@@ -117,11 +105,12 @@ def operator_metrics(
     `fired`: step index -> timers that fired in the batch.
     """
     metrics = []
-    operators = iter(progress.operators)
+    steps = spec.steps[spec.first_stateful :]
     rows = progress.counted(ENTERED_SEEN, "rows")
-    for number, step in enumerate(spec.steps[spec.first_stateful :], spec.first_stateful):
+    each = zip(steps, progress.by_step(steps), strict=True)
+    for number, (step, operator) in enumerate(each, spec.first_stateful):
         out = progress.counted(observation_name(number), "rows")
-        if step.stateful and (operator := next(operators, None)):
+        if operator:
             metrics.append(OperatorMetrics(number, step, rows, out, fired.get(number), operator))
         rows = out
     return metrics
@@ -148,68 +137,6 @@ def timers_waiting(progress: Progress) -> int | None:
 
 def _if_any(count: int | None, what: str) -> str:
     return f"{count:,} {what}" if count else ""
-
-
-class Grouped(NamedTuple):
-    """The records of one batch, or of several."""
-
-    entered: int
-    """Rows that entered the Aggregate and were not late."""
-    written: int
-    """Of the groups that it wrote and evicted, the records."""
-
-
-class Counting(NamedTuple):
-    """What of a spec is needed to count them: the Aggregate that counts its records."""
-
-    at: int
-    """Of its step, from 0."""
-    behind: int
-    """Stateful steps, and those between, before it."""
-    evicts: bool
-    """Whether it writes a group once, and evicts it: only then its rows say how many left."""
-    is_last: bool
-    measure: str
-    """The measure of the table that counts, if it is the last step."""
-
-    @classmethod
-    def of(cls, spec: Pipeline) -> Counting | None:
-        """None if no step's records can be balanced."""
-        index = counting_step(spec)
-        if index is None:
-            return None
-        step, last = spec.steps[index], index == len(spec.steps) - 1
-        evicts = mode_facts(spec.output_mode).writes_evicted
-        return cls(index, index - spec.first_stateful, evicts, last, step.counted_by or "")
-
-    def observed(self, progress: Progress, account: Account) -> Grouped:
-        """The batch's records in groups, as Spark observed them."""
-        before = observation_name(self.at - 1)
-        return Grouped(
-            entered=progress.counted(before, "rows") if self.behind else account.accepted,
-            written=progress.counted(observation_name(self.at), "counted") if self.evicts else 0,
-        )
-
-    def again(
-        self, table: Table, account: Account, records: RecordCounts | None, written: Written | None
-    ) -> Grouped | None:
-        """The same of a batch without progress: as many as were accepted, or as a Deduplicate let
-        through, and the counts in the rows of its commit.
-
-        None if records are gone or may be (compaction), or if another step is before the Aggregate.
-        """
-        if account.unknown or (records and records.compacted):
-            return None
-        entered: int | None = 0
-        if records is not None:
-            entered = {0: account.accepted, 1: records.fresh}.get(self.behind)
-        out = self._in_rows(table, written)
-        return None if entered is None or out is None else Grouped(entered, out)
-
-    def _in_rows(self, table: Table, written: Written | None) -> int | None:
-        if not self.evicts or written is None:
-            return 0
-        return table.sum_of(written.version, self.measure) if self.is_last else None
 
 
 def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from itertools import islice
 from operator import add, or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
@@ -23,9 +25,10 @@ from spark_jobs.spec import Session
 from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Step
 
 COUNTED: Final = "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows"
 
@@ -107,6 +110,14 @@ class OperatorProgress(NamedTuple):
         reported = {k: v for k, v in self.reported.items() if k != "numRowsTotal"}
         known = {} if total is None else {"numRowsTotal": int(total)}
         return self._replace(reported={**known, **reported})
+
+    def with_one_before(self, other: OperatorProgress) -> Self:
+        """Both as one: the same step's."""
+        added = {name: count + other.reported.get(name, 0) for name, count in self.reported.items()}
+        same = {"numShufflePartitions": self.reported["numShufflePartitions"]}
+        custom = Counter(self.custom)
+        custom.update(other.custom)
+        return self._replace(reported=added | same, custom=custom)
 
     @property
     def gained(self) -> int:
@@ -206,6 +217,15 @@ class Progress(NamedTuple):
             operators,
             topics=topics,
         )
+
+    def by_step(self, steps: Iterable[Step]) -> Iterator[OperatorProgress | None]:
+        """What each of these steps did in Spark, the several operators of one together; None of a
+        step without state, and if it did not report. From the first step with state on.
+        """
+        operators = iter(self.operators)
+        for step in steps:
+            of = list(islice(operators, step.operators))
+            yield reduce(lambda before, last: last.with_one_before(before), of) if of else None
 
     @property
     def state(self) -> StateUse | None:

@@ -46,6 +46,8 @@ class RejectedRecord(NamedTuple):
     """One of outcome.REJECTED."""
     malformed: str | None
     """Why it cannot be decoded; None if it can."""
+    element: int | None = None
+    """Its number in its value; None where a value is one record, or is refused as a whole."""
 
     @classmethod
     def of_progress(cls, record: Mapping[str, Any]) -> Self:
@@ -63,6 +65,7 @@ class RejectedRecord(NamedTuple):
             headers=_headers(record.get("headers")),
             outcome=Outcome(record["fate"]),
             malformed=record.get("malformed"),
+            element=record.get("element"),
         )
 
     @classmethod
@@ -96,6 +99,7 @@ class RejectedRecord(NamedTuple):
             "topic": inputs.of_partition(self.partition).name,
             "partition": self.partition,
             "offset": self.offset,
+            "element": self.element,
             "kafka_timestamp": self.kafka_timestamp,
             "kafka_millis": self.kafka_millis,
             "event_time": self.event_time,

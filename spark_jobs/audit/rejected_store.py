@@ -12,6 +12,8 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -94,9 +96,11 @@ def keep(run: Run, spec: Pipeline, batch: Batch, rejected: Iterable[RejectedReco
         if not records:
             continue
         earlier = _stored(run, batch, table).to_pylist()
-        stored = {(row["partition"], row["offset"]) for row in earlier}
+        stored = {(row["partition"], row["offset"], row["element"]) for row in earlier}
         new = [
-            made(record) for record in records if (record.partition, record.offset) not in stored
+            made(record)
+            for record in records
+            if (record.partition, record.offset, record.element) not in stored
         ]
         unkept += sum(row["left_out"] for row in earlier)
         unkept += sum(row.get("left_out") is not None for row in new)
@@ -137,9 +141,11 @@ def _keep_in(
             yield pa.RecordBatch.from_pylist(made, schema)
 
     stored = _stored(run, batch, table)
-    places = run.spark.createDataFrame(stored.select(["partition", "offset"]))
+    place = ["partition", "offset", *(["element"] if spec.inputs.spread else [])]
+    places = F.broadcast(run.spark.createDataFrame(stored.select(place)))
+    there = reduce(and_, (rejected[name].eqNullSafe(places[name]) for name in place))
     new = rejected.where(F.col("outcome").isin(*(outcome.value for outcome in outcomes))).join(
-        F.broadcast(places), ["partition", "offset"], "left_anti"
+        places, there if spec.inputs.spread else place[:2], "left_anti"
     )
     written = Observation()
     kind = F.col("kind") if table == "quarantine" else F.lit(Outcome.LATE.value)
@@ -173,7 +179,7 @@ def _stored(run: Run, batch: Batch, table: str) -> pa.Table:
     return ops_tables.query(
         run.paths.root,
         table,
-        f'SELECT partition, "offset", {outcome} AS outcome, '
+        f'SELECT partition, "offset", element, {outcome} AS outcome, '
         f"{left_out} AS left_out FROM {table} "
         f"WHERE {of_batch} AND {ops_tables.among('generation', run.identity.generations)}",
     )

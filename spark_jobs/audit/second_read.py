@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
+from pkgutil import resolve_name
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, functions as F
@@ -38,6 +40,7 @@ from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.by_rules import has_rules, rule_counts
 from spark_jobs.steps.classify import (
     REJECTED,
+    element_counts,
     has_outcome,
     read_counts,
     resolve_outcomes,
@@ -45,7 +48,7 @@ from spark_jobs.steps.classify import (
     resolved_topic_counts,
     topic_counts,
 )
-from spark_jobs.values.own_columns import MALFORMED, OUTCOME
+from spark_jobs.values.own_columns import ELEMENT, KAFKA, MALFORMED, OUTCOME
 
 
 def keep_slices(run: Run, batch: Batch, part: Batch, slices: list[Slice], read: int) -> Ids | None:
@@ -111,6 +114,8 @@ def _table(same: dict[str, str | int], slices: list[Slice]) -> pa.Table:
     return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema)
 
 
+BYTES: Final = "spark_jobs.audit.values_kept"
+"""What puts bytes to the rejected records of values with many. Loaded by name: most have one."""
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'
 bytes.
@@ -128,7 +133,10 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     if not there.covered:
         return RecordCounts(gone=gone)
     read, counted, rejected = Observation(), Observation(), Observation()
-    ruled = Observation() if has_rules(spec.inputs) else None
+    seen = [*element_counts(spec.inputs)]
+    if has_rules(spec.inputs):
+        seen.append(rule_counts(spec.inputs, spec.inputs.rules))
+    classified = (Observation(), seen) if seen else None
     columns = rejected_columns(spec.inputs)
     capture = _few(run, there)
     policy = SlicePolicy.of(
@@ -136,7 +144,7 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
     )
     notes = SliceNotes(run.spark, policy)
     few = (
-        _outcomes(run, spec, there, read, capture, notes, ruled)
+        _outcomes(run, spec, there, read, capture, notes, classified)
         .observe(counted, *resolved_counts(spec), *resolved_topic_counts(spec))
         .where(has_outcome(REJECTED))
         .observe(rejected, F.count_if(F.col("kafka.raw").isNull()).alias("dropped"))
@@ -144,21 +152,24 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
         .select(*columns)
     )
     records = [RejectedRecord.of_row(row) for row in few.toArrow().to_pylist()]
-    stored = {}
-    if rejected.get["dropped"]:
-        every = _outcomes(run, spec, there).where(has_outcome(REJECTED))
-        stored = keep_on_executors(run, spec, batch, every.select(*columns))
+    bytes_of = resolve_name(BYTES) if spec.inputs.spread else None
+    whole = bytes_of.with_bytes(run, spec, records) if bytes_of else records
+    if rejected.get["dropped"] or whole is None:
+        every = _outcomes(run, spec, there).where(has_outcome(REJECTED)).select(*columns)
+        every = bytes_of.joined_bytes(run, spec, there, every) if bytes_of else every
+        stored = keep_on_executors(run, spec, batch, every)
     else:
-        stored = {"unkept": keep(run, spec, batch, records)}
+        stored = {"unkept": keep(run, spec, batch, whole)}
     schemas = keep_slices(run, batch, there, notes.take(there, spec.inputs), read.get["read"])
     gaps = there.covered - read.get["read"]
     aborted = visible(run.source, run.spark, there).aborted if gaps else 0
-    counts = counted.get | read.get | stored
+    again = classified[0].get if classified else {}
+    counts = counted.get | read.get | stored | again
     topics = {} if gone else _by_topic(counts)
-    rules = dict(ruled.get["rules"] or {}) if ruled else {}
-    whole = {name: count for name, count in counts.items() if name in RecordCounts._fields}
+    rules = dict(counts.pop("rules", None) or {})
+    known = {name: count for name, count in counts.items() if name in RecordCounts._fields}
     return RecordCounts(
-        **whole, gone=gone, aborted=aborted, schemas=schemas, topics=topics, rules=rules
+        **known, gone=gone, aborted=aborted, schemas=schemas, topics=topics, rules=rules
     )
 
 
@@ -184,12 +195,12 @@ def _outcomes(
     read: Observation | None = None,
     capture: CapturePolicy | None = None,
     notes: SliceNotes | None = None,
-    ruled: Observation | None = None,
+    classified_seen: tuple[Observation, list[Column]] | None = None,
 ) -> DataFrame:
     """The part's records with their outcomes, as resolve_outcomes has them.
 
-    `read` observes how many there are, `ruled` the rule_counts. `capture` decides which have raw
-    bytes; all have them without it. `notes` gets their slices.
+    `read` observes how many there are, `classified_seen` these aggregates of them classified.
+    `capture` decides which have raw bytes; all have them without it. `notes` gets their slices.
     """
     records = source_of(spec, run.settings).read(run.spark, part.parts)
     failing = read_failing(run.target.failing).reasons
@@ -210,8 +221,10 @@ def _outcomes(
 
     counted = records.observe(read, *read_counts(), *topic_counts(spec)) if read else records
     found = classified(counted).classified
+    if classified_seen:
+        found = found.observe(classified_seen[0], *classified_seen[1])
     return resolve_outcomes(
-        found.observe(ruled, rule_counts(spec.inputs, spec.inputs.rules)) if ruled else found,
+        found,
         lambda: classified(records).stateful_input,
         spec,
         part.late_before_ms,
@@ -235,4 +248,5 @@ def rejected_columns(inputs: Topics) -> list[Column]:
         else F.lit(None).cast("string").alias("headers"),
         F.col(OUTCOME).alias("outcome"),
         F.col(MALFORMED).alias("malformed"),
+        *([F.col(f"{KAFKA}.{ELEMENT}")] if inputs.spread else []),
     ]

@@ -66,6 +66,7 @@ KINDS: Final = (
         "with its place: `sluice reset`",
         values_anywhere=True,
     ),
+    _kind("excisions", r"excised/.+", "until `sluice excise --lift`", values_anywhere=True),
     _kind(
         "kept answers",
         rf"{_POSITION}(state|new_keys)\.json",

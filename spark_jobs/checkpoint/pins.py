@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint, ids
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.failing import FILE, read_failing
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import SideGone
 from spark_jobs.side.port import Pin, gone, newest
@@ -106,10 +107,11 @@ def newest_noted(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
 
 
 def noted_now(checkpoint: Checkpoint, spec: Pipeline) -> dict[str, Pin]:
-    """The same, as far as anything is noted."""
+    """The same, as far as anything is noted; and which excisions are."""
     noted = _noted(_following(checkpoint), checkpoint) if spec.sides else None
     found = noted.inputs if noted else {}
-    return {side.name: found[side.name] for side in spec.sides if side.name in found}
+    beside = {side.name: found[side.name] for side in spec.sides if side.name in found}
+    return beside | read_failing(checkpoint.folder.parent / FILE).pins
 
 
 def pin(

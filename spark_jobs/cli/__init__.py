@@ -1,9 +1,9 @@
 """`sluice`: the command line. One file for each group of commands: run.py, look.py, admin.py. It
 calls the same functions as Airflow's tasks; a command that needs Spark is also one of main.py.
 
-May import: admin, census, checkpoint, contracts, decode, draft, errors, install, launch, messages,
-ops, pages, proof, prove, registry, repair, runs, settings, side, source, spec, state, storage,
-table, values, where. Imported by: no room.
+May import: admin, census, checkpoint, contracts, decode, draft, errors, excise, install, launch,
+messages, ops, pages, proof, prove, registry, repair, runs, settings, side, since, source, spec,
+state, storage, table, tune, values, where. Imported by: no room.
 Never here: what a command does.
 """
 
@@ -16,6 +16,7 @@ import typer
 from spark_jobs.cli import (
     admin,
     coverage,
+    excise,
     find,
     install,
     look,
@@ -26,8 +27,8 @@ from spark_jobs.cli import (
     run,
     sample,
     specs,
-    worker,
 )
+from spark_jobs.cli.bad_day import bisect, tune
 from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
 
@@ -53,12 +54,14 @@ for group in (
     publish,
     look,
     find,
+    bisect,
+    tune,
     coverage,
     report,
     repair,
+    excise,
     rebuild,
     admin,
-    worker,
     install,
 ):
     app.add_typer(group.commands)

@@ -20,7 +20,7 @@ from spark_jobs.messages import log
 from spark_jobs.messages.job import Stage
 from spark_jobs.messages.kind import KINDS, AskedKind
 from spark_jobs.messages.report import Report, read_report
-from spark_jobs.messages.request import Request
+from spark_jobs.messages.request import Policy, Request
 from spark_jobs.messages.stages import check_line
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
@@ -41,6 +41,7 @@ class Asked(NamedTuple):
     without_lost: bool
     reason: str = ""
     keys: str = ""
+    approve: Policy | None = None
 
 
 def carry_out(
@@ -72,6 +73,7 @@ def carry_out(
             end=asked.ends[1],
             reason=asked.reason,
             keys=asked.keys,
+            approve=asked.approve,
             note=asked.note,
             most_records=asked.most_records,
             without_lost=asked.without_lost,

@@ -121,7 +121,11 @@ def _condition(name: str, where: str, root: str) -> Condition:
     from spark_jobs.census.rows import Condition  # noqa: PLC0415 - as above
     from spark_jobs.decode.record_decoder import prepare  # noqa: PLC0415 - as above
 
-    found = Condition(where, prepare(_topic(name), root, None))
+    topic = _topic(name)
+    if topic.each:
+        told = f"a value of {topic.name} has many records, and a condition is about one"
+        raise typer.BadParameter(told, param_hint="--where")
+    found = Condition(where, prepare(topic, root, None))
     try:
         found.check()
     except Exception as error:  # noqa: BLE001 - DataFusion's errors have no common class
@@ -217,6 +221,7 @@ def where(
         spec = live_spec(spec, settings.root)
         telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
+            asked.refuse_many(spec.inputs)
             if key is not None:
                 wanted = telling.by_key(key, asked.MOST)
             else:

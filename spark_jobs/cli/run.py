@@ -1,10 +1,10 @@
-"""Commands that run a pipeline or show what a run would do."""
+"""Commands that run a pipeline or show what a run would do, and that about workers for runs."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,6 +13,7 @@ from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
     examples,
+    one_line_errors,
     say,
     takes_next,
     with_spark,
@@ -22,6 +23,7 @@ from spark_jobs.messages import log
 from spark_jobs.messages.job import Explain
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
+from spark_jobs.settings.roots import every_root
 from spark_jobs.spec.analysis.columns import misspelt
 from spark_jobs.spec.archive import archive_name
 
@@ -160,3 +162,31 @@ def explain(pipeline: PipelineName) -> None:
         words = command(settings, Explain(pipeline=pipeline))
         variables = {**os.environ, **environment(settings)}
         raise typer.Exit(foreground.run(words, variables))
+
+
+@commands.command(rich_help_panel=PANEL, epilog=examples("sluice worker", "sluice worker stop"))
+def worker(
+    action: Annotated[
+        Literal["status", "stop"],
+        typer.Argument(help="status shows them; stop lets them end, behind a run that is at work."),
+    ] = "status",
+) -> None:
+    """Show or stop this machine's workers for warm runs.
+
+    Where SLUICE_WARM lets it, a run starts a worker for its root and user, and another one where
+    those that are there are busy and memory is free. It keeps Spark's JVM for the runs after it. It
+    ends by itself: when no run came for SLUICE_WARM_IDLE_MINUTES, after SLUICE_WARM_DRAINS, above
+    SLUICE_WARM_MEMORY_MB, behind a failed run, where memory becomes short, and when code, jars,
+    settings or environment have changed.
+
+    To end a run at work at once, kill the process that it shows: the next run resumes.
+    """
+    from spark_jobs.launch.warm.fits import lines, shown  # noqa: PLC0415 - other commands need no socket
+    from spark_jobs.launch.warm.place import log_path, socket_paths  # noqa: PLC0415 - as above
+
+    with one_line_errors():
+        for root in every_root():
+            every = [(path, shown(path, ends=action == "stop")) for path in socket_paths(root)]
+            said = [each for path, found in every if found for each in lines(found, log_path(path))]
+            for line in said or [f"no worker for {root}"]:
+                say(line)

@@ -26,7 +26,6 @@ from spark_jobs.messages import log
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import only_root, root_named
-from spark_jobs.spec.duration import parse_duration
 from spark_jobs.spec.fields.field import is_name
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode="rich")
 SHOWN = 10
-LATE = ("1 minute", "10 minutes", "1 hour", "1 day")
 
 
 @commands.command(
@@ -140,13 +138,16 @@ def preview(
         if spec.is_several or spec.is_archive:
             raise SampleUnusable.no_preview(pipeline=pipeline)
         settings = Settings.from_environment(
-            cluster=spec.inputs.cluster, root=spec.root, reads=file is None
+            cluster=spec.inputs.cluster,
+            root=spec.root,
+            reads=file is None and spec.inputs.of_kafka,
         )
-        found = (
-            sample.of_file(file, records)
-            if file
-            else sample.of_topic(settings, spec.inputs.name, records)
-        )
+        if file:
+            found = sample.of_file(file, records)
+        elif spec.inputs.of_kafka:
+            found = sample.of_topic(settings, spec.inputs.name, records)
+        else:
+            found = sample.of_source(spec, settings, records)
         answer = ask(pipeline, settings, found)
         if isinstance(answer, int):
             raise typer.Exit(answer)
@@ -165,6 +166,7 @@ def unseen_lines(topic: Topic, found: list[Sampled]) -> Iterator[str]:
 
 def _show(made: Draft, records: int) -> None:
     from spark_jobs.cli.formats import as_table, exact  # noqa: PLC0415 - as above
+    from spark_jobs.draft.disorder import around, in_words  # noqa: PLC0415 - as above
     from spark_jobs.ops.views import Rows  # noqa: PLC0415 - as above
 
     done, names = made.tried, made.spec.inputs.columns
@@ -184,9 +186,9 @@ def _show(made: Draft, records: int) -> None:
     if done.premature:
         say(f"  {done.premature:,} of the good ones are more than max_ahead past their arrival")
     if made.spec.watermark_delay:
-        late = (f"{made.disorder.late(parse_duration(each)):,} with {each}" for each in LATE)
+        delays = around(made.spec.watermark_delay, most=5)
         say(f"behind the newest event time: {made.disorder}")
-        say(f"late, by the watermark's delay: {', '.join(late)}")
+        say(f"late, by the watermark's delay: {in_words(made.disorder, delays)}")
     for name, evidence in made.shown.items():
         say(f"{name}: {evidence}")
     for name, note in made.notes.items():

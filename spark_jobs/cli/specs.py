@@ -112,7 +112,8 @@ def _judge(name: str) -> None:
                 f"[green]ok[/]  [bold]{label}[/]  {each.inputs.name} -> {_steps(each)} -> "
                 f"{'archive' if each.is_archive else each.output_mode}"
             )
-            for line in (*misspelt(each), *overflowing(each), *_short_history(each)):
+            doubts = (line for step in each.steps for line in step.doubts)
+            for line in (*misspelt(each), *overflowing(each), *_short_history(each), *doubts):
                 say(f"warning  {label}  {line}")
             if rounding := rounding_line(each):
                 say(f"    {rounding}")

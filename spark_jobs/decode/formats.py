@@ -116,6 +116,26 @@ class Decoder(Protocol):
         """
 
 
+class Element(NamedTuple):
+    """One record of a value."""
+
+    number: int | None
+    """From 0, in the order of the value; EMPTY of values/own_columns.py; None: the whole value."""
+    value: bytes | None
+    """As spec/fields/each.py has it."""
+    why: str | None = None
+    """Why it is malformed, whatever its fields are."""
+
+
+class Elements(Protocol):
+    """What takes the values of one format apart."""
+
+    def __init__(self, topic: Topic) -> None: ...
+
+    def of(self, value: bytes | None) -> list[Element]:
+        """At least one. Never raises for a value's bytes."""
+
+
 def decoder_class(format_: Format) -> type[Decoder]:
     """The class that the format names."""
     found: type[Decoder] = resolve_name(format_.decoder)
@@ -127,7 +147,7 @@ def refuse_disagreeing(topic: Topic) -> None:
 
     Of several topics, any of them.
     """
-    for each in topic.each:
+    for each in topic.inputs:
         for format_, places in ((each.format, each.value_places), (each.key, each.key_places)):
             if refuse := getattr(decoder_class(format_), "refuse", None):
                 refuse(format_, each, places)

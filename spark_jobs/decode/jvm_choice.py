@@ -29,8 +29,9 @@ def why_python(topic: Topic, unheld: Sequence[Unheld] = ()) -> str:
     """Why Python decodes the topic's records, all of them; empty if the JVM does."""
     if type(topic.format) is not Json:
         return f"they are {topic.format.kind}"
-    if topic.registered:
-        return "its key is of a registry, whose schemas are counted"
+    if topic.each or topic.registered:
+        many = "a value has many records"
+        return many if topic.each else "its key is of a registry, whose schemas are counted"
     if topic.envelope:
         return f"they are in the envelope {topic.envelope}"
     if unheld:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spark_jobs.decode.formats import decoder_class
 from spark_jobs.spec import Topic
+from spark_jobs.values.own_columns import ELEMENT, EMPTY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +68,7 @@ class Slice(NamedTuple):
     first_offset: int
     last_offset: int
     records: int
-    """All of them, of any outcome."""
+    """All of them, of any outcome; of values with many, the values."""
     times: Times
     """Of the records that decode and are neither premature nor late for certain."""
     ahead: Times
@@ -151,7 +152,7 @@ class SliceCounter:
             partitions[begins],
             np.minimum.reduceat(offsets, begins),
             np.maximum.reduceat(offsets, begins),
-            ends - begins + 1,
+            _values(kafka, begins) if ELEMENT in kafka.type.names else ends - begins + 1,
             *_times(at, on_time, begins),
             *_times(at, ahead, begins),
             np.add.reduceat(late.astype("int64"), begins),
@@ -198,6 +199,15 @@ class SliceCounter:
 if TYPE_CHECKING:
     _Booleans = npt.NDArray[np.bool_]
     _Classified = tuple[npt.NDArray[np.int64], _Booleans, _Booleans, _Booleans]
+
+
+def _values(kafka: pa.StructArray, begins: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many values each slice has, of records that are their elements: each has one first."""
+    import numpy as np  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    first = pc.less_equal(pc.fill_null(kafka.field(ELEMENT), EMPTY), 0)
+    return np.add.reduceat(first.to_numpy(zero_copy_only=False).astype("int64"), begins)
 
 
 def _times(

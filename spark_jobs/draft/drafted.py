@@ -9,8 +9,9 @@ from typing import Final, NamedTuple
 
 from spark_jobs.draft.beside import beside
 from spark_jobs.draft.csv_topic import of_csv
+from spark_jobs.draft.disorder import Disorder, disorder
 from spark_jobs.draft.evidence import of_key, of_time
-from spark_jobs.draft.fields import Disorder, Drafted, Reading, disorder, optional, required
+from spark_jobs.draft.fields import Drafted, Reading, optional, required
 from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.registered_topic import is_registered, of_registered
 from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tried

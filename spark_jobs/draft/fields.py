@@ -1,19 +1,15 @@
-"""Fields: the declaration of each leaf, with a column's name that no other has; and how far out of
-order the sample's event times are.
-"""
+"""Fields: the declaration of each leaf, with a column's name that no other has."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.draft.leaf import FEW, UNITS, Kind, Leaf, kind, snake
 from spark_jobs.errors import SluiceError
 from spark_jobs.spec import Field, Format
-from spark_jobs.spec.duration import approximate
 from spark_jobs.spec.fields.field import Part
 from spark_jobs.spec.fields.place import Envelope
 from spark_jobs.spec.formats.format import JSON
@@ -133,57 +129,6 @@ def _name(path: Path, taken: set[str]) -> str:
             return name
     number = next(n for n in range(2, len(taken) + 3) if f"{keys[-1]}_{n}" not in taken)
     return f"{keys[-1]}_{number}"
-
-
-DELAYS: Final = tuple(
-    timedelta(minutes=minutes)
-    for minutes in (10, 30, 60, 120, 240, 480, 720, 1440, 2880, 4320, 10080)
-)
-NICE: Final = (
-    "10 minutes", "30 minutes", "1 hour", "2 hours", "4 hours", "8 hours",
-    "12 hours", "1 day", "2 days", "3 days", "7 days",
-)  # fmt: skip
-"""The same, as a spec has them."""
-
-
-class Disorder(NamedTuple):
-    """How far behind the newest event time records arrive."""
-
-    behind: tuple[timedelta, ...]
-    """Of each record, sorted."""
-
-    def share(self, part: float) -> timedelta:
-        """Behind by at most so much is this part of the records."""
-        last = len(self.behind) - 1
-        return (
-            self.behind[min(last, math.ceil(part * len(self.behind)) - 1)]
-            if self.behind
-            else timedelta()
-        )
-
-    def late(self, delay: timedelta) -> int:
-        """Records of the sample that would be late, if each came in a batch of its own."""
-        return sum(each > delay for each in self.behind)
-
-    def __str__(self) -> str:
-        half, most, all_ = (approximate(self.share(part)) for part in (0.5, 0.99, 1))
-        return f"half of the records by {half}, 99 % by {most}, all by {all_} at most"
-
-    @property
-    def delay(self) -> str:
-        """The smallest of NICE with which at most one record of a thousand is late."""
-        few = len(self.behind) // 1000
-        fitting = (n for n, each in enumerate(DELAYS) if self.late(each) <= few)
-        return NICE[next(fitting, len(NICE) - 1)]
-
-
-def disorder(times_ms: Sequence[float]) -> Disorder:
-    """Of event times in the order of their arrival."""
-    newest, behind = -math.inf, []
-    for each in times_ms:
-        newest = max(newest, each)
-        behind.append(timedelta(milliseconds=newest - each))
-    return Disorder(tuple(sorted(behind)))
 
 
 def milliseconds(value: object, format_: str | None) -> float:

@@ -14,6 +14,7 @@ from pathlib import Path
 from shlex import quote
 
 from spark_jobs.draft.beside import KEY
+from spark_jobs.draft.disorder import around, in_words
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.fields import LEFT_OUT
 from spark_jobs.errors import SampleUnusable
@@ -172,10 +173,10 @@ def _delay(draft: Draft) -> Iterator[str]:
     delay = draft.spec.watermark_delay
     if delay is None:
         return
-    late = draft.disorder.late(delay)
     yield "    # Behind the newest event time:"
     yield f"    # {draft.disorder}."
-    yield f"    # With this delay {late} of them are late."
+    yield f"    # Late of {len(draft.disorder.times):,}, if each came in a batch of its own:"
+    yield f"    # {in_words(draft.disorder, around(delay, most=5))}."
     yield f"    watermark_delay={_quoted(interval(delay))},"
 
 

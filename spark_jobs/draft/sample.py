@@ -27,11 +27,14 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.kafka_time import is_time
+from spark_jobs.source.port import Sampled as Sampled  # noqa: PLC0414 - of a sample, for those that import it from here
+from spark_jobs.source.sources import source_of
 from spark_jobs.source.topic_state import topic_state
 from spark_jobs.spec import Compressed, Topic
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
 
 MOST_BYTES: Final = 64_000_000
 """Of the values of a sample, keys and headers not counted."""
@@ -42,18 +45,6 @@ WHOLE: Final = {
 }
 """With what a file begins that has no record a line -> what it is, and what makes lines of it."""
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-class Sampled(NamedTuple):
-    """One record."""
-
-    partition: int
-    offset: int
-    timestamp: int | None
-    """Kafka's, in milliseconds since 1970."""
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes | None]] = ()
 
 
 def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
@@ -75,6 +66,18 @@ def of_topic(settings: Settings, topic: str, most: int) -> list[Sampled]:
         ]
     if not found:
         raise SampleUnusable.no_records(source=f"topic {topic}")
+    return found
+
+
+def of_source(spec: Pipeline, settings: Settings, most: int) -> list[Sampled]:
+    """The newest that runs have noted, of a source that is no topic of Kafka. Raises what it does,
+    and SampleUnusable.
+    """
+    source = source_of(spec, settings)
+    state = source.state()
+    first = state.latest.back(most).maximum(state.earliest)
+    if not (found := [*source.sampled(first.parts(state.latest))]):
+        raise SampleUnusable.no_records(source=spec.inputs.told(settings.kafka))
     return found
 
 

@@ -15,6 +15,7 @@ from spark_jobs.errors.checks import (
     CheckFailed,
     DecisionRefused,
 )
+from spark_jobs.errors.files import FilesUnfit
 from spark_jobs.errors.kafka import (
     KafkaConfigInvalid,
     KafkaRefused,
@@ -97,12 +98,14 @@ from spark_jobs.errors.table import (
     MaintenanceRefused,
     OpsUnreadable,
     PublishedTableRefused,
+    QuestionRefused,
     RowRefused,
     SideGone,
     TableChanged,
     TableContended,
     TableLacks,
     TableReplaced,
+    UpstreamUnfit,
 )
 
 __all__ = [
@@ -125,6 +128,7 @@ __all__ = [
     "DimensionUnfit",
     "DiskFull",
     "ExpressionFailed",
+    "FilesUnfit",
     "FormatNewer",
     "InitialStateMissing",
     "InstallFailed",
@@ -142,6 +146,7 @@ __all__ = [
     "ProcessDied",
     "ProcessorFailed",
     "PublishedTableRefused",
+    "QuestionRefused",
     "RangeInvalid",
     "RangeOpen",
     "RangeThinned",
@@ -181,6 +186,7 @@ __all__ = [
     "TopicMissing",
     "TopicRemade",
     "TransactionsUnusable",
+    "UpstreamUnfit",
     "Value",
     "VersionNotLive",
     "by_code",

@@ -84,7 +84,7 @@ class CheckBroken(SluiceError):
 
 class DecisionRefused(SluiceError):
     """`sluice accept` named a check that did not fail, or rows that no run has checked; or `sluice
-    quarantine` records that cannot be put aside.
+    quarantine` or `sluice excise` records that cannot be put aside.
     """
 
     code, exit_status = "DECISION_REFUSED", 52
@@ -137,6 +137,23 @@ class DecisionRefused(SluiceError):
         "--record is {record!r}. Its last offset is before its first.",
         "Write PARTITION:FIRST-LAST.",
     )
+    excision_unexplained = reason(
+        "--reason is empty. It is all that ops.quarantine says of these records.",
+        'Say why: --reason "release 2.3 sent cents for euros"',
+    )
+    condition_refused = reason(
+        "--where is {where!r}. Spark refuses it for records of {topic}: {why}.",
+        "Name fields of the topic, header['NAME'], key, timestamp, partition or offset.",
+        quoted=("where", "why"),
+    )
+    too_many_excised = reason(
+        "More than {most:,} records fulfil the condition. Each pipeline keeps their offsets.",
+        "Give shorter ranges, one after the other: --from and --to.",
+    )
+    excision_unknown = reason(
+        "No checkpoint leaves out records of excision {excision}.",
+        "See which there are: sluice excise --topic TOPIC",
+    )
     too_many_named = reason(
         "--record names {named:,} records. At most {most:,} more can be.", "Name fewer of them."
     )
@@ -154,9 +171,13 @@ class CaseInvalid(SluiceError):
         "Pipeline {pipeline} has no cases.",
         "Write them into its folder, as one of {names}: docs/operators.md#cases.",
     )
-    several_topics = reason(
-        "Pipeline {pipeline} reads several topics. Cases have records of one topic.",
+    topics_by_pattern = reason(
+        "Pipeline {pipeline} has more_topics. A case's topics are those that a spec lists.",
         "Test it with Kafka.",
+    )
+    topic_wrong = reason(
+        "Pipeline {pipeline}, case {case!r}: the topic of a record is {topic!r}.",
+        "Write {{topic: NAME, value: ...}} with one of {known}.",
     )
     dimension_wrong = reason(
         "Pipeline {pipeline}: a case has no rows of the dimension {name!r}, or the pipeline has no "

@@ -190,6 +190,10 @@ class RecordsGone(SluiceError):
         "Lengthen the topic's retention. To skip the records, set on_lost_records='skip'; or "
         "{reset}.",
     )
+    files_went = reason(
+        "Files are no longer in {path} whose {count:,} records no batch has read: {names}.",
+        "Put them back. To go on without their records, set on_lost_records='skip'.",
+    )
 
 
 class OffsetsWentBack(SluiceError):

@@ -66,10 +66,21 @@ class RangeUnsupported(SluiceError):
         "Replay quarantined records (`sluice replay {pipeline}`). Or compute keys: `sluice verify "
         "{pipeline} --keys CONDITION`, or backfill. `true` means all of them.",
     )
+    rows_there = reason(
+        "{pipeline} reads a table, which has its quarantined rows still: none is to be replayed.",
+        "Correct the spec; then compute their range: `sluice backfill {pipeline} --from ... --to "
+        "...` reads the table as it is.",
+    )
     folded = reason(
         "{pipeline}: with missing='keep' a row is of several changes. Without one of them nobody "
         "knows which fields it had set.",
         "Leave out --without-lost, and name keys whose records are there.",
+    )
+    excised_stay = reason(
+        "Excised records stay in the rows of {pipelines}. No range of these can be computed by "
+        "itself.",
+        "Compute each again, as NEXT with a raised state version: `sluice rebuild` leaves the "
+        "records out.",
     )
     of_an_archive = reason(
         "{pipeline}: no range of its output can be computed by itself: {why}.",
@@ -158,6 +169,10 @@ class RecordsUnreachable(SluiceError):
         "{later} To reach farther back from now on, lengthen the topic's retention, or declare "
         "Topic(archive=...).",
     )
+    files_went = reason(
+        "{pipeline}: {path} no longer has {names}, with records that are read again.",
+        "Put the files back, as they were; or ask for a range that needs none of them.",
+    )
     lost_undated = reason(
         "{pipeline}: the table has up to {count:,} records that neither Kafka nor an archive "
         "has. Their event times are unknown: {where}.",
@@ -188,4 +203,9 @@ class AccountBehind(SluiceError):
         "{pipeline}: batch {batch} is not accounted for yet. Nobody knows which of its records "
         "were late.",
         "Let the next drain account for it: `sluice drain {pipeline}`.",
+    )
+    rows_wait = reason(
+        "{pipeline}: rows of {name} that its last run has noted are not drained yet. A repair "
+        "would write them, and the next drain once more.",
+        "Drain first: `sluice drain {pipeline}`.",
     )

@@ -160,6 +160,12 @@ class DimensionUnfit(SluiceError):
         "Dimension {name}: somebody has written {place} since its version was noted.",
         "Run it again: it notes what is there then.",
     )
+    too_large = reason(
+        "Dimension {name}: the rows of {place} are more than {most:,} bytes. They go through the "
+        "driver's memory.",
+        "Declare fewer fields, or leave rows out that no record looks up. Of a file: make it a "
+        "Delta table, of which only these columns are read.",
+    )
     lacks_column = reason(
         "Dimension {name}: {place} has no column {column!r}.",
         "Correct the column's name. Of a field its path says it. The table has {there}.",
@@ -194,6 +200,44 @@ class DimensionAmbiguous(SluiceError):
         "Leave one row of each key. Or declare when each is valid: valid=('valid_from', "
         "'valid_to'), without times in common.",
         quoted=("keys", "rows"),
+    )
+
+
+class UpstreamUnfit(SluiceError):
+    """A table that a pipeline reads as a topic is not there, or its rows cannot be read so."""
+
+    code, exit_status = "UPSTREAM_UNFIT", 68
+    usual_remedy = "Correct the declaration, or the table."
+
+    absent = reason(
+        "Table {name}: there is nothing at {place} yet.",
+        "Correct its path. Of a pipeline: run it first, `sluice run {name}`; what passed its "
+        "checks is published.",
+    )
+    lacks_column = reason(
+        "Table {name}: {place} has no column {column!r}.",
+        "Correct the field's name, or leave it out. The table has {there}.",
+    )
+    other_type = reason(
+        "Table {name}: column {column!r} of {place} is {there}, and is declared as {declared}.",
+        "Declare the type that the table has: Field(name=..., type=...).",
+    )
+    feature = reason(
+        "Table {name} has {feature}: its rows cannot be numbered by their files.",
+        "Take the feature off: DROP FEATURE, then REORG TABLE ... APPLY (PURGE). Or read it as a "
+        "Dimension.",
+    )
+    log_gone = reason(
+        "Table {name}: {wrong}.", "Make a checkpoint of the table's log: the classic form is read."
+    )
+    uncounted = reason(
+        "Table {name}: its log does not say how many rows {file} has.",
+        "Write statistics: ANALYZE TABLE ... COMPUTE DELTA STATISTICS.",
+    )
+    unranged = reason(
+        "{pipeline} reads the table {name}, and no range of its output can be computed again: "
+        "{why}. Rows that are replaced in {name} could never be mended.",
+        "Give it ranges (docs/repairs.md); or read the table as a Dimension.",
     )
 
 
@@ -273,4 +317,47 @@ class CatalogRefused(SluiceError):
     foreign_entry = reason(
         "{catalog} has a table {table}, which this root did not register.",
         "Drop or rename it, or name another database in SLUICE_CATALOG.",
+    )
+
+
+class QuestionRefused(SluiceError):
+    """`sluice bisect` or `sluice tune` has no answer."""
+
+    code, exit_status = "QUESTION_REFUSED", 69
+    usual_remedy = "Ask otherwise: `--help` has examples."
+
+    no_table = reason(
+        "The table {table} has not been made yet.", "Drain first: `sluice drain {pipeline}`."
+    )
+    condition_fails = reason(
+        "The condition cannot be asked of version {version}: {error}.",
+        "Write one that is true of what is wrong, as DataFusion reads it: quote a column with "
+        "capitals.",
+        quoted=("error",),
+    )
+    not_wrong = reason(
+        "The condition is not true in version {version}, {which}. It says what is wrong, and "
+        "there nothing is.",
+        "Turn the condition round, or name a version in which it is true: `--wrong VERSION`.",
+    )
+    always_wrong = reason(
+        "Wrong since before version {version}, the oldest that {kept}: the condition is true in "
+        "each of the {asked} versions that were asked.",
+        "If its rows should be right, look at the condition. Older versions are gone.",
+    )
+    no_version = reason(
+        "Version {version} cannot be read: {why}.",
+        "Name another: {first} to {last} can be, but those that VACUUM has taken.",
+    )
+    no_delay = reason(
+        "{pipeline} has no watermark delay: no record of it is late.",
+        "Nothing is to be chosen.",
+    )
+    no_batches = reason(
+        "No account of {pipeline} is kept that has both records and a watermark.",
+        "Drain first, or ask for more days.",
+    )
+    clock_of_another = reason(
+        "{pipeline}: {why}, so no watermark can be computed from what is kept.",
+        "Try the delay beside the live pipeline: `sluice rebuild`.",
     )

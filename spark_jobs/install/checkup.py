@@ -18,7 +18,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.roots import root_names, root_of
-from spark_jobs.spec import Pipeline
+from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import is_remote
@@ -55,9 +56,9 @@ def checkup() -> Iterator[Finding]:
         yield _tried("root and topics", _own)
     for name, spec in sorted({spec.root: spec for spec in specs}.items()):
         yield _tried(f"root {name}".rstrip(), partial(_root, spec))
-    topics = {each.place: (each.name, spec) for spec in specs for each in spec.inputs}
-    for place, (name, spec) in sorted(topics.items()):
-        yield _tried(f"topic {place}", partial(_topic, name, spec))
+    topics = {each.place: (each, spec) for spec in specs for each in spec.inputs}
+    for place, (topic, spec) in sorted(topics.items(), key=lambda each: each[0]):
+        yield _tried(f"topic {place}", partial(_topic, topic, spec))
     yield Finding("Spark's master", _master(settings))
     yield Finding("warm runs", foretold(settings, 0))
 
@@ -121,10 +122,9 @@ def _root(spec: Pipeline) -> str:
     return f"{root} can be written"
 
 
-def _topic(name: str, spec: Pipeline) -> str:
-    from spark_jobs.source.topic_state import topic_state  # noqa: PLC0415 - Kafka's client, last of all
-
-    state = topic_state(Settings.of(spec), name)
+def _topic(topic: Topic, spec: Pipeline) -> str:
+    alone = spec.model_copy(update={"topic": topic})
+    state = source_of(alone, Settings.of(spec)).state()
     records = state.earliest.count(state.latest)
     return f"{len(state.latest)} partitions, {records:,} offsets, by {state.timestamps or '?'}"
 

@@ -38,6 +38,7 @@ CHANGES = {
     "accept": "spark_jobs.admin.accept:ACCEPT",
     "anew": "spark_jobs.runs.resume.anew:ANEW",
     "back": "spark_jobs.admin.rebuild.switch:SWITCH",
+    "excise": "spark_jobs.excise.adopt:EXCISE",
     "repartition": "spark_jobs.runs.repartition:REPARTITION",
     "reset": "spark_jobs.admin.reset:RESET",
     "rewind": "spark_jobs.admin.rewind:REWIND",

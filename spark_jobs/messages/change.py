@@ -20,8 +20,8 @@ class Change(Part):
     changed: int = Described(default=0, description="groups with other values")
     unexplained: int = Described(
         default=0,
-        description="of the three, those that no late or replayed record explains, nor a change "
-        "beside the stream",
+        description="of the three, those that no late, replayed or excised record explains, nor a "
+        "change beside the stream",
     )
     rounded: int = Described(
         default=0,
@@ -46,6 +46,10 @@ class Change(Part):
         default=0,
         description="records that are malformed or premature by today's spec, and that no drain "
         "and no repair has put into ops.quarantine; the swap does",
+    )
+    excised: int = Described(
+        default=0,
+        description="excised records that the swap puts into ops.quarantine",
     )
     count_difference: int = Described(
         default=0,
@@ -89,6 +93,7 @@ class Change(Part):
             if self.newly_bad
             else ""
         )
+        bad += f"; {self.excised:,} excised records are left out" if self.excised else ""
         parts = (
             f"; {self.parts:,} other rows are parts of sessions that end outside of the ranges"
             if self.parts
@@ -148,9 +153,9 @@ def change_checks(kind: AskedKind, policy: str, *, thinned: bool = False) -> tup
         "unexplained",
         0,
         asked,
-        "rows differ that no late or replayed record explains, nor a change of a table beside the "
-        "stream: the logic changed since, somebody edited rows, or a measure depends on the order "
-        "of records",
+        "rows differ that no late, replayed or excised record explains, nor a change of a table "
+        "beside the stream: the logic changed since, somebody edited rows, or a measure depends on "
+        "the order of records",
     )
     newly_bad = _at_most(
         "newly_bad",

@@ -131,6 +131,14 @@ class Where(_OfPipeline):
     """It has the question, and takes the answer (where/ask.py)."""
 
 
+class Excise(_OfPipeline):
+    """Find the records of a topic that a condition holds for."""
+
+    do: Literal["excise"] = "excise"
+    folder: str
+    """It has the question, and takes the answer (excise/question.py)."""
+
+
 class Serve(_Job):
     """Be a worker for warm drains (spark_jobs/launch/warm)."""
 
@@ -141,7 +149,7 @@ class Serve(_Job):
 
 Run = Drain | Stage
 """What leaves a report."""
-Printing = Explain | Validate | Repartition | ShowState | Prove | Preview | Where
+Printing = Explain | Validate | Repartition | ShowState | Prove | Preview | Where | Excise
 """What only prints."""
 Job = Annotated[Run | Printing | Serve, Field(discriminator="do")]
 _JOB: TypeAdapter[Run | Printing | Serve] = TypeAdapter(Job)

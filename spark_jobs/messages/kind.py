@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
 
-AskedKind = Literal["repair", "backfill", "verify", "replay", "rebuild"]
+AskedKind = Literal["repair", "backfill", "verify", "replay", "excise", "rebuild"]
 """What a person may ask for beside the drain."""
 ASKED_KINDS: Final[tuple[AskedKind, ...]] = get_args(AskedKind)
 Kind = Literal["drain"] | AskedKind
@@ -25,6 +25,7 @@ class Reads(Enum):
     NEW = "records that no run has read"
     WAITING = "ranges that late records touch, or changes beside the stream"
     QUARANTINED = "ranges of quarantined records that are good by today's spec"
+    EXCISED = "ranges or keys of excised records"
     GIVEN = "a given range"
     ALL = "the whole history, by NEXT"
 
@@ -129,6 +130,15 @@ KINDS: Final[dict[str, Facts]] = {
         merges="quarantined and late records",
         taken_back="quarantined records wait for a replay again",
     ),
+    "excise": Facts(
+        Reads.EXCISED,
+        Writes.SWAP,
+        alone=Alone.STAGING,
+        meaning="compute the rows again that have excised records (`sluice excise`), without these",
+        each_interval="excise",
+        idle="no final row has an excised record",
+        taken_back="the rows have the excised records again",
+    ),
     "rebuild": Facts(
         Reads.ALL,
         Writes.BESIDE,
@@ -141,6 +151,7 @@ KINDS: Final[dict[str, Facts]] = {
 LIVE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.alone is Alone.LIVE)
 STATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.moves_state)
 LATE_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.reads is Reads.WAITING)
+EXCISING_KINDS: Final = tuple(n for n, facts in KINDS.items() if facts.reads is Reads.EXCISED)
 STAGED_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.staged)
 PROVING_KINDS: Final = tuple(n for n, facts in KINDS.items() if facts.writes is Writes.NOTHING)
 SWAP_KINDS: Final = tuple(name for name, facts in KINDS.items() if facts.swaps)

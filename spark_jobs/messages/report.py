@@ -62,11 +62,21 @@ class Account(Part):
         description="records that Spark read: covered - gaps, and - unknown if the batch's "
         "progress was lost",
     )
+    elements: int = Described(
+        default=0,
+        description="records of its values, of a topic with `each`: elements + empty + refused = "
+        "malformed + premature + filtered + late + accepted",
+    )
+    with_elements: int = Described(
+        default=0,
+        description="values with such: read = with_elements + empty + refused",
+    )
+    empty: int = Described(default=0, description="filtered: values whose list is empty")
+    refused: int = Described(default=0, description="malformed: values that have no list")
     undated: int = Described(
         default=0,
-        description="of them, those whose Kafka timestamp is not of the years 1700 to 2199. Ops "
-        "tables and archives have the number as kafka_millis; whether such a record is premature "
-        "says the batch's clock alone",
+        description="of them, those whose Kafka timestamp is not of the years 1700 to 2199: it is "
+        "in kafka_millis",
     )
     malformed: int = Described(
         default=0,
@@ -124,6 +134,11 @@ class Account(Part):
         "Null if none was found, but the progress of a batch was lost, and nothing says how many "
         "rows it must have",
     )
+
+    @property
+    def records(self) -> int:
+        """What was read, counted as what becomes of it is: of values with many, their records."""
+        return self.elements + self.empty + self.refused or self.read
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any]) -> Account:

@@ -40,7 +40,9 @@ APPROVALS: Final[dict[str, str]] = {
     "always": "always",
     "never": "never",
 }
-OF_KEYS: Final = "`backfill` and `verify` need keys. `replay` finds its own. `rebuild` takes none."
+OF_KEYS: Final = (
+    "`backfill` and `verify` need keys. `replay` and `excise` find theirs. `rebuild` takes none."
+)
 ONLY_WHOLE: Final = (
     "Only `rebuild`: no range of this pipeline's output can be computed by itself: {why}. It reads "
     "the whole history, so it is never the default."

@@ -52,7 +52,7 @@ def of_offsets(account: Account) -> Counts:
 
 def of_read(account: Account) -> Counts:
     gone = {name: getattr(account, name) for name in OF_THE_READ}
-    return Counts(account.read, gone, account.accepted)
+    return Counts(account.records, gone, account.accepted)
 
 
 def of_accepted(account: Account) -> Counts:
@@ -82,6 +82,9 @@ def account_line(account: Account) -> str:
     return ", ".join(
         (
             f"read {account.read:,}",
+            *([f"elements {account.elements:,}"] if account.elements else ()),
+            *([f"empty {account.empty:,}"] if account.empty else ()),
+            *([f"refused {account.refused:,}"] if account.refused else ()),
             f"accepted {account.accepted:,}",
             f"out {account.rows_out:,}",
             *told_parts,

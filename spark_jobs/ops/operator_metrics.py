@@ -12,14 +12,14 @@ OWN = {
 """Counted by Sluice."""
 REPORTED = {
     "numRowsTotal": "rows in the state stores after the batch: keys, groups, or rows of all state "
-    "variables; of a GroupState in buckets its keys, which Sluice counts",
+    "variables; of a GroupState in buckets its keys",
     "numRowsUpdated": "rows that the batch wrote into the state",
     "numRowsRemoved": "rows that the batch removed from the state",
     "numRowsDroppedByWatermark": "late rows that Spark dropped; an Aggregate counts groups of them",
     "memoryUsedBytes": "bytes of memory that the state stores use",
-    "allUpdatesTimeMs": "milliseconds for updates, summed over the tasks",
-    "allRemovalsTimeMs": "milliseconds for removals, summed over the tasks",
-    "commitTimeMs": "milliseconds for commits of the state, summed over the tasks",
+    "allUpdatesTimeMs": "task milliseconds for updates",
+    "allRemovalsTimeMs": "task milliseconds for removals",
+    "commitTimeMs": "task milliseconds for commits of the state",
     "numShufflePartitions": "partitions of the state",
     "numStateStoreInstances": "state stores that were opened",
 }
@@ -27,27 +27,23 @@ REPORTED = {
 CUSTOM = {
     "numDroppedDuplicateRows": "duplicates that a Deduplicate dropped",
     "numRegisteredTimers": "timers that the processor registered",
-    "numDeletedTimers": "timers that were deleted: by the processor, or by Spark after they had "
-    "fired",
+    "numDeletedTimers": "timers deleted by the processor, or by Spark after they fired",
     "numValuesRemovedDueToTTLExpiry": "values removed because their TTL had passed",
-    "rocksdbGetCount": "RocksDB: reads of a key",
-    "rocksdbPutCount": "RocksDB: writes of a key",
-    "rocksdbGetLatency": "RocksDB: milliseconds for reads of a key",
-    "rocksdbPutLatency": "RocksDB: milliseconds for writes of a key",
-    "rocksdbLoadLatencyMs": "RocksDB: milliseconds for loading a version of the state",
-    "rocksdbCommitFlushLatency": "RocksDB: milliseconds of the commit for writing memory to files",
-    "rocksdbCommitCheckpointLatency": "RocksDB: milliseconds of the commit for RocksDB's local "
-    "snapshot",
-    "rocksdbCommitFileSyncLatencyMs": "RocksDB: milliseconds of the commit for copying files into "
-    "the checkpoint",
-    "rocksdbFilesCopied": "RocksDB: files copied into the checkpoint",
-    "rocksdbBytesCopied": "RocksDB: bytes copied into the checkpoint",
-    "rocksdbSstFileSize": "RocksDB: bytes of all SST files of the state",
-    "rocksdbTotalBytesRead": "RocksDB: bytes read by reads of a key",
-    "rocksdbTotalBytesWritten": "RocksDB: bytes written by writes of a key",
-    "rocksdbPinnedBlocksMemoryUsage": "RocksDB: bytes of memory of blocks that cannot be evicted "
-    "from its cache",
-    "rocksdbNumInternalColFamiliesKeys": "RocksDB: rows that Spark keeps for itself: of timers, "
+    "rocksdbGetCount": "reads of a key",
+    "rocksdbPutCount": "writes of a key",
+    "rocksdbGetLatency": "milliseconds for reads of a key",
+    "rocksdbPutLatency": "milliseconds for writes of a key",
+    "rocksdbLoadLatencyMs": "milliseconds for loading a version of the state",
+    "rocksdbCommitFlushLatency": "commit milliseconds for writing memory to files",
+    "rocksdbCommitCheckpointLatency": "commit milliseconds for RocksDB's local snapshot",
+    "rocksdbCommitFileSyncLatencyMs": "commit milliseconds for copying files into the checkpoint",
+    "rocksdbFilesCopied": "files copied into the checkpoint",
+    "rocksdbBytesCopied": "bytes copied into the checkpoint",
+    "rocksdbSstFileSize": "bytes of all SST files of the state",
+    "rocksdbTotalBytesRead": "bytes read by reads of a key",
+    "rocksdbTotalBytesWritten": "bytes written by writes of a key",
+    "rocksdbPinnedBlocksMemoryUsage": "bytes of blocks that its cache cannot evict",
+    "rocksdbNumInternalColFamiliesKeys": "rows that Spark keeps for itself: of timers, "
     "TTLs and lists' lengths",
 }
 """Entries of its customMetrics; null where the operator or its state store has no such metric."""

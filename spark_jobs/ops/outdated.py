@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.side.port import Changed
+from spark_jobs.side.port import Changed, Pin
 from spark_jobs.values.spans import FIRST, LAST, Span
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.ops.schema import Row
-    from spark_jobs.side.port import Pin
     from spark_jobs.storage.lease_view import Held
 
 TABLE: Final = "outdated"
@@ -41,6 +40,11 @@ class Marks(NamedTuple):
     """Whether each has a key."""
     times: Span
     """The event times that they concern, and those between them."""
+
+    @property
+    def of(self) -> tuple[str, Pin]:
+        """The name, and the version."""
+        return self.input, Pin(table_id=self.table_id, version=self.version)
 
 
 def put(
@@ -124,10 +128,14 @@ def changes(root: UPath, pipeline: str, generations: Sequence[str], of: Marks) -
         yield Changed(**row)
 
 
-def forget(root: UPath, pipeline: str, generations: Sequence[str], of: Marks, held: Held) -> None:
-    """Remove them."""
-    of_it = f"{_of(pipeline, generations, of.input, of.table_id)} AND version = {of.version}"
-    ops_tables.remove(root, TABLE, of_it, held)
+def forget(
+    root: UPath, pipeline: str, generations: Sequence[str], of: tuple[str, Pin], held: Held
+) -> None:
+    """Remove those of this version of a table."""
+    name, pin = of
+    of_it = f"{_of(pipeline, generations, name, pin.table_id)} AND version = {pin.version}"
+    if _count(root, of_it):
+        ops_tables.remove(root, TABLE, of_it, held)
 
 
 def _of(pipeline: str, generations: Sequence[str], name: str, table_id: str) -> str:

@@ -50,6 +50,11 @@ _WATERMARK = Column("watermark", _TIME, "Spark's watermark in the batch; null if
 _GENERATION = Column(
     "generation", _STRING, "the checkpoint's generation; reset and rewind begin a new one"
 )
+_ELEMENT = Column(
+    "element",
+    _INT,
+    "its number in its value, of a topic with `each`; the first of a value has the bytes",
+)
 _BATCH = (
     _PIPELINE,
     _GENERATION,
@@ -72,6 +77,7 @@ _RECORD = (
     Column("key", pa.binary(), "its key, as it is in Kafka"),
     Column("value", pa.binary(), "its value, as it is in Kafka"),
     Column("headers", HEADERS, "its headers in their order; null if the spec read none"),
+    _ELEMENT,
 )
 OPERATOR = (
     Column("step", _INT, "the step's index in the spec, from 0; the command line counts from 1"),

@@ -97,7 +97,10 @@ def _drained(account: Account, held: int, left: int | None, name: str = "left") 
     gone = stage_of("offsets", covered).parts
     start = Stage("offsets", covered.whole + held + (left or 0), (*waits, *gone), covered.after)
     end = Part(_end(account), max(0, taken.after))
-    return Flow("offsets", (start, stage_of("read", of_read(account)), taken), end)
+    read = stage_of("read", of_read(account))
+    if account.records != account.read:  # of values with many
+        return Flow("records", (read, taken), end)
+    return Flow("offsets", (start, read, taken), end)
 
 
 def stage_of(name: str, counts: Counts) -> Stage:

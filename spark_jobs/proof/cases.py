@@ -44,6 +44,8 @@ class Record(_Part):
     timestamp: datetime | None = Field(default=None, strict=False)
     """Kafka's; by default when its batch is run. Without a zone it is UTC."""
     partition: int = Field(default=0, ge=0, le=99)
+    topic: str | None = None
+    """Its topic's name, where the pipeline reads several."""
 
     @model_validator(mode="before")
     @classmethod
@@ -53,7 +55,7 @@ class Record(_Part):
         return given if whole or isinstance(given, cls) else {"value": given}
 
 
-FIELDS: Final = {"value", "key", "headers", "timestamp", "partition"}
+FIELDS: Final = {"value", "key", "headers", "timestamp", "partition", "topic"}
 
 
 class Expected(_Part):

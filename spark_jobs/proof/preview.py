@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.draft.fields import disorder
+from spark_jobs.draft.disorder import around, disorder
 from spark_jobs.draft.sample import read, tried
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected, plain
 from spark_jobs.proof.dimensions import in_place
 from spark_jobs.proof.records import Sent, append
 from spark_jobs.proof.scratch import Scratch, silent
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.duration import interval, parse_duration
+from spark_jobs.spec.analysis.late_rule import of_spec
+from spark_jobs.spec.duration import interval
 from spark_jobs.spec.steps.step import Step
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 """Rows of the table."""
-DELAYS: Final = ("1 minute", "5 minutes", "1 hour", "6 hours", "1 day")
 END: Final = datetime(9999, 1, 1, tzinfo=UTC)
 """A watermark that every window and timer is behind, whatever time of day it is."""
 
@@ -53,7 +53,7 @@ def _answer(spec: Pipeline, settings: Settings, folder: Path, sample: list[Sampl
         Sent(each.partition, -1 if each.timestamp is None else each.timestamp, *each[3:])
         for each in sample
     ]
-    append(scratch.topic, sent)
+    append(scratch.topics[0], sent)
     _drain(scratch, "sample")
     counts, (rows, size) = scratch.counts(), _state(scratch)
     final = _count(scratch)
@@ -144,7 +144,7 @@ def _late(spec: Pipeline, sample: Sequence[Sampled], root: str) -> dict[str, flo
     if spec.watermark_delay is None:
         return {}
     arrived = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    behind = disorder(tried(spec.inputs[0], arrived, root).times_ms)
-    delays = {*map(parse_duration, DELAYS), spec.watermark_delay}
-    all_ = max(1, len(behind.behind))
-    return {interval(each): behind.late(each) / all_ for each in sorted(delays)}
+    found = disorder(tried(spec.inputs[0], arrived, root).times_ms)
+    all_ = max(1, len(found.times))
+    delays = around(spec.watermark_delay, most=5)
+    return {interval(each): found.late(each, of_spec(spec, each)) / all_ for each in delays}

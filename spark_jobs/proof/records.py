@@ -63,7 +63,8 @@ def topic_of(topic: Topic, folder: Path, partitions: int) -> CaseTopic:
     folder.mkdir()
     for partition in range(partitions):
         (folder / f"{partition}.jsonl").touch()
-    given = dict(topic) | {"archive": None, "starting": None}
+    given = {name: getattr(topic, name) for name in Topic.model_fields}
+    given |= {"archive": None, "starting": None}
     return CaseTopic(**given, folder=str(folder))
 
 

@@ -49,9 +49,8 @@ def outcomes(
         for case in cases_of(name)
         if not only or (name, case.name) in only
     ]
-    for spec, _ in wanted:
-        if spec.is_several:
-            raise CaseInvalid.several_topics(pipeline=spec.name)
+    for spec, case in wanted:
+        _refuse_topics(spec, case)
     # Spark has the state of all of them in memory until it ends: no folder goes before.
     with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder, silent():
         for number, (spec, case) in enumerate(wanted):
@@ -60,6 +59,19 @@ def outcomes(
             began = time.monotonic()
             differs = tuple(_differs(spec, case, settings, place))
             yield Outcome(spec.name, case.name, time.monotonic() - began, differs)
+
+
+def _refuse_topics(spec: Pipeline, case: Case) -> None:
+    """Raises CaseInvalid for a record of no topic of these, or of several that names none."""
+    if spec.more_topics is not None:
+        raise CaseInvalid.topics_by_pattern(pipeline=spec.name)
+    names = [each.name for each in spec.inputs]
+    known = {*names} if spec.is_several else {*names, None}
+    for topic in (each.topic for batch in case.given for each in batch):
+        if topic not in known:
+            raise CaseInvalid.topic_wrong(
+                pipeline=spec.name, case=case.name, topic=topic, known=", ".join(names)
+            )
 
 
 def _differs(spec: Pipeline, case: Case, settings: Settings, place: Path) -> Iterator[str]:
@@ -87,7 +99,9 @@ def _done(scratch: Scratch, case: Case) -> tuple[Scratch, int, SluiceError | Unm
     batches = iter(case.given)
     for number, act in enumerate(case.acts, 1):
         if act.takes:
-            send(scratch.topic, next(batches, ()))
+            batch = next(batches, ())
+            for topic in scratch.topics:
+                send(topic, [each for each in batch if each.topic in {None, topic.name}])
         try:
             scratch = acted(scratch, act, f"act-{number}")
         except Stopped:

@@ -45,17 +45,21 @@ class Scratch(NamedTuple):
     """What is drained, and where."""
 
     spec: Pipeline
-    topic: CaseTopic
-    """Empty at first: records.py writes into it."""
+    topics: tuple[CaseTopic, ...]
+    """By their numbers; empty at first: records.py writes into them."""
     settings: Settings
 
     @classmethod
     def of(cls, spec: Pipeline, settings: Settings, place: Path, partitions: int) -> Scratch:
         """In the folder `place`, which is there."""
-        topic = topic_of(spec.inputs[0], place / "records", partitions)
+        topics = tuple(
+            topic_of(each, place / f"records-{number}", partitions)
+            for number, each in enumerate(spec.inputs)
+        )
+        topic = spec.topic.with_members(topics)
         own = settings._replace(root=str(place / "root"), next="off", locks="one-host")
         changes: dict[str, Any] = {"topic": topic, **UNCHECKED}
-        return cls(spec.model_copy(update=changes), topic, own)
+        return cls(spec.model_copy(update=changes), topics, own)
 
     def over(self, root: Path) -> Scratch:
         """The same, with another root."""

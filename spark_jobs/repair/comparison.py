@@ -26,6 +26,7 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.side.port import as_json
+from spark_jobs.steps.classify import QUARANTINED
 from spark_jobs.storage import failpoint
 from spark_jobs.table.tables import table_of
 
@@ -151,7 +152,7 @@ def put_staged(
         removed=found.removed,
         changed=found.changed,
         unexplained=found.unexplained,
-        newly_bad=found.newly_bad,
+        newly_bad=found.newly_bad + found.excised,
         merged=staged.merged,
         approval="needed" if needs_approval(found, plan.approve) else "not needed",
     ).write(paths.staging(plan.repair_id) / "manifest.json")
@@ -229,7 +230,14 @@ class Comparison(NamedTuple):
         paired = computed_once(compared.paired, plan.records_read)
         merged = rows.fates(computed, paired)
         told = counted(spec, paired, rows.hour())
-        change = change_of(rows.way, plan, told, compared.carried, computed, merged)
+        # A table as a source has them still.
+        bad = 0 if plan.current else sum(computed.read.get[each.value] for each in QUARANTINED)
+        excised = 0
+        if bad and KINDS[plan.kind].swaps:
+            self.held.confirm()
+            excised = write_bad(judging, bad, outcome.run_id, folder)
+        left = (bad - excised, excised)
+        change = change_of(rows.way, plan, told, compared.carried, computed, merged, left)
         outcome.change, outcome.drained = change, drained_of(plan, computed, change)
         LOG.info("%s: %s", plan.pipeline, account_line(outcome.drained.account))
         LOG.info("%s: %s", plan.pipeline, change)
@@ -237,8 +245,6 @@ class Comparison(NamedTuple):
         write_changes(paired, folder)
         parts = rows.differing(told.hours, change.differs)
         rows.write(compared._replace(paired=paired), parts)
-        if change.newly_bad and KINDS[plan.kind].swaps:
-            write_bad(judging, change.newly_bad, outcome.run_id, folder)
         failpoint.at("staged")
         self._lap("compare")
         self.warming.join()

@@ -14,7 +14,7 @@ from spark_jobs.errors import AccountBehind
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair.find.lost import refuse_gone
 from spark_jobs.repair.find.plan import Closed, RepairPlan, by_partition, closed_by, digest, new_id
-from spark_jobs.repair.find.plan_text import replay_lines
+from spark_jobs.repair.find.plan_text import kept_lines, replay_lines
 from spark_jobs.repair.unit.sought import Brought, Sought
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.runs.preflight import preflight
@@ -78,10 +78,11 @@ def plan_repair(
         outdated=found.outdated,
         lost=found.where.nowhere,
         inputs=newest_noted(known.checkpoint, spec),
+        current=found.current,
         lines=(),
     )
     refuse_gone(spec, settings, plan)
-    lines = found.lines(plan)
+    lines = (*found.lines(plan), *(() if plan.idle else kept_lines(spec)))
     if found.replays:
         lines = replay_lines(lines, plan, found.replays, request.reason)
     if plan.spans and (held := holder(paths.staging_lease)):

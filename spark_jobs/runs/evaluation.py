@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
-from spark_jobs.audit.operator_metrics import Grouped
+from spark_jobs.audit.counting import Counting, Grouped, counting
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
@@ -30,11 +30,11 @@ from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size_at
-from spark_jobs.spec.analysis.state_checks import LEAST_READ, counting_step, has_truncates
+from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.spec.checks.rule_share import PREFIX, rule_metrics
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.state.reader import MOST_STATE_ROWS, records_in_groups
+from spark_jobs.state.reader import MOST_STATE_ROWS
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
 
@@ -98,12 +98,12 @@ def open_groups(run: Run, cursor: Cursor, waiting: Unjudged) -> OpenGroups:
     """Read the state after the last audited batch, and balance it with what the waiting batches
     put in and took out.
     """
-    index = counting_step(run.spec)
-    if index is None or cursor.state.rows > MOST_STATE_ROWS:
+    step = counting(run.spec)
+    if step is None or cursor.state.rows > MOST_STATE_ROWS:
         return OpenGroups()
     if not waiting.batches:
         return OpenGroups(records=cursor.open_records)
-    now = _records(run, cursor.audited, index)
+    now = _records(run, cursor.audited, step)
     before = 0 if cursor.judged < 0 else cursor.open_records
     if now is None or before is None or waiting.grouped is None:
         return OpenGroups(records=now)
@@ -111,11 +111,11 @@ def open_groups(run: Run, cursor: Cursor, waiting: Unjudged) -> OpenGroups:
     return OpenGroups(now, abs(before + entered - written - now))
 
 
-def _records(run: Run, batch: int, index: int) -> int | None:
+def _records(run: Run, batch: int, step: Counting) -> int | None:
     if batch not in run.checkpoint.readable():
         return None
     checkpoint = state_url(run.target.checkpoint)
-    return records_in_groups(run.spark, checkpoint, batch, run.spec, index)
+    return step.open(run.spark, checkpoint, batch)
 
 
 def state_metrics(
@@ -166,7 +166,7 @@ def _rule_shares(inputs: Topics, waiting: Unjudged) -> dict[str, Any]:
     for name, count in waiting.rules.items():
         failing[f"{PREFIX}{name.rpartition('/')[2]}"] += count
     return {
-        name: _share(failing[name], waiting.account.read) for name in rule_metrics(inputs.rules)
+        name: _share(failing[name], waiting.account.records) for name in rule_metrics(inputs.rules)
     }
 
 
@@ -182,7 +182,7 @@ class Rejected(NamedTuple):
     def of(cls, account: Account) -> Rejected:
         kinds = (account.malformed, account.premature)
         counts = (*kinds, sum(kinds) + account.late)
-        return cls(*(_share(count, account.read) for count in counts))
+        return cls(*(_share(count, account.records) for count in counts))
 
 
 def _nothing(account: Account, *, new: bool) -> int:

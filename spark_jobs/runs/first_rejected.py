@@ -73,7 +73,7 @@ def first_rejected(
         paths.root,
         "quarantine",
         f'SELECT partition, "offset", value FROM quarantine WHERE {where} AND left_out IS NULL '
-        'ORDER BY batch_id, partition, "offset" LIMIT 1',
+        'ORDER BY batch_id, partition, "offset", element LIMIT 1',
     ).to_pylist()
     told: Counter[tuple[str, str]] = Counter()
     for row in reasons:
@@ -81,7 +81,7 @@ def first_rejected(
         told[row["kind"], reason if shown else of_reason(reason)] += row["records"]
     inputs = spec.inputs
     return (
-        f"{spec.name}: of {account.read:,} records {account.malformed:,} are malformed and "
+        f"{spec.name}: of {account.records:,} records {account.malformed:,} are malformed and "
         f"{account.premature:,} premature; {account.accepted:,} were accepted",
         *(
             f"  {records:,} {kind}: {visible(reason, MOST_REASON)}"

@@ -47,6 +47,8 @@ behind its first.
 WHOSE_CLOCK = {
     "CreateTime": "CreateTime, by the producers' clocks",
     "LogAppendTime": "LogAppendTime, by the brokers' clocks",
+    "commit": "of a table's rows, when they were committed",
+    "files": "when the files changed last",
     "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
 }
 """What SourceState.timestamps says."""
@@ -100,7 +102,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
     new = done.counts(found.topic.latest)
     clock = _clock(ours, found, settings, done)
     reasons = (
-        _unfinished(found, paths, sum(new.values()))
+        (*found.topic.to_note, *_unfinished(found, paths, sum(new.values())))
         or _due(ours, found, clock)
         or tuple(overdue(ours, timely(ours, paths, found.identity, found.cursor, clock.now)))
     )
@@ -187,8 +189,7 @@ def _lines(
     name = found.target.table.path.name
     table = "" if name == first_table(spec) else f", table {name}"
     return (
-        f"{spec.name}: topic {spec.inputs.name} on {settings.kafka}, generation "
-        f"{found.identity.generation}, "
+        f"{spec.name}: {spec.inputs.told(settings.kafka)}, generation {found.identity.generation}, "
         f"state version {spec.state.version}{table}",
         f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
         f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",

@@ -155,6 +155,7 @@ def preflight(now: Present, source: Source, paths: Paths, settings: Settings) ->
     told = (
         *_slow_clock(topic, datetime.now(UTC)),
         *_long_replay(identity, settings),
+        *topic.told,
         *held_back_lines({shown(p): waits for p, waits in sorted(topic.held.items())}),
     )
     return Preflight(topic, identity, target, cursor, gone, made, held.warnings, told, shown)

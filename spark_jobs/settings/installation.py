@@ -85,7 +85,8 @@ class Settings(NamedTuple):
     @classmethod
     def of(cls, spec: Pipeline) -> Settings:
         """A pipeline's settings: its topic's cluster, its root. Raises as from_environment."""
-        return cls.from_environment(cluster=spec.inputs.cluster, root=spec.root)
+        of = spec.inputs
+        return cls.from_environment(cluster=of.cluster, root=spec.root, reads=of.of_kafka)
 
     @classmethod
     @project_file.told()

@@ -19,14 +19,25 @@ def refuse_unfit(
     name: str, place: object, has: Mapping[str, pa.DataType], declared: Declared
 ) -> None:
     """Raise DimensionUnfit for a column that is not there, or of another type."""
-    for column, kind in declared.items():
-        if column not in has:
-            raise lacks(name, place, column, has)
-        if not (_alike(has[column], arrow_type(kind)) if kind else _is_time(has[column])):
-            raise DimensionUnfit.other_type(
-                name=name, column=column, place=place, there=has[column],
-                declared=kind or "a time",
-            )  # fmt: skip
+    if (column := misfit(has, declared)) is None:
+        return
+    if column not in has:
+        raise lacks(name, place, column, has)
+    raise DimensionUnfit.other_type(
+        name=name, column=column, place=place, there=has[column],
+        declared=declared[column] or "a time",
+    )  # fmt: skip
+
+
+def misfit(has: Mapping[str, pa.DataType], declared: Declared) -> str | None:
+    """The first column that is not there, or of another type."""
+    return next((each for each, kind in declared.items() if not _fits(has.get(each), kind)), None)
+
+
+def _fits(has: pa.DataType | None, kind: str) -> bool:
+    if has is None:
+        return False
+    return _alike(has, arrow_type(kind)) if kind else _is_time(has)
 
 
 def lacks(name: str, place: object, column: str, has: Collection[str]) -> DimensionUnfit:

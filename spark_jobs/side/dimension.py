@@ -42,6 +42,10 @@ TO: Final = own("valid_to")
 """The first at which it is no more; null: for ever."""
 
 
+KEPT: Final = "sides"
+"""The folder of the root with the contents of files that batches have read."""
+
+
 def key_column(number: int) -> str:
     """What the column of the key with this number is called."""
     return own(f"key_{number}")
@@ -57,7 +61,7 @@ class DimensionSide:
         self._declared = declared
         self._place = place_of(declared, settings.root)
         self._versions: Versions = (
-            OfFile(declared.name, Path(self._place))
+            OfFile(declared.name, Path(self._place), opened(settings.root) / KEPT)
             if declared.is_file
             else OfDelta(declared.name, opened(self._place))
         )
@@ -71,6 +75,10 @@ class DimensionSide:
     def has(self, pin: Pin) -> bool:
         """See Side."""
         return self._versions.has(pin)
+
+    def keep(self, pin: Pin) -> None:
+        """See Side."""
+        self._versions.keep(pin)
 
     def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:
         """See Side."""

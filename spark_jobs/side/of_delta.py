@@ -9,6 +9,7 @@ from deltalake.exceptions import DeltaError
 from spark_jobs.errors import DimensionUnfit
 from spark_jobs.side.column_types import Declared, refuse_unfit, typed
 from spark_jobs.side.port import Pin
+from spark_jobs.side.versions import MOST
 from spark_jobs.storage.root.path_forms import unprefixed
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door
@@ -55,6 +56,9 @@ class OfDelta(NamedTuple):
             for name in files
         )
 
+    def keep(self, pin: Pin) -> None:
+        """See Versions: `sluice maintain` does, of a table of this root."""
+
     def read(self, pin: Pin, declared: Declared) -> pa.Table:
         """See Versions. A row that a table by key remembers as deleted is none."""
         import pyarrow as pa  # noqa: PLC0415 - what only plans reads no table
@@ -68,8 +72,14 @@ class OfDelta(NamedTuple):
             where = (
                 f" WHERE NOT coalesce({_quoted(DELETED)}, false)" if DELETED in has.names else ""
             )
-            rows = streamed(f"SELECT {named} FROM t{where}", {"t": table}).read_all()
-            return typed(rows, declared)
+            found = streamed(f"SELECT {named} FROM t{where}", {"t": table})
+            batches, left = list[pa.RecordBatch](), MOST
+            for batch in found:
+                left -= batch.nbytes
+                if left < 0:
+                    raise DimensionUnfit.too_large(name=self.name, place=self.path, most=MOST)
+                batches.append(batch)
+            return typed(pa.Table.from_batches(batches, found.schema), declared)
         except (DeltaError, pa.ArrowException) as error:
             first = str(error).partition("\n")[0]
             raise DimensionUnfit.unreadable(name=self.name, place=self.path, error=first) from None

@@ -1,5 +1,5 @@
-"""Of a file: its content is its only version. A line of JSON is a row, or one of a CSV with a
-header; Parquet has columns.
+"""Of a file: its content is its version, and what batches have read is kept in the root. A line of
+JSON is a row, or one of a CSV with a header; Parquet has columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from spark_jobs.errors import DimensionUnfit, SluiceError
 from spark_jobs.side.column_types import Declared, lacks, refuse_unfit, typed
 from spark_jobs.side.port import Pin
-from spark_jobs.storage.root.store import opened
+from spark_jobs.side.versions import MOST_OF_A_FILE
+from spark_jobs.storage.root.files import replacing
+from spark_jobs.storage.root.store import is_remote, opened
 from spark_jobs.table.delta.answer import parquet_file
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+    from upath import UPath
 
 Line = tuple[int, dict[str, Any]]
 """Its number, and column -> what stands there."""
@@ -35,11 +38,15 @@ class OfFile(NamedTuple):
     """Of a file. Its content names its version, so each one is of another table."""
 
     name: str
-    path: Path
+    path: Path | UPath
+    kept: UPath
+    """The folder of contents that batches have read, each called by its digest."""
 
     def now(self) -> Pin:
         """See Versions."""
         try:
+            if self.path.stat().st_size > MOST_OF_A_FILE:
+                raise DimensionUnfit.too_large(name=self.name, place=self.path, most=MOST_OF_A_FILE)
             return Pin(table_id=hashlib.sha256(self.path.read_bytes()).hexdigest(), version=0)
         except FileNotFoundError:
             raise DimensionUnfit.absent(name=self.name, place=self.path) from None
@@ -47,20 +54,44 @@ class OfFile(NamedTuple):
             raise self._unreadable(error.strerror or error) from None
 
     def has(self, pin: Pin) -> bool:
-        """See Versions: an earlier content is nowhere."""
+        """See Versions: an earlier content is there if a batch has read it."""
+        return self._is(pin) or self._copy(pin).exists()
+
+    def keep(self, pin: Pin) -> None:
+        """See Versions."""
+        copy = self._copy(pin)
+        if copy.exists():
+            return
+        content = self.path.read_bytes()
+        if hashlib.sha256(content).hexdigest() != pin.table_id:
+            raise DimensionUnfit.replaced(name=self.name, place=self.path)
+        if is_remote(str(copy)):
+            copy.write_bytes(content)
+            return
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(copy, several=True) as unfinished:
+            unfinished.write_bytes(content)
+
+    def _is(self, pin: Pin) -> bool:
         try:
             return self.now() == pin
         except DimensionUnfit:
             return False
 
+    def _copy(self, pin: Pin) -> UPath:
+        return self.kept / f"{pin.table_id}{self.path.suffix}"
+
     def read(self, pin: Pin, declared: Declared) -> pa.Table:
         """See Versions. What is read is of the pin only if the file has its content still."""
-        rows = self._rows(declared)
+        if not self._is(pin) and self._copy(pin).exists():
+            return self._replace(path=self._copy(pin)).rows(declared)
+        rows = self.rows(declared)
         if self.now() != pin:
             raise DimensionUnfit.replaced(name=self.name, place=self.path)
         return rows
 
-    def _rows(self, declared: Declared) -> pa.Table:
+    def rows(self, declared: Declared) -> pa.Table:
+        """Its rows, whatever its version is."""
         if self.path.suffix == ".parquet":
             return self._of_parquet(declared)
         try:

@@ -47,6 +47,11 @@ def as_json(inputs: Inputs) -> str | None:
     return json.dumps({name: pin.model_dump() for name, pin in inputs.items()}) if inputs else None
 
 
+def versions(inputs: Inputs) -> dict[str, int]:
+    """The number of each version alone."""
+    return {name: pin.version for name, pin in inputs.items()}
+
+
 class Changed(NamedTuple):
     """Rows that a later version has otherwise: what was computed with them may differ."""
 
@@ -68,6 +73,9 @@ class Side(Protocol):
 
     def has(self, pin: Pin) -> bool:
         """Whether all rows of the version can be read still; False of another table's."""
+
+    def keep(self, pin: Pin) -> None:
+        """See that the version stays readable as long as it can: batches are about to read it."""
 
     def refuse_misdeclared(self) -> None:
         """Raise what refuses the declaration, as far as it can be told before any run."""
@@ -107,6 +115,12 @@ def _refuse_circle(spec: Pipeline, way: tuple[str, ...]) -> None:
 def newest(spec: Pipeline, settings: Settings) -> dict[str, Pin]:
     """Name -> the newest version of each table beside the stream."""
     return {side.name: side_of(side, settings).now() for side in spec.sides}
+
+
+def keep(spec: Pipeline, settings: Settings, inputs: Inputs) -> None:
+    """Have these versions kept, which the next batch reads. Under the pipeline's lease."""
+    for side in spec.sides:
+        side_of(side, settings).keep(inputs[side.name])
 
 
 def gone(spec: Pipeline, settings: Settings, inputs: Inputs) -> str | None:

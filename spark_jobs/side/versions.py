@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from spark_jobs.side.port import Pin
 
@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.side.column_types import Declared
+
+
+MOST: Final = 256_000_000
+"""Bytes of the columns that are read, as Arrow has them."""
+MOST_OF_A_FILE: Final = 64_000_000
 
 
 class Versions(Protocol):
@@ -20,6 +25,9 @@ class Versions(Protocol):
 
     def has(self, pin: Pin) -> bool:
         """Whether its rows are there."""
+
+    def keep(self, pin: Pin) -> None:
+        """See that its rows stay readable: a batch is about to read them."""
 
     def read(self, pin: Pin, declared: Declared) -> pa.Table:
         """Its rows, with these columns, in these types."""

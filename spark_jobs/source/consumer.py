@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import KafkaUnreachable
 from spark_jobs.source import token_endpoint
+from spark_jobs.source.port import Sampled
 from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.positions import Parts
 
 
 def _consumer(settings: Settings, *, uncommitted: bool) -> Consumer:
@@ -65,6 +67,35 @@ def polled(reader: Consumer) -> Message:
     if error and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
         raise KafkaException(error)
     return message
+
+
+def sampled(
+    settings: Settings, topic: str, parts: Parts, *, uncommitted: bool = False
+) -> Iterator[Sampled]:
+    """The records at these offsets, and some between near ranges. `uncommitted`: those of aborted
+    transactions too.
+
+    Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
+    """
+    with reading(settings, topic, uncommitted=uncommitted) as reader:
+        for partition, ranges in parts.items():
+            for first, stop in ranges:
+                reader.assign([TopicPartition(topic, partition, first)])
+                yield from _until(reader, partition, stop)
+
+
+def _until(reader: Consumer, partition: int, stop: int) -> Iterator[Sampled]:
+    while not (message := polled(reader)).error():
+        offset = message.offset() or 0
+        if offset >= stop:
+            return
+        kind, at = message.timestamp()
+        headers = [*(message.headers() or ())]
+        yield Sampled(
+            partition, offset, at if kind else None, message.key(), message.value(), headers
+        )
+        if offset + 1 >= stop:
+            return
 
 
 def count_records(

@@ -6,7 +6,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.consumer import count_records
+from spark_jobs.source.consumer import count_records, sampled
 from spark_jobs.source.leaving import leaving
 from spark_jobs.source.topic_state import (
     first_offsets,
@@ -17,14 +17,16 @@ from spark_jobs.source.topic_state import (
 from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.source.port import Leaving, SourceState
+    from spark_jobs.source.place import Place
+    from spark_jobs.source.port import Leaving, Sampled, SourceState
     from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Topic
+    from spark_jobs.storage.lease_view import Held
 
 
 class KafkaSource(NamedTuple):
@@ -40,6 +42,9 @@ class KafkaSource(NamedTuple):
         [topic] = self.spec.inputs
         return topic
 
+    def note(self, held: Held) -> tuple[str, ...]:  # noqa: ARG002 - the port's
+        return ()
+
     def state(self) -> SourceState:
         return topic_state(self.settings, self.topic.name, self.topic.starting)
 
@@ -54,6 +59,15 @@ class KafkaSource(NamedTuple):
 
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         return leaving(self.settings, self.topic.name, partitions, times)
+
+    def refuse_gone(self, parts: Parts) -> None:
+        pass
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        return sampled(self.settings, self.topic.name, parts, uncommitted=uncommitted)
+
+    def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
+        return ""
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         from spark_jobs.source.kafka_reader import read_stream  # noqa: PLC0415 - Spark

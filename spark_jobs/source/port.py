@@ -8,7 +8,7 @@ Without Spark, until records are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -18,10 +18,12 @@ from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.positions import Parts, Positions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.messages.part import UpTo
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -50,6 +52,10 @@ class SourceState(NamedTuple):
     """Partition -> what waits behind an open transaction: from `latest` to the partition's end."""
     starting: Positions = Positions()
     """Where the topic's declaration says that it begins; nothing where it says nothing."""
+    to_note: tuple[str, ...] = ()
+    """What waits behind `latest` until a run has noted it, in words: it is work for one."""
+    told: tuple[str, ...] = ()
+    """What a person should know: one line each."""
 
     @property
     def begins(self) -> Positions:
@@ -74,6 +80,18 @@ class Leaving(NamedTuple):
         return cls((Positions(),) * len(times), why, behind)
 
 
+class Sampled(NamedTuple):
+    """One record."""
+
+    partition: int
+    offset: int
+    timestamp: int | None
+    """Kafka's, in milliseconds since 1970."""
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
 class Records(Protocol):
     """Records that can be read again by their places."""
 
@@ -90,10 +108,37 @@ class Records(Protocol):
         """How many records a read of these offsets finds, without Spark."""
 
 
+Versions = Mapping[str, int]
+"""The name of a table beside the stream -> its version."""
+
+
+class Current(Protocol):
+    """What a source is asked for too, if others take the place of its records. Its topic is a table
+    beside its own stream (Topic.beside), so a version of it is noted for each batch.
+    """
+
+    def keep(self, since: Mapping[str, int | None], now: Versions, held: Held) -> None:
+        """Note, under the lease and before Spark plans a batch, where the records are that come
+        with these versions. `since` has the versions of which the batches before have read others;
+        None: nobody knows which.
+        """
+
+    def slices(self, versions: Versions, horizon: Positions) -> pa.Table:
+        """At which offsets the records of these versions are, in place of what drains noted.
+        Columns: as those of ops.slices (repair/offsets/slices.py). Offsets in no slice are read by
+        nobody. Raises AccountBehind where what a repair writes would be written by a drain too.
+        """
+
+
 class Source(Records, Protocol):
     """Records that go on coming. All that is asked of it raises KafkaUnreachable, KafkaRefused,
     KafkaConfigInvalid or TopicMissing where it is Kafka.
     """
+
+    def note(self, held: Held) -> tuple[str, ...]:
+        """Note, under the pipeline's lease, what a run may read from now on, before it looks at
+        the state. Lines for a person. Nothing of a source that numbers its records itself.
+        """
 
     def state(self) -> SourceState:
         """What it holds now."""
@@ -110,6 +155,17 @@ class Source(Records, Protocol):
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         """What it will still have at these times, ascending."""
 
+    def refuse_gone(self, parts: Parts) -> None:
+        """Raise RecordsUnreachable if a person has taken away what is at some of these offsets;
+        what retention takes, `earliest` says.
+        """
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        """The records at these offsets, without Spark. `uncommitted` as in `read`."""
+
+    def origin(self, place: Place) -> str:
+        """Where the record is, in words; empty where its place says all."""
+
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         """The records as a stream for each topic, from the first offset or from the checkpoint's
         last one.
@@ -120,6 +176,21 @@ class Source(Records, Protocol):
 
 class Lasting:
     """The answers of a source that keeps all of its records for ever: a base for one."""
+
+    def note(self, held: Held) -> tuple[str, ...]:  # noqa: ARG002 - the port's
+        """See Source."""
+        return ()
+
+    def refuse_gone(self, parts: Parts) -> None:
+        """See Source."""
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        """See Source. A source whose records `sluice where` is to tell has its own."""
+        raise NotImplementedError
+
+    def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
+        """See Source."""
+        return ""
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
         """See Source."""
@@ -175,6 +246,11 @@ class Ends(Protocol):
 
     def at(self, offsets: Positions) -> End | None:
         """The noted end at which a batch ends that ends there; None at none."""
+
+
+def current_of(spec: Pipeline, source: Source) -> Current | None:
+    """The source, if others take the place of its records; None where a record stays what it is."""
+    return cast("Current", source) if any(topic.beside for topic in spec.inputs) else None
 
 
 def ends_of(spec: Pipeline, paths: Paths) -> Ends | None:

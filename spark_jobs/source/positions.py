@@ -67,7 +67,11 @@ class Positions:
 
     def told(self, partition: int) -> str:
         """Its next offset, for a reader."""
-        return str(self.by_partition.get(partition, 0))
+        return str(self.next_of(partition))
+
+    def next_of(self, partition: int) -> int:
+        """Its next offset."""
+        return self.by_partition.get(partition, 0)
 
     @property
     def partitions(self) -> tuple[int, ...]:

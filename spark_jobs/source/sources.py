@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from spark_jobs.source.port import Leaving, Records, Source, SourceState
 from spark_jobs.source.positions import Positions
-from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in
+from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in, own_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.place import Place
+    from spark_jobs.source.port import Sampled
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
 
 Waits = Mapping[int, int]
 """Partition -> how many offsets a stream of the source finds."""
@@ -53,6 +56,9 @@ class UnionSource(NamedTuple):
     of: tuple[Source, ...]
     """By the numbers of their topics."""
 
+    def note(self, held: Held) -> tuple[str, ...]:
+        return tuple(line for source in self.of for line in source.note(held))
+
     def state(self) -> SourceState:
         found = [source.state() for source in self.of]
         clocks = {each.timestamps for each in found}
@@ -65,6 +71,8 @@ class UnionSource(NamedTuple):
             compacted=any(each.compacted for each in found),
             held=numbered(each.held for each in found),
             starting=Positions.of_all(each.starting for each in found),
+            to_note=tuple(line for each in found for line in each.to_note),
+            told=tuple(line for each in found for line in each.told),
         )
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
@@ -90,6 +98,19 @@ class UnionSource(NamedTuple):
             "; ".join(each.untold for each in found if each.untold),
             Positions.of_all((each.of_nobody for each in found), own),
         )
+
+    def refuse_gone(self, parts: Parts) -> None:
+        for n, own in by_input(parts).items():
+            self.of[n].refuse_gone(own)
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        for n, own in by_input(parts).items():
+            for each in self.of[n].sampled(own, uncommitted=uncommitted):
+                yield each._replace(partition=numbered_in(n, each.partition))
+
+    def origin(self, place: Place) -> str:
+        own = place._replace(partition=own_of(place.partition))
+        return self.of[input_of(place.partition)].origin(own)
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         frames = (source.stream(spark) for source in self.of)

@@ -25,9 +25,11 @@ _MODULES: Final = {
     "Deduplicate": "steps.deduplicate",
     "Dimension": "dimension",
     "Field": "fields.field",
+    "Files": "files",
     "Format": "formats.format",
     "GroupState": "steps.group_state",
     "History": "steps.history",
+    "Join": "steps.join",
     "Json": "formats.format",
     "Latest": "steps.latest",
     "Layout": "table.layout",
@@ -35,6 +37,7 @@ _MODULES: Final = {
     "Local": "fields.local_time",
     "Lookup": "steps.lookup",
     "MoreTopics": "several",
+    "Parquet": "formats.parquet",
     "Pipeline": "pipeline",
     "Protobuf": "formats.protobuf",
     "Ranges": "ranges",
@@ -43,6 +46,7 @@ _MODULES: Final = {
     "Session": "windows",
     "Sliding": "windows",
     "State": "pipeline",
+    "Table": "table.upstream",
     "Text": "formats.format",
     "Topic": "topic",
     "Transform": "steps.transform",
@@ -67,11 +71,13 @@ if TYPE_CHECKING:
     from spark_jobs.spec.dimension import Dimension as Dimension
     from spark_jobs.spec.fields.field import Field as Field
     from spark_jobs.spec.fields.local_time import Local as Local
+    from spark_jobs.spec.files import Files as Files
     from spark_jobs.spec.formats.avro import Avro as Avro
     from spark_jobs.spec.formats.compressed import Compressed as Compressed
     from spark_jobs.spec.formats.csv import Csv as Csv
     from spark_jobs.spec.formats.format import Format as Format, Json as Json, Text as Text
     from spark_jobs.spec.formats.lines import Lines as Lines
+    from spark_jobs.spec.formats.parquet import Parquet as Parquet
     from spark_jobs.spec.formats.protobuf import Protobuf as Protobuf
     from spark_jobs.spec.json_schema.reading import from_json_schema as from_json_schema
     from spark_jobs.spec.pipeline import (
@@ -86,10 +92,12 @@ if TYPE_CHECKING:
     from spark_jobs.spec.steps.deduplicate import Deduplicate as Deduplicate
     from spark_jobs.spec.steps.group_state import GroupState as GroupState
     from spark_jobs.spec.steps.history import History as History
+    from spark_jobs.spec.steps.join import Join as Join
     from spark_jobs.spec.steps.latest import Latest as Latest
     from spark_jobs.spec.steps.lookup import Lookup as Lookup
     from spark_jobs.spec.steps.transform import Transform as Transform
     from spark_jobs.spec.table.layout import Layout as Layout
+    from spark_jobs.spec.table.upstream import Table as Table
     from spark_jobs.spec.topic import Topic as Topic
     from spark_jobs.spec.windows import Session as Session, Sliding as Sliding, Tumbling as Tumbling
 else:

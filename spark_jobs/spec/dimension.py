@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -35,6 +35,8 @@ class Dimension(SideTable):
     """the columns with the times from which and before which a row is valid; null: no limit"""
     fields: tuple[Field, ...] = Described(min_length=1)
     """what a Lookup adds; a path has the table's name for it"""
+    corrections: Literal["mend", "keep"] = Described(default="mend", exclude=True)
+    """keep: written rows stay, and a verify leaves out what depends on it"""
 
     @model_validator(mode="before")
     @classmethod
@@ -112,6 +114,11 @@ class Dimension(SideTable):
     def is_file(self) -> bool:
         """Whether the table is a file."""
         return self.table.endswith(FILES)
+
+    @property
+    def keeps(self) -> bool:
+        """See SideTable."""
+        return self.corrections == "keep"
 
     @property
     def pipeline(self) -> str | None:

@@ -45,6 +45,15 @@ class Topics(tuple[Topic, ...]):
         """Their names, for a reader."""
         return BETWEEN.join(each.name for each in self)
 
+    def told(self, brokers: str) -> str:
+        """Where their records are, for a reader."""
+        return f"topic {self.name} on {brokers}" if self.several else self[0].told(brokers)
+
+    @property
+    def of_kafka(self) -> bool:
+        """Whether brokers are asked for the records of any."""
+        return not all(each.lies for each in self)
+
     @property
     def cluster(self) -> str:
         """The Kafka cluster of all; empty for the usual one."""
@@ -104,8 +113,15 @@ class Topics(tuple[Topic, ...]):
 
     @property
     def drops_tombstones(self) -> bool:
-        """Whether a good record may have no event time: a tombstone that its topic drops."""
-        return any(each.tombstones == "dropped" for each in self)
+        """Whether a good record may have no event time: a tombstone that its topic drops, a value
+        whose list is empty.
+        """
+        return any(each.tombstones == "dropped" or each.each for each in self)
+
+    @property
+    def spread(self) -> bool:
+        """Whether a value has many records."""
+        return any(each.each for each in self)
 
     @property
     def drops_by_rule(self) -> bool:

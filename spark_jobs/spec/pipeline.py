@@ -12,8 +12,9 @@ from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_valid
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
 from spark_jobs.spec.checks.rule_share import rule_metrics
-from spark_jobs.spec.columns import Columns, one_of
+from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.output_mode import OutputMode
@@ -109,6 +110,8 @@ class Schedule(Model):
     """five cron fields: minute, hour, day of month, month, day of week"""
     when_data: WhenData | None = None
     """starts runs also when records wait"""
+    after: Name | None = None
+    """starts runs also when this pipeline has published"""
     start: datetime = datetime(2026, 1, 1, tzinfo=UTC)
     """no run before this time"""
     execution_timeout: Duration = Described(default=timedelta(hours=6), strict=False)
@@ -236,16 +239,17 @@ class Pipeline(Model):
         topics = several.refuse_none(given["topics"])
         if topic is not None and not isinstance(topic, Several):
             refuse("topic", topic.name, "topics is there too", "Set one of the two")
-        apart = several.apart(given.get("steps"))
-        return given | {"topics": topics, "topic": Several.of(topics, apart=apart)}
+        steps = several.taking(given.get("steps"), topics)
+        of_all = Several.of(topics, apart=several.apart(steps))
+        return given | {"topics": topics, "topic": of_all, "steps": steps}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
-        if self.publish_at is not None:
-            self.publish_at.refuse_topics(self.topic.each, self.more_topics)
+        self._refuse_each()
+        self._refuse_unserved()
         self._refuse_watermark()
         self._refuse_silence()
         self._refuse_close_after()
@@ -286,7 +290,7 @@ class Pipeline(Model):
         self._refuse_conditions()
         self._refuse_raw_bytes()
         self._refuse_ranges(columns)
-        self.layout.refuse_personal(self.inputs.personal)
+        self.layout.refuse_personal(self._personal())
         self.layout.refuse_unfit(columns, types)
         for metric in self.state_checks_off:
             if metric not in STATE_METRICS:
@@ -304,6 +308,27 @@ class Pipeline(Model):
                     "Remove it from the list",
                 )
         return self
+
+    def _refuse_unserved(self) -> None:
+        asked = {
+            "reader_options": self.reader_options,
+            "publish_at": self.publish_at,
+            "schedule.when_data": self.schedule.when_data,
+            "topics": self.topics if self.is_several else (),
+        }
+        for each in self.topic.inputs:
+            each.refuse_asked(asked)
+        if self.publish_at is not None:
+            self.publish_at.refuse_topics(self.topic.inputs, self.more_topics)
+
+    def _personal(self) -> set[str]:
+        """The output's columns that are a personal field, by its name or another."""
+        personal, time = self.inputs.personal, cast("str | None", self.inputs.event_time)
+        origins: Origins = {name: (Origin(name, "identity"),) for name in self.inputs.columns}
+        for step in self.steps:
+            origins, time = step.origins_after(origins, time), step.time_after(time)
+        renamed = {n for n, of in origins.items() if any(each.column in personal for each in of)}
+        return {*personal, *renamed}
 
     def _refuse_keys(self, step: Step, types: dict[str, str]) -> None:
         keys = step.state_key(tuple(types)) if step.stateful else ()
@@ -341,12 +366,13 @@ class Pipeline(Model):
         )
 
     def _refuse_provider(self) -> None:
-        if self.state.provider != "rocksdb" and any(step.needs_rocksdb for step in self.steps):
+        needing = [step.kind for step in self.steps if step.needs_rocksdb]
+        if self.state.provider != "rocksdb" and needing:
             refuse(
                 "state.provider",
                 self.state.provider,
-                "Spark runs transformWithState only on RocksDB",
-                "Use provider='rocksdb', or GroupState(form='apply')",
+                f"Sluice runs this {needing[0]} only on RocksDB",
+                "Use provider='rocksdb'; a GroupState with form='apply' runs on both",
             )
 
     def _refuse_close_after(self) -> None:
@@ -361,7 +387,7 @@ class Pipeline(Model):
     @property
     def inputs(self) -> Topics:
         """What it reads, by their numbers: one topic, for most."""
-        return Topics(self.topic.each, named=isinstance(self.topic, Several))
+        return Topics(self.topic.inputs, named=isinstance(self.topic, Several))
 
     @property
     def is_several(self) -> bool:
@@ -436,6 +462,11 @@ class Pipeline(Model):
                         f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
                     )
 
+    def _refuse_each(self) -> None:
+        beside = {"files": self.topic.lies, "a step that follows a key": self.keyed}
+        for what in (name for name, there in beside.items() if there and self.topic.each):
+            refuse("each", self.topic.each, *not_yet(what))
+
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)
         by_time = [
@@ -500,8 +531,12 @@ class Pipeline(Model):
 
     @property
     def sides(self) -> tuple[SideTable, ...]:
-        """The tables beside the stream that its steps read; each once."""
-        return tuple({side.name: side for step in self.steps for side in step.sides}.values())
+        """The tables beside the stream that its steps read, and those that its topics are; each
+        once.
+        """
+        of_steps = (side for step in self.steps for side in step.sides)
+        of_topics = (side for topic in self.topic.inputs for side in topic.beside)
+        return tuple({side.name: side for side in (*of_topics, *of_steps)}.values())
 
     @property
     def entry(self) -> Step | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from pydantic import model_validator
 
+from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.inputs import BETWEEN, COLUMN, Topics
 from spark_jobs.spec.model import Model, refuse
@@ -49,6 +50,9 @@ class Several(Topic):
         which names the field in which two of them differ.
         """
         _refuse_names(topics)
+        _refuse_each(topics)
+        if alone := [each.name for each in topics if each.alone]:
+            refuse("topics", alone, "a table is read by itself", "Give it a pipeline of its own")
         first = topics[0]
         for other in () if apart else topics[1:]:
             _refuse_lacking(first, other)
@@ -64,7 +68,7 @@ class Several(Topic):
         )
 
     @property
-    def each(self) -> tuple[Topic, ...]:
+    def inputs(self) -> tuple[Topic, ...]:
         return self.members
 
     def with_members(self, members: Iterable[Topic]) -> Self:
@@ -133,6 +137,13 @@ def apart(steps: object) -> bool:
     return isinstance(steps, tuple | list) and any(getattr(each, "takes", ()) for each in steps)
 
 
+def taking(steps: object, inputs: tuple[Topic, ...]) -> object:
+    """These steps as they are with these topics. What is no step is refused behind this."""
+    if not isinstance(steps, tuple | list):
+        return steps
+    return tuple(each.taking(inputs) if getattr(each, "takes", ()) else each for each in steps)
+
+
 _CLUSTERS = "they are of several clusters, and a pipeline reads one"
 
 
@@ -145,6 +156,11 @@ def refuse_none(given: object) -> tuple[Topic, ...]:
     if not isinstance(given, tuple | list) or not all(isinstance(each, Topic) for each in given):
         refuse("topics", given, _NAMES, _LIST)
     return tuple(given)
+
+
+def _refuse_each(topics: tuple[Topic, ...]) -> None:
+    if found := [topic.name for topic in topics if topic.each]:
+        refuse("each", found, *not_yet("several topics"))
 
 
 def _refuse_names(topics: tuple[Topic, ...]) -> None:

@@ -21,6 +21,13 @@ class SideTable(Model):
     """what the steps and the notes call it"""
 
     @property
+    def keeps(self) -> bool:
+        """Whether rows that are written keep what they have of an older version: a newer one marks
+        none of them, and a verify leaves the columns out that depend on it.
+        """
+        return False
+
+    @property
     def pipeline(self) -> str | None:
         """The pipeline whose table it is, if it is one's."""
         return None

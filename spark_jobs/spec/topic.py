@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -13,6 +13,7 @@ from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks.rule import Rule, refuse_twice
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.fields.each import element_places, levels, refuse_each
 from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.form import Form
 from spark_jobs.spec.fields.place import (
@@ -29,6 +30,7 @@ from spark_jobs.spec.fields.place import (
 )
 from spark_jobs.spec.formats.format import JSON, TEXT, AnyFormat, Format
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
+from spark_jobs.spec.side import SideTable
 
 __all__ = ["Field", "Name", "Topic"]
 
@@ -54,6 +56,8 @@ class Topic(Model):
     """The function (spec, settings, waiting, until) that gives its Source (source/port.py), as
     module:name: arguments as source_of has them. A declaration of your own names another one.
     """
+    alone: ClassVar[bool] = False
+    """Whether no other topic can be read with it as one."""
 
     name: TopicName
     """the topic's name in Kafka"""
@@ -71,6 +75,8 @@ class Topic(Model):
     """how values are encoded"""
     key: AnyFormat = TEXT
     """how keys are encoded, for the fields of part 'key'"""
+    each: str | None = None
+    """the list of records in a value, as 'resourceLogs[].logRecords[]'; '[]': the value is it"""
     envelope: Envelope | None = None
     """what is around the row that the fields are in; its own fields have part 'envelope'. debezium:
     the row after the change, of a delete the one before. cloudevents: the data of an event; binary
@@ -120,6 +126,9 @@ class Topic(Model):
                 "Declare another field personal, or take Kafka's own time: part='timestamp'",
             )
         self._refuse_parts()
+        beside = {"envelope": self.envelope is not None, "archive": self.archive is not None}
+        unread = {f"the format {self.format.kind}": not self.format.elements}
+        refuse_each(self.each, self.fields, beside | unread)
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",
@@ -195,9 +204,34 @@ class Topic(Model):
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
 
     @property
-    def each(self) -> tuple[Topic, ...]:
+    def lies(self) -> str:
+        """The folder or URL that its records are in; empty of one that Kafka has."""
+        return ""
+
+    def told(self, brokers: str) -> str:
+        """Where its records are, for a reader."""
+        return f"files in {self.lies}" if self.lies else f"topic {self.name} on {brokers}"
+
+    def refuse_asked(self, asked: Mapping[str, object]) -> None:  # noqa: ARG002 - of another source it counts
+        """Refuse what a pipeline asks of its source and this one cannot give: field -> value."""
+        for part, each in (("format", self.format), ("key", self.key)):
+            if each.of_files:
+                refuse(part, each.kind, "a topic of Kafka has no such values", "Use Files(...)")
+
+    @property
+    def inputs(self) -> tuple[Topic, ...]:
         """Itself; the topics that it stands for, by their numbers (spec/several.py)."""
         return (self,)
+
+    def with_members(self, members: Iterable[Topic]) -> Topic:
+        """The same with another declaration for each of `each`."""
+        [other] = members
+        return other
+
+    @property
+    def beside(self) -> tuple[SideTable, ...]:
+        """What runs note of it beside its positions (spec/side.py)."""
+        return ()
 
     @property
     def form(self) -> Form | None:
@@ -207,11 +241,15 @@ class Topic(Model):
     @property
     def value_places(self) -> tuple[Place, ...]:
         """Where its format finds fields."""
+        if self.each:
+            return element_places(self.fields)
         return value_places(self.fields, self.envelope)
 
     @property
     def data_places(self) -> tuple[Place, ...]:
         """Where the topic's format finds fields."""
+        if self.each:
+            return element_places(self.fields)
         return data_places(self.fields, self.envelope)
 
     @property
@@ -254,13 +292,15 @@ class Topic(Model):
     @property
     def asks(self) -> tuple[str, ...]:
         """What asks registries for schemas, each module once, of all topics that it stands for."""
-        formats = (each for topic in self.each for each in topic.registered.values())
+        formats = (each for topic in self.inputs for each in topic.registered.values())
         return tuple(dict.fromkeys(each.asks for each in formats))
 
     @property
     def keys_of_a_value(self) -> dict[str, str]:
         """The keys of a value's object that are declared -> their type, or that it has parts."""
         found = dict[str, str]()
+        if self.each:
+            return dict.fromkeys(levels(self.each)[0][:1], "with parts")
         for place in self.value_places:
             whole = (*place.bases[0], *place.paths[0])
             kind = place.field.type if len(whole) == 1 else "with parts"

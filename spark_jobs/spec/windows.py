@@ -64,6 +64,10 @@ class Tumbling(Model):
         """The most time from an event to the end of the first window that contains it."""
         return self.size
 
+    def first_timely(self, watermark: datetime) -> datetime:
+        """The first event time of which no window has ended at the watermark."""
+        return floor(watermark, self.size)
+
     def __str__(self) -> str:
         return interval(self.size)
 
@@ -119,6 +123,10 @@ class Sliding(Model):
         """
         return self.slide
 
+    def first_timely(self, watermark: datetime) -> datetime:
+        """The first event time of which no window has ended at the watermark."""
+        return floor(watermark - self.size, self.slide) + self.size
+
     def __str__(self) -> str:
         return f"{interval(self.size)}, beginning every {interval(self.slide)}"
 
@@ -156,6 +164,10 @@ class Session(Model):
     def first_end_after(self) -> timedelta | None:
         """The time from an event to the end of its own session; None with gap_sql."""
         return self.gap
+
+    def first_timely(self, watermark: datetime) -> datetime | None:
+        """The first event time whose own session has not ended then; None with gap_sql."""
+        return watermark - self.gap + MICROSECOND if self.gap else None
 
     def unranged(self, longest: timedelta | None) -> str | None:
         """Why no range of sessions can be computed, if none is longer than `longest`; None if one

@@ -50,7 +50,7 @@ def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
 
 def _refuse_unusable(spec: Pipeline, topic: Topic, rows: DataFrame) -> None:
     for rule in topic.rules:
-        if why := _why_no_condition(rows, F.expr(rule.sql), rule.sql):
+        if why := why_no_condition(rows, F.expr(rule.sql), rule.sql):
             raise SpecInvalid.rule_unusable(
                 pipeline=spec.name,
                 rule=rule.name,
@@ -66,7 +66,7 @@ def _all_are_conditions(rows: DataFrame, rules: Sequence[Rule]) -> bool:
     makes booleans of texts, so the types are a question of their own.
     """
     asked = [F.expr(rule.sql) for rule in rules]
-    if _why_no_condition(rows, _anded(asked), "\n".join(rule.sql for rule in rules)):
+    if why_no_condition(rows, _anded(asked), "\n".join(rule.sql for rule in rules)):
         return False
     [typed] = rows.select(F.struct(*(each.alias(f"c{n}") for n, each in enumerate(asked)))).schema
     return all(field.dataType == BooleanType() for field in cast("StructType", typed.dataType))
@@ -80,8 +80,10 @@ def _anded(conditions: Sequence[Column]) -> Column:
     return _anded(conditions[:middle]) & _anded(conditions[middle:])
 
 
-def _why_no_condition(rows: DataFrame, condition: Column, sql: str) -> str | None:
-    """Why Spark does not take it; None if it does. `sql`: its text."""
+def why_no_condition(rows: DataFrame, condition: Column, sql: str) -> str | None:
+    """Why Spark does not take it for a condition of each row by itself; None if it does. `sql`: its
+    text.
+    """
     try:
         judged = rows.where(condition)
     except AnalysisException as error:
@@ -162,13 +164,17 @@ def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:
 
 
 def _tried(spark: SparkSession, rule: Rule) -> Column:
+    return tried(spark, F.coalesce(F.expr(rule.sql), F.lit(rule.null == "passes")))
+
+
+def tried(spark: SparkSession, condition: Column) -> Column:
+    """The condition, which is never null; null where it fails on a record."""
     from pyspark.sql.classic.column import Column as Classic  # noqa: PLC0415 - no public way to Catalyst
 
     sql: Any = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]  # noqa: SLF001 - as above
-    utilities, held = sql.classic.ExpressionUtils, F.expr(rule.sql)
-    fulfilled = F.coalesce(held, F.lit(rule.null == "passes"))
-    tried = sql.catalyst.expressions.TryEval(utilities.expression(fulfilled._jc))  # noqa: SLF001 - as above
-    return Classic(utilities.column(tried))
+    utilities = sql.classic.ExpressionUtils
+    within = sql.catalyst.expressions.TryEval(utilities.expression(condition._jc))  # noqa: SLF001 - as above
+    return Classic(utilities.column(within))
 
 
 def _fails(number: int) -> Column:

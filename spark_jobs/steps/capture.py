@@ -19,11 +19,12 @@ from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
     QUARANTINED,
     Outcome,
+    element_counts,
     has_outcome,
     outcome_counts,
     stateful_input_metrics,
 )
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME, own
+from spark_jobs.values.own_columns import ELEMENT, KAFKA, MALFORMED, OUTCOME, own
 
 CLASSIFIED_SEEN, ENTERED_SEEN = "fate", "entered"
 """The names under which classified records and the stateful input are observed."""
@@ -55,7 +56,7 @@ def observe_classified(
     topic = Topics([spec.inputs[number]])
     record = _small(_record(spec, F.col(OUTCOME), F.col(MALFORMED)), topic, spec)
     rejected = F.when(has_outcome(QUARANTINED), record)
-    counted = [*outcome_counts(), _kept(topic, spec)]
+    counted = [*outcome_counts(), *element_counts(topic), _kept(topic, spec)]
     if topic[0].rules:
         counted.append(rule_counts(topic, [spec.inputs.rules[number]]))
     rows = (
@@ -120,5 +121,6 @@ def _record(spec: Pipeline, outcome: Column, malformed: Column) -> Column:
         "kafka.raw.headers",
         outcome.alias("fate"),
         malformed.alias("malformed"),
+        *([f"{KAFKA}.{ELEMENT}"] if spec.inputs.spread else []),
     )
     return F.when(F.col("kafka.raw").isNotNull(), parts)

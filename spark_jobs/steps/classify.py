@@ -13,7 +13,7 @@ from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.chain import is_late
 from spark_jobs.values.numbering import BITS
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OUTCOME, RULES
+from spark_jobs.values.own_columns import ELEMENT, EMPTY, KAFKA, MALFORMED, OUTCOME, RULES
 
 
 def is_premature(inputs: Topics, clock: Column) -> Column:
@@ -127,6 +127,21 @@ def read_counts() -> list[Column]:
     Kafka timestamp is no time.
     """
     return [F.count(F.lit(1)).alias("read"), F.count(F.col("kafka.millis")).alias("undated")]
+
+
+def element_counts(inputs: Topics) -> list[Column]:
+    """Aggregates over classified records, bigint, where a value has many: its elements, the values
+    whose first they are, empty and refused values.
+    """
+    if not inputs.spread:
+        return []
+    number, bad = F.col(f"{KAFKA}.{ELEMENT}"), _is(Outcome.MALFORMED)
+    return [
+        F.count_if(number >= 0).alias("elements"),
+        F.count_if(number == 0).alias("with_elements"),
+        F.count_if((number == EMPTY) | (number.isNull() & ~bad)).alias("empty"),
+        F.count_if(number.isNull() & bad).alias("refused"),
+    ]
 
 
 def topic_counts(spec: Pipeline) -> list[Column]:

@@ -42,14 +42,15 @@ def plan_of_batch(spark: SparkSession) -> JavaObject:
 
 
 def refuse_late_rows(plan: JavaObject, spec: Pipeline) -> None:
-    """Raise SpecInvalid if the first stateful operator of a SparkPlan keeps rows that the account
+    """Raise SpecInvalid if a first stateful operator of a SparkPlan keeps rows that the account
     takes for late, or if the plan has none.
     """
     by = late_by(spec)
     if by is None:
         return
-    entry = _first(plan)
-    if entry is None or not all(map(_has_watermark, _compared(entry, by))):
+    entries = _first(plan)
+    columns = [each for entry in entries for each in _compared(entry, by)]
+    if not entries or not all(map(_has_watermark, columns)):
         raise SpecInvalid.late_rows_enter(
             pipeline=spec.name, step=spec.first_stateful + 1, column=spec.inputs.event_time
         )
@@ -75,13 +76,13 @@ def _has_watermark(columns: JavaObject) -> bool:
     return any(columns.apply(n).metadata().contains(WATERMARK) for n in range(columns.size()))
 
 
-def _first(plan: JavaObject) -> JavaObject | None:
-    """The operator nearest to the source that drops late rows."""
+def _first(plan: JavaObject) -> list[JavaObject]:
+    """The operators nearest to the sources that drop late rows, and all of two inputs."""
     children = plan.children()
-    for number in range(children.size()):
-        if (found := _first(children.apply(number))) is not None:
-            return found
-    return plan if _is(plan, OF_ONE_INPUT) or _is(plan, OF_TWO_INPUTS) else None
+    below = [each for number in range(children.size()) for each in _first(children.apply(number))]
+    if _is(plan, OF_TWO_INPUTS) or (not below and _is(plan, OF_ONE_INPUT)):
+        return [*below, plan]
+    return below
 
 
 def _is(plan: JavaObject, kind: str) -> bool:

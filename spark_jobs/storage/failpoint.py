@@ -43,6 +43,12 @@ CHANGE_POINTS: Final = {
     "change.stepped": "a step of a change is done, and its note does not say so",
 }
 """Failpoint of every change of several steps (journal/) -> what is true there."""
+ROWS_POINTS: Final = {
+    "rows.noted": "rows.json has the new rows of a table, and inputs/ names the version before"
+}
+"""Failpoint of a drain that reads a table as a topic -> what is true there."""
+FILE_POINTS: Final = {"files.noted": "files.json has the new files, and Spark has planned no batch"}
+"""Failpoint of a drain that reads a folder of files -> what is true there."""
 PIN_POINTS: Final = {
     "marked": "ops.outdated has what a newer version changes, and inputs/ names the version before"
 }
@@ -78,8 +84,10 @@ REPARTITION_POINTS: Final = {
 EVERY: Final = {
     **POINTS,
     **PUBLISH_POINTS,
+    **FILE_POINTS,
     **COLUMN_POINTS,
     **PIN_POINTS,
+    **ROWS_POINTS,
     **CHANGE_POINTS,
     **REPLACING_POINTS,
     **REPLAY_POINTS,

@@ -200,6 +200,10 @@ class Table(Protocol):
         """Whether the rows of the version can still be read."""
         return -1 < version <= self.version()
 
+    def whole(self, versions: Collection[int]) -> frozenset[int]:
+        """Those of the versions whose rows can still be read."""
+        return frozenset(filter(self.is_whole, versions))
+
     def has_version(self, version: int) -> bool:
         """Whether it still knows the version."""
         return -1 < version <= self.version()

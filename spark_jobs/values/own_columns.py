@@ -15,6 +15,12 @@ KAFKA: Final = "kafka"
 """A record's place and bytes: the one that a Transform before the first stateful step sees, and
 keeps.
 """
+ELEMENT: Final = "element"
+"""In it, of a topic whose values have many records: the record's number in its value, from 0; null
+for a value that is refused as a whole.
+"""
+EMPTY: Final = -1
+"""That number where the list is empty."""
 WINDOW: Final = "window"
 """The column by which an Aggregate with a window groups. It is in Spark's state, so it keeps its
 name: neither a key nor a measure beside it may have that.

@@ -48,11 +48,10 @@ from spark_jobs.where.copies import deduplicates
 from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import Column
 
-    from spark_jobs.checkpoint.notes.failing import Reasons
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
@@ -95,7 +94,7 @@ class _Answer:
         assert known is not None
         self._topic_id = known.topic_id
         kept = {Place(p, offset): reason for p, offset, reason in question.aside}
-        self._aside = kept | read_failing(self._paths.failing).reasons
+        self._aside = {**kept, **read_failing(self._paths.failing).reasons}
         self._has, _ = archived_or_why(self._paths.root, spec.inputs, known.topic_id)
 
     def by_key(self) -> DataFrame:
@@ -145,7 +144,7 @@ class _Answer:
         alike = reduce(lambda one, other: one & other, same)
         return rows.join(F.broadcast(wanted.distinct()), alike, "left_semi")
 
-    def _flow(self, parts: Parts, batch: int, aside: Reasons) -> Dataflow:
+    def _flow(self, parts: Parts, batch: int, aside: Mapping[Place, str]) -> Dataflow:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
         where = located(union(parts, {}), self._has, self._question.earliest)

@@ -41,7 +41,7 @@ class Became(StrEnum):
 
 COLUMNS = (
     "record", "outcome", "why", "batch", "run_id", "event_time", "watermark_missed", "late_by",
-    "copy_of", "table_version", "event", "used_by", "rows", "untold",
+    "copy_of", "table_version", "event", "origin", "used_by", "rows", "untold",
 )  # fmt: skip
 
 
@@ -65,6 +65,8 @@ class Fate(NamedTuple):
     """The first one that has it in its rows."""
     event: int | None = None
     """The number of the first event that told of such a version."""
+    origin: str = ""
+    """Where the source has it, in words; empty if its place says all."""
     used_by: tuple[str, ...] = ()
     """Repairs and replays, in words."""
     rows: tuple[dict[str, Any], ...] = ()

@@ -108,12 +108,14 @@ class InTable:
             partition, offset = place
             return f'"{PARTITION}" = {partition} AND "{OFFSET}" = {offset}', ""
         if self.keeps_records:
-            conditions = (_equals(name, row, spec.inputs.types) for name in row)
+            types = spec.inputs.types
+            conditions = (equals(name, each, types.get(name, "")) for name, each in row.items())
             return " AND ".join(filter(None, conditions)), UNCOMPARED
         if why := _unfound(spec):
             return "", why
         [grouped] = [step for step in spec.steps if step.grouping_keys is not None]
-        keys = [_equals(name, row, spec.inputs.types) for name in grouped.grouping_keys or ()]
+        types = spec.inputs.types
+        keys = [equals(n, row[n], types.get(n, "")) for n in grouped.grouping_keys or ()]
         if "" in keys:
             return "", UNCOMPARED
         if grouped.grouping_window is not None:
@@ -148,6 +150,8 @@ def _unfound(spec: Pipeline) -> str:
     """Why the columns of a record do not tell its rows; empty if they do."""
     if any(step.by_code for step in spec.steps):
         return BY_CODE
+    if any(step.takes for step in spec.steps):
+        return "which rows it is in: a step makes pairs of several topics' records"
     grouped = [step for step in spec.steps if step.grouping_keys is not None]
     if len(grouped) != 1 or grouped[0] is not spec.steps[-1]:
         return "which rows it is in, behind a step that makes other columns"
@@ -162,11 +166,12 @@ def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:
     return key_of(row, names) == key_of(entered, names)
 
 
-def _equals(name: str, row: Mapping[str, Any], types: Mapping[str, str]) -> str:
-    """SQL (DataFusion's); empty of a type that has no comparison here."""
-    value, kind = row[name], types.get(name, "")
+def equals(name: str, value: Any, kind: str) -> str:
+    """SQL (DataFusion's and Spark's), of a value as read.values has it; empty of a type that has no
+    comparison here.
+    """
     if value is None:
-        return f'"{name}" IS NULL'
+        return f"`{name}` IS NULL"
     match value, kind:
         case int(), "timestamp":
             at = time_of(value)
@@ -181,4 +186,4 @@ def _equals(name: str, row: Mapping[str, Any], types: Mapping[str, str]) -> str:
             text = "'" + value.replace("'", "''") + "'"
         case _:
             text = ""
-    return text and f'"{name}" = {text}'
+    return text and f"`{name}` = {text}"

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths
 
 COUNTS = ("read", "malformed", "premature", "filtered", "late", "accepted", "gaps", "unknown")
-_COLUMNS = (
+"""Outcomes, and what an account counts of offsets."""
+COLUMNS = (
     "batch_id", "run_id", "offsets_start", "offsets_end", "late_before", "watermark",
     "table_version", *COUNTS,
 )  # fmt: skip
@@ -86,7 +87,7 @@ class Known(NamedTuple):
         if (identity := read_identity(paths)) is None:
             return None
         audited = read_cursor(paths.cursor).audited
-        rows = accounts.stored(paths, identity, _COLUMNS)
+        rows = accounts.stored(paths, identity, COLUMNS)
         batches = tuple(Accounted.of(row) for row in rows if row["batch_id"] <= audited)
         checkpoint = Checkpoint(paths.checkpoint)
         return cls(

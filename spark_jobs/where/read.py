@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-from confluent_kafka import TopicPartition
 
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import Sampled, records
 from spark_jobs.repair.offsets.slices import merged
-from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.place import Place
+from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import COLUMN
-from spark_jobs.values.numbering import by_input, numbered_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
@@ -55,30 +53,9 @@ def sampled(
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
     """
-    found: dict[Place, Sampled] = {}
-    for number, own in by_input(parts).items():
-        topic = spec.inputs[number].name
-        with reading(settings, topic, uncommitted=uncommitted) as reader:
-            for partition, ranges in own.items():
-                for first, stop in merged(ranges):
-                    reader.assign([TopicPartition(topic, partition, first)])
-                    for each in _until(reader, partition, stop):
-                        found[Place(numbered_in(number, partition), each.offset)] = each
-    return found
-
-
-def _until(reader: Any, partition: int, stop: int) -> Iterator[Sampled]:
-    while not (message := polled(reader)).error():
-        offset = message.offset() or 0
-        if offset >= stop:
-            return
-        kind, at = message.timestamp()
-        headers = [*(message.headers() or ())]
-        yield Sampled(
-            partition, offset, at if kind else None, message.key(), message.value(), headers
-        )
-        if offset + 1 >= stop:
-            return
+    near = {partition: tuple(merged(ranges)) for partition, ranges in parts.items()}
+    read = source_of(spec, settings).sampled(near, uncommitted=uncommitted)
+    return {Place(each.partition, each.offset): each for each in read}
 
 
 def decoded(

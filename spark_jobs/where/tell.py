@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import Reader, topic_of
 from spark_jobs.where.ask import Question
@@ -67,7 +68,9 @@ class Telling(NamedTuple):
         found |= unread(known, reader.topic, [place for place in rest if place not in having])
         read = {place: having[place] for place in rest if place in having}
         found |= {fate.place: fate for fate in Outcomes(reader, kept, read).fates()}
-        return [*self._with_events(fate for _, fate in sorted(found.items()))]
+        source = source_of(self.spec, self.settings)
+        told = (fate._replace(origin=source.origin(at)) for at, fate in sorted(found.items()))
+        return [*self._with_events(told)]
 
     def _with_events(self, found: Iterable[Fate]) -> Iterable[Fate]:
         events = Events.read(self.paths)

@@ -15,6 +15,7 @@ from pendulum import instance
 
 from sluice_airflow import ids
 from sluice_airflow.dags.all import dags as all_dags
+from sluice_airflow.dags.dag import build
 from sluice_airflow.dags.maintain import maintain_dag
 from sluice_airflow.dags.prove import prove_dag
 from sluice_airflow.ids import accepts as accept_id, backfills as backfill_id, maintains, proves
@@ -49,6 +50,15 @@ def dags(bag) -> dict[str, DAG]:
     """Those that drain."""
     others = {MAINTAIN, PROVE, *BACKFILLS, *ACCEPTS}
     return {name: dag for name, dag in bag.dags.items() if name not in others}
+
+
+def test_a_dag_starts_behind_the_pipeline_that_it_follows():
+    spec = registry.load("departure_delays")
+    schedule = spec.schedule.model_copy(update={"after": "flight_events"})
+    dag = build(spec.model_copy(update={"schedule": schedule}))
+    stored = DagSerialization.to_dict(dag)["dag"]["timetable"]["__var"]
+    assert "x-sluice://tables/flight_events" in str(stored["asset_condition"])
+    assert "CronDataInterval" in str(stored["timetable"])
 
 
 def test_every_pipeline_is_three_dags_in_one_of_which_a_person_may_accept_its_rows_alone(bag):

@@ -3,6 +3,7 @@
 from sluice_airflow.lineage.facets import PUBLICATION
 from spark_jobs.messages.report import Account
 from tests.unit.drains import SPEC
+from tests.unit.folders import Folder
 
 
 def test_the_accounts_repairs_and_decisions_of_all_events_are_told():
@@ -21,3 +22,12 @@ def test_the_accounts_repairs_and_decisions_of_all_events_are_told():
     assert (facet.runId, facet.tableVersionBefore, facet.tableVersion) == ("r5", 3, 5)
     assert (facet.account["read"], facet.repairs) == (7, ["mend"])
     assert tasks.of_publication(data, []).run_facets == {}
+
+
+def test_a_folder_of_files_is_a_dataset_of_its_file_system_whoever_knows_brokers(tmp_path):
+    from sluice_airflow.lineage.datasets import Datasets  # noqa: PLC0415 - as above
+
+    made = Folder(tmp_path)
+    for brokers in ("", "broker:9092"):
+        [read] = Datasets(made.spec, made.root, brokers).topic(None)
+        assert (read.namespace, read.name) == ("file", str(made.folder))

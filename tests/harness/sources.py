@@ -9,12 +9,15 @@ from spark_jobs.source import sources as union
 from spark_jobs.source.port import Lasting, Leaving, SourceState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from spark_jobs.source.place import Place
+    from spark_jobs.source.port import Sampled
     from spark_jobs.source.positions import Parts, Positions
+    from spark_jobs.storage.lease_view import Held
 
 
 KEPT = Lasting().leaving
@@ -28,6 +31,9 @@ class Said(NamedTuple):
     records: int = 0
     """At any offsets."""
     leaves: Callable[[Sequence[int], Sequence[datetime]], Leaving] = KEPT
+
+    def note(self, held: Held) -> tuple[str, ...]:  # noqa: ARG002 - the port's
+        return ()
 
     def state(self) -> SourceState:
         return self.asked()
@@ -49,6 +55,15 @@ class Said(NamedTuple):
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
         raise NotImplementedError
+
+    def refuse_gone(self, parts: Parts) -> None:
+        """A topic's records go by retention alone."""
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
+        raise NotImplementedError
+
+    def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
+        return ""
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         raise NotImplementedError

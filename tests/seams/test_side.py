@@ -47,6 +47,9 @@ class FeesSide:
         known = self.now()  # nobody removes old files here
         return pin.table_id == known.table_id and pin.version <= known.version
 
+    def keep(self, pin: Pin) -> None:
+        """Nobody removes old files here."""
+
     def rows(self, spark, pin: Pin) -> DataFrame:
         return spark.read.format("delta").option("versionAsOf", pin.version).load(self.path)
 

@@ -53,6 +53,12 @@ class Topic:
     def compacted(self) -> bool:
         return False
 
+    def note(self, _: Any) -> tuple[str, ...]:
+        return ()
+
+    def refuse_gone(self, _: Any) -> None:
+        """Its records go by retention alone."""
+
     def count(self, _: Any) -> int:
         raise NotImplementedError
 

@@ -12,9 +12,12 @@ import pyarrow as pa
 import pytest
 
 from local import broker
+from spark_jobs.messages.request import Request
 from spark_jobs.prove.covered import covered
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.repair.manifest import approve
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
 from spark_jobs.repair.undo import undo
 from spark_jobs.spec import Dimension, Field, History, Latest, Lookup, Pipeline, Topic
 from spark_jobs.storage import failpoint
@@ -47,6 +50,7 @@ FORMS = {
     "history": ({}, History(deletes="gone", valid_from="sold_at", **BY)),
     "partial": ({}, Latest(missing="keep", **BY)),
     "rejected": ({"missing": "quarantine"}, Latest(deletes="gone", **BY)),
+    "kept": ({}, Latest(deletes="gone", **BY)),
 }
 SOLD = pa.schema(
     {"batch": pa.int64(), "id": pa.string(), "seq": pa.int64(), "sold_at": UTC_TIME, "shop": pa.string(),
@@ -71,6 +75,7 @@ ROWS = {
         SELECT id, max(seq) AS seq, max(sold_at) AS sold_at, arg_max(shop, seq) AS shop,
                arg_max(amount, seq) AS amount, arg_max(city, seq) AS city FROM j GROUP BY id""",
     "rejected": LATEST.replace("FROM j", "FROM j WHERE was AND found"),
+    "kept": LATEST,
 }
 
 
@@ -101,6 +106,7 @@ class World:
             key=("shop",),
             valid=("since", "until"),
             fields=(Field(name="city", type="string"),),
+            corrections="keep" if form == "kept" else "mend",
         )
         steps = (Lookup(dimension=known, on={"shop": "shop"}, **lookup), follows)
         spec = Pipeline(name=f"sales_{form}", about="Sales.", topic=SALES, steps=steps)
@@ -157,7 +163,7 @@ def told(rows: list[dict]) -> list[tuple]:
     return [tuple(str(row[name]) for name in sorted(row)) for row in rows]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "kept"])
 def test_a_correction_marks_rows_of_its_keys_and_a_repair_mends_them_wherever_it_is_killed(
     kafka, tmp_path, monkeypatch, form
 ):
@@ -213,3 +219,29 @@ def test_a_correction_marks_rows_of_its_keys_and_a_repair_mends_them_wherever_it
     assert untried(made.spec, made.paths) == 0, "a person took it back"
     again = repairs.stage(repairs.plan())
     assert 0 < again.change.differs <= staged.change.differs
+
+
+def test_what_rows_keep_is_neither_marked_nor_compared_by_a_verify(kafka, tmp_path):
+    world = World(kafka, tmp_path, "kept")
+    made = world.made
+    for version in range(3):
+        world.correct(version)
+        world.sell(version)
+        made.run(f"run {version}")
+    world.hold(world.rows(0, 1, 2), "by the pins")
+    assert world.rows(0, 1, 2) != world.rows(2)
+    assert (made.ops("outdated"), Repairs(made).plan().idle) == ([], True)
+    plan, change = verified(made)
+    assert any("city" in line for line in plan.lines if line.startswith("  not compared"))
+    assert (change.differs, change.rounded) == (0, 0)
+    [lookup, follows] = made.spec.steps
+    mends = lookup.dimension.model_copy(update={"corrections": "mend"})
+    made.change(steps=(lookup.model_copy(update={"dimension": mends}), follows))
+    assert verified(made)[1].differs > 0
+
+
+def verified(made: Scene):
+    request = Request(kind="verify", who="test", keys="true")
+    plan = plan_repair(made.spec, made.settings, request)
+    plan.store(made.paths)
+    return plan, stage(made.spec, made.settings, "verify", plan.repair_id, kind="verify").change

@@ -59,9 +59,9 @@ def test_a_preview_shows_open_windows_late_shares_and_what_is_malformed_where(tm
     assert bad == Rejected(kind="malformed", reason=bad.reason, records=1, partition=1, offset=74)
     assert told.state_rows == 4  # three ids, one group
     assert told.state_bytes > 0
-    # In the order of arrival 3 is five minutes behind, and the copy of 1 thirty.
-    shares = [told.late[each] for each in ("1 minute", "5 minutes", "1 hour", "2 hours")]
-    assert shares == [0.5, 0.25, 0, 0]
+    # In the order of arrival 3 is five minutes behind, and the copy of 1 thirty: at the watermark.
+    shares = [told.late[each] for each in ("30 minutes", "1 hour", "2 hours")]
+    assert shares == [0.25, 0, 0]
 
 
 def test_windows_of_this_hour_are_shown_beside_those_that_the_sample_closed(tmp_path):

@@ -308,7 +308,7 @@ def test_topics_that_come_later_are_read_as_they_come_and_stay_where_they_came(s
     sales.run()
     sales.assert_exact()
     known = live_spec(sales.spec, sales.settings.root)
-    assert [each.name for each in known.topic.each] == [each.name for each in sales.topics]
+    assert [each.name for each in known.topic.inputs] == [each.name for each in sales.topics]
     assert sales.by_topic()[sales.topics[2].name]["read"] == len(hours(2, 4))
     [each.result() for each in client.delete_topics([sales.topics[2].name]).values()]
     with fails(TopicMissing, "topic_absent", topic=sales.topics[2].name):

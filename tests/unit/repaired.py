@@ -147,14 +147,20 @@ class Root(roots.Root):
         batches = tuple(range(first, last + 1))
         self.ended(f"{first} to {last}", at=datetime.now(UTC), batches=batches, **of_run)
 
-    def commit(self, batch: int, table: deltalake.DeltaTable | None = None):
+    def commit(
+        self,
+        batch: int,
+        table: deltalake.DeltaTable | None = None,
+        rows: list[Row] | None = None,
+    ):
+        """`rows`: in the place of one for each shop."""
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")
         store = self.folder / "state" / "0" / "0"
         store.mkdir(parents=True, exist_ok=True)
         (store / f"{batch + 1}.snapshot").write_bytes(b"state")
         owner = self.identity.owner(SPEC.name)
         self.append(
-            [row(batch, shop) for shop in SHOPS],
+            rows or [row(batch, shop) for shop in SHOPS],
             {"userMetadata": json.dumps({"sluice": owner, "batch": batch})},
             [deltalake.Transaction(owner, batch)],
             table,

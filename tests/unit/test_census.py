@@ -123,6 +123,7 @@ HIDES = {
         r, f"{PLACE}/spark/state/0/0/1.snapshot", lz4_blocks(b"\0\0\x1e" + CANARY.encode())
     ),
     "Spark's log": lambda r: write(r, f"{PLACE}/spark/offsets/0", b"v1\n{}\n" + CANARY.encode()),
+    "excisions": lambda r: write(r, "excised/x.json", {"where": f"email = '{CANARY}'"}),
     "failing records": lambda r: write(r, f"{PLACE}/failing.json", {"records": [{"id": CANARY}]}),
     "kept answers": lambda r: write(r, f"{PLACE}/state.json", {"rows": [[CANARY, 3]]}),
     "what was put aside": lambda r: write(r, f"{PLACE}/aside/old.json", [CANARY]),

@@ -67,6 +67,18 @@ OPTIONS = {
     "verify": ("--keys", *RANGE, "--plan", "--next"),
     "replay": ("--reason", *RANGE, "--yes", "--execute", "--next"),
     "undo": ("--execute", "--next"),
+    "excise": (
+        "--topic",
+        "--where",
+        "--from",
+        "--to",
+        "--reason",
+        "--most-records",
+        "--without-lost",
+        "--lift",
+        "--yes",
+        "--execute",
+    ),
     "prove": ("--execute",),
     "rebuild": ("--execute", "--yes", "--without-lost", "--back", "--discard"),
     "reset": ("--execute",),
@@ -84,6 +96,8 @@ OPTIONS = {
     "preview": ("--file", "--records"),
     "schema": (),
     "show": ("--limit", "--columns", "--format"),
+    "bisect": ("--key", "--right", "--wrong", "--format", "--next"),
+    "tune": ("--delay", "--days", "--exact", "--format", "--next"),
 }
 USAGE = 2
 """The exit status of what the command line itself refuses, as everywhere."""
@@ -160,7 +174,17 @@ def completed(words: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             (f"{command} fl", ["flight_events"])
             for command in OPTIONS
             if command
-            not in {"show", "archive", "worker", "init", "settings", "install", "new", "find"}
+            not in {
+                "show",
+                "archive",
+                "worker",
+                "init",
+                "settings",
+                "install",
+                "new",
+                "find",
+                "excise",
+            }
         ),
         ("validate flight_events ", registry.names()),
         ("plan nothing_", []),

@@ -17,8 +17,9 @@ from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.side.port import Pin, refuse_misdeclared
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Transform, Tumbling
+from spark_jobs.spec.analysis.looked_up import kept
 from tests.harness.refused import fails, has
-from tests.unit.specs import aggregate, deduplicate, pipeline
+from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 REGION = (Field(name="region", type="string"),)
 DAY, FIRST = timedelta(days=1), datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,6 +46,7 @@ def of_steps(*steps: Any) -> Any:
     return pipeline(steps=steps)
 
 
+KEPT = shops(valid=None, corrections="keep")
 NUMBER = (Field(name="id", type="bigint"),)
 MISUSES = {
     "an object store's path": (lambda: shops(table="s3://else/shops"), "table"),
@@ -90,6 +92,17 @@ MISUSES = {
     ),
     "no time behind the aggregate": (
         lambda: of_steps(aggregate(), lookup(dimension=shops())), "Lookup.dimension.valid",
+    ),
+    "rows grouped by what rows keep": (
+        lambda: of_steps(lookup(dimension=KEPT), aggregate(keys=("shop", "region"))),
+        "Lookup.dimension.corrections",
+    ),
+    "a filter of what rows keep": (
+        lambda: of_steps(lookup(dimension=KEPT), Transform(where="region = 'x'")),
+        "Lookup.dimension.corrections",
+    ),
+    "code over what rows keep": (
+        lambda: of_steps(lookup(dimension=KEPT), group_state()), "Lookup.dimension.corrections",
     ),
     "a quarantine behind a filter": (
         lambda: of_steps(Transform(where="amount > 0"), lookup(missing="quarantine")),
@@ -138,6 +151,15 @@ def test_stored_state_depends_on_what_a_lookup_finds_and_not_on_where():
     assert of(missing="quarantine") != usual
     other = (Field(name="region", type="string", path="area"),)
     assert of(dimension=shops(valid=None, fields=other)) == usual
+    assert of(dimension=KEPT) == usual
+
+
+def test_columns_that_depend_on_what_rows_keep_are_told():
+    sums = {"sales": "count(*)", "first": "min(region)", "turnover": "sum(amount)"}
+    behind = (lookup(dimension=KEPT), Transform(where="amount > 0"), aggregate(measures=sums))
+    assert kept(of_steps(*behind)) == {"first"}
+    assert kept(of_steps(lookup(dimension=KEPT), deduplicate())) == {"region"}
+    assert kept(of_steps(lookup(), aggregate(measures=sums))) == frozenset()
 
 
 class Table:

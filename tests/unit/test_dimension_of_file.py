@@ -5,11 +5,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from spark_jobs.errors import DimensionUnfit
+from spark_jobs.side import of_delta, of_file
 from spark_jobs.side.dimension import DimensionSide
 from spark_jobs.spec import Dimension, Field
 from tests.harness.refused import fails, has
@@ -97,3 +99,37 @@ def test_a_file_that_is_written_after_its_version_was_noted_is_not_read_as_that(
     of.path.unlink()
     with pytest.raises(DimensionUnfit):
         of.side.finder(pin)
+
+
+def test_what_a_batch_has_read_of_a_file_stays_readable_until_nobody_can_tell(tmp_path):
+    file = tmp_path / "of.csv"
+    fields = (Field(name="r", type="string", required=False),)
+    declared = Dimension(name="of", table=str(file), key=("id",), fields=fields)
+    side = DimensionSide(declared, Here(str(tmp_path / "root")))
+    versions = side._versions  # noqa: SLF001 - which reads without Spark
+    file.write_text("id,r\na,1\n")
+    read_by_a_batch = side.now()
+    versions.keep(read_by_a_batch)
+    versions.keep(read_by_a_batch)
+    file.write_text("id,r\na,2\n")
+    seen_by_a_plan = side.now()
+    file.unlink()
+    assert (side.has(read_by_a_batch), side.has(seen_by_a_plan)) == (True, False)
+    file.write_text("id,r\na,3\n")
+    with fails(DimensionUnfit, "replaced", name="of"):
+        versions.keep(seen_by_a_plan)
+    rows = versions.read(read_by_a_batch, declared.columns).to_pylist()
+    assert rows == [{"id": "a", "r": "1"}]
+
+
+def test_more_rows_than_the_driver_has_room_for_are_refused(tmp_path, monkeypatch):
+    file = tmp_path / "of.csv"
+    file.write_text("id,r\n" + "a,b\n" * 50)
+    monkeypatch.setattr(of_file, "MOST_OF_A_FILE", 100)
+    with fails(DimensionUnfit, "too_large", name="of", most=100):
+        read(file, "string")
+    place = str(tmp_path / "of")
+    deltalake.write_deltalake(place, pa.table({"id": ["a" * 200], "r": ["b"]}))
+    monkeypatch.setattr(of_delta, "MOST", 100)
+    with fails(DimensionUnfit, "too_large", name="of", most=100):
+        read(Path(place), "string")

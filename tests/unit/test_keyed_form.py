@@ -14,7 +14,11 @@ FORM = form("a change of any time may decide", keyed=KEYED_KINDS)
 def test_its_form_has_keys_in_place_of_a_range_and_no_repair():
     assert {"keys", "reason", "approve"} <= {*FORM}
     assert not {"from", "to"} & {*FORM}
-    assert tuple(FORM["kind"]["enum"]) == KEYED_KINDS == ("backfill", "verify", "replay", "rebuild")
+    assert (
+        tuple(FORM["kind"]["enum"])
+        == KEYED_KINDS
+        == ("backfill", "verify", "replay", "excise", "rebuild")
+    )
     assert FORM["kind"]["default"] is None
     assert "keys" not in form()
 

@@ -23,7 +23,7 @@ SPEC = both(EU, US, more_topics=MORE)
 
 
 def names(spec):
-    return [each.name for each in spec.topic.each]
+    return [each.name for each in spec.topic.inputs]
 
 
 def stored(root, spec):
@@ -41,7 +41,7 @@ def test_what_has_no_checkpoint_is_what_is_listed():
 def test_a_topic_that_came_is_as_the_pattern_says_and_stands_where_it_came(tmp_path):
     given = SPEC.with_topics(["eu", "us", "orders_z", "orders_a"])
     assert names(given) == ["eu", "us", "orders_z", "orders_a"]
-    came = given.topic.each[2]
+    came = given.topic.inputs[2]
     assert (came.max_ahead, came.archive) == (LIKE.max_ahead, None)
     stored(tmp_path, given)
     assert names(live_spec(SPEC, str(tmp_path))) == names(given)
@@ -50,7 +50,7 @@ def test_a_topic_that_came_is_as_the_pattern_says_and_stands_where_it_came(tmp_p
     listed = both(EU, US, topic(name="orders_z", max_ahead="1 hour"), more_topics=MORE)
     again = with_known_topics(listed, str(tmp_path))
     assert names(again) == names(given)
-    assert again.topic.each[2].max_ahead == listed.topics[2].max_ahead
+    assert again.topic.inputs[2].max_ahead == listed.topics[2].max_ahead
 
 
 def test_new_ones_come_behind_those_that_are_known_by_their_names(tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
+from spark_jobs.draft.disorder import disorder
 from spark_jobs.draft.drafted import draft
-from spark_jobs.draft.fields import disorder
 from spark_jobs.draft.folder import text
 from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
 from spark_jobs.draft.sample import Sampled, of_file

@@ -9,7 +9,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.audit.balance import RecordCounts
-from spark_jobs.audit.operator_metrics import Counting, Grouped
+from spark_jobs.audit.counting import Counting, Grouped, counting as counting_of
 from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account, StateUse
@@ -46,7 +46,7 @@ def test_the_records_can_be_balanced_where_each_is_in_one_group_and_no_group_goe
 
 
 def counting(*steps: Any, **changes: Any) -> Counting:
-    found = Counting.of(pipeline(steps=steps, **changes))
+    found = counting_of(pipeline(steps=steps, **changes))
     assert found is not None
     return found
 
@@ -58,10 +58,10 @@ def progress(**observed: dict[str, int]) -> Progress:
 def test_what_entered_is_what_was_accepted_or_what_the_step_before_let_through():
     account = Account(accepted=90)
     seen = progress(after_0={"rows": 80, "counted": 60}, after_1={"rows": 5, "counted": 70})
-    assert counting(aggregate()).observed(seen, account) == Grouped(90, 60)
-    assert counting(deduplicate(), aggregate()).observed(seen, account) == Grouped(80, 70)
+    assert counting(aggregate()).observed(seen, account, {}) == Grouped(90, 60)
+    assert counting(deduplicate(), aggregate()).observed(seen, account, {}) == Grouped(80, 70)
     complete = counting(aggregate(), output_mode="complete", **BOUNDED)
-    assert complete.observed(seen, account) == Grouped(90, 0), "its groups stay open"
+    assert complete.observed(seen, account, {}) == Grouped(90, 0), "its groups stay open"
 
 
 def balanced(monkeypatch, now, cursor, waiting) -> OpenGroups:
@@ -112,10 +112,10 @@ def test_state_that_would_take_long_to_read_is_not_read(monkeypatch):
 def test_of_a_lost_batch_from_which_kafka_may_have_removed_records_nothing_is_claimed():
     first, table = counting(aggregate()), UPath("table")
     found, account = RecordCounts(read=90, accepted=90), Account(accepted=90)
-    assert first.again(table, account, found, None) == Grouped(90, 0)
-    assert first.again(table, account, found._replace(compacted=True), None) is None
-    assert first.again(table, account.model_copy(update={"unknown": 1}), found, None) is None
+    assert first.again(table, account, {}, found, None) == Grouped(90, 0)
+    assert first.again(table, account, {}, found._replace(compacted=True), None) is None
+    assert first.again(table, account.model_copy(update={"unknown": 1}), {}, found, None) is None
     behind = counting(deduplicate(), aggregate())
-    assert behind.again(table, account, found, None) is None
-    assert behind.again(table, account, found._replace(fresh=70), None) == Grouped(70, 0)
-    assert behind.again(table, account, None, None) == Grouped(0, 0), "a batch without data"
+    assert behind.again(table, account, {}, found, None) is None
+    assert behind.again(table, account, {}, found._replace(fresh=70), None) == Grouped(70, 0)
+    assert behind.again(table, account, {}, None, None) == Grouped(0, 0), "a batch without data"

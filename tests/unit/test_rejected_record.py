@@ -105,6 +105,7 @@ def test_an_ops_table_has_a_record_as_kafka_had_it_and_why_it_was_rejected():
         "key": b"key",
         "value": b"value",
         "headers": HEADERS,
+        "element": None,
     }
     reason = "event time is 1:00:00 past the Kafka timestamp; at most 0:10:00 is allowed"
     kept = raw | {"kind": "premature", "reason": reason, "planned_at": None, "left_out": None}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.operator_metrics import Grouped
+from spark_jobs.audit.counting import Grouped
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor

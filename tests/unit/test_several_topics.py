@@ -276,11 +276,11 @@ def test_each_topics_rules_are_those_that_its_records_were_classified_with():
     stored = classification(both())
     changed = both(EU, topic(name="us", fields=OTHERS, max_ahead="9 hours"))
     found = with_classification(changed, stored, other_code=False)
-    assert [each.max_ahead for each in found.topic.each] == [timedelta(minutes=10), HOUR]
+    assert [each.max_ahead for each in found.topic.inputs] == [timedelta(minutes=10), HOUR]
     assert with_classification(both(), stored, other_code=False) == both()
     one = classification(pipeline(topic=topic(name="eu", max_ahead="3 hours")))
     found = with_classification(both(), one, other_code=False)
-    assert [each.max_ahead for each in found.topic.each] == [3 * HOUR, HOUR], "it read one topic"
+    assert [each.max_ahead for each in found.topic.inputs] == [3 * HOUR, HOUR], "it read one topic"
 
 
 def progress(**of_us: int) -> Progress:

@@ -233,7 +233,34 @@ def test_a_window_of_an_event_has_ended_so_long_after_it(window, at):
     assert min(end for end in ends if end > at) <= at + window.first_end_after
 
 
+@given(
+    st.sampled_from(
+        [
+            Tumbling(size="1 hour"),
+            Tumbling(size="7 minutes"),
+            Sliding(size="1 hour", slide="25 minutes"),
+            Sliding(size="1 hour", slide="20 minutes"),
+            Session(gap="5 minutes"),
+        ]
+    ),
+    st.integers(0, 10**11),
+    st.integers(-(10**10), 10**10),
+)
+def test_a_record_is_late_if_the_first_of_its_windows_has_ended(window, watermark, ahead):
+    mark = EPOCH + timedelta(days=9, microseconds=watermark)
+    at = mark + timedelta(microseconds=ahead)
+    if isinstance(window, Session):
+        first = at + window.gap
+    else:
+        slide = window.size if isinstance(window, Tumbling) else window.slide
+        begins = EPOCH + (at - EPOCH) // slide * slide
+        ends = [begins - number * slide + window.size for number in range(9)]
+        first = min(end for end in ends if end > at)
+    assert (first <= mark) == (at < window.first_timely(mark))
+
+
 def test_a_session_is_late_by_its_own_gap():
+    assert Session(gap_sql="interval '5 minutes'").first_timely(EPOCH) is None
     assert Session(gap="5 minutes").first_end_after == timedelta(minutes=5)
     assert Session(gap_sql="interval '5 minutes'").first_end_after is None
 

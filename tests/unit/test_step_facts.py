@@ -16,9 +16,9 @@ from spark_jobs.spec.columns import Origin
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, Step
-from spark_jobs.values.spans import Position, Span
+from spark_jobs.values.spans import MICROSECOND, Position, Span
 from tests.unit.specs import group_state
-from tests.unit.test_steps import EXAMPLES, SHOPS, STEPS
+from tests.unit.test_steps import EXAMPLES, JOIN, SHOPS, STEPS
 
 COLUMNS = ("id", "at", "shop", "amount")
 TYPES = {"id": "string", "at": "timestamp", "shop": "string", "amount": "bigint"}
@@ -63,6 +63,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "needed": lambda step: step.needed(SPAN, HOUR * 2, RANGES, "flights"),
     "touched": lambda step: step.touched(SPAN, RANGES, "flights"),
     "copies_for": lambda step: step.copies_for(HOUR),
+    "first_timely": lambda step: step.first_timely(NOON),
     "found_by": lambda step: step.found_by("shops"),
     "settled_after": lambda step: step.settled_after(RANGES),
     "position_after": lambda step: step.position_after(AT, RANGES),
@@ -75,6 +76,8 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "refuse_beside": lambda step: _refused(
         step.refuse_beside, (), (), "append", several=False, undeleted=True
     ),
+    "counting": lambda step: step.counting(HOUR),
+    "taking": lambda step: step.taking(()).takes or None,
     "sql_texts": lambda step: [each.text for each in step.sql_texts],
 }
 """How a fact is asked that is more than an attribute."""
@@ -90,10 +93,10 @@ NO_JULIAN = (
     "Spark's state has no times from 1582-10-05 to 1582-10-14 for a GroupState of form 'row'",
 )
 PLACED = {"keys": ("id",), "order_by": ("at",)}
-NONE, FALSE = (None,) * 7, (False,) * 7
+NONE, FALSE = (None,) * 8, (False,) * 8
 # fmt: off
 SAID: dict[str, tuple[Any, ...]] = {
-    # fact: deduplicate, aggregate, group_state, latest, history, transform, lookup
+    # fact: deduplicate, aggregate, group_state, latest, history, transform, lookup, join
     "operator": (
         "spark_jobs.steps.deduplicate:DeduplicateOperator",
         "spark_jobs.steps.aggregate:AggregateOperator",
@@ -102,6 +105,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         "spark_jobs.steps.history:HistoryOperator",
         "spark_jobs.steps.transform:TransformOperator",
         "spark_jobs.steps.beside.lookup:LookupOperator",
+        "spark_jobs.steps.apart.join:JoinOperator",
     ),
     "canonical": (
         "spark_jobs.steps.canonical.deduplicate:all_at_once",
@@ -111,6 +115,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         None,
         "spark_jobs.steps.transform:all_at_once",
         "spark_jobs.steps.beside.lookup:all_at_once",
+        "spark_jobs.steps.apart.join:all_at_once",
     ),
     "described": (
         "drop duplicates: rows whose `id` are equal (keys are kept until the watermark passes "
@@ -122,24 +127,27 @@ SAID: dict[str, tuple[Any, ...]] = {
         "keep rows where `amount > 0`",
         "add `region` of the row of `shops` for `shop`, valid at the event time; without one the "
         "record is malformed",
+        "to each row of `sales` those of `flights` with `id` = `id`, from 0 seconds to 30 minutes later; "
+        "first drop copies of `flights` by `id`",
     ),
-    "evicted_by": ("watermark", "watermark", "watermark", "nothing", "nothing", "nothing", "nothing"),
-    "rows_per_record": (1, 1, 4, 0, 0, 0, 0),
-    "update_key": (None, ("window_start", "window_end", "shop"), ("shop",), None, None, None, None),
+    "evicted_by": ("watermark", "watermark", "watermark", "nothing", "nothing", "nothing", "nothing", "watermark"),
+    "rows_per_record": (1, 1, 4, 0, 0, 0, 0, 2),
+    "update_key": (None, ("window_start", "window_end", "shop"), ("shop",), None, None, None, None, None),
     "balance": (
         Balance("rows", drops_duplicates=True, only_fewer=True, several_per_key=False),
         Balance("groups", drops_duplicates=False, only_fewer=False, several_per_key=False),
         Balance("rows", drops_duplicates=False, only_fewer=False, several_per_key=True),
         *[Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False)] * 3,
         Balance("rows", drops_duplicates=False, only_fewer=True, several_per_key=False),
+        Balance("rows", False, False, False, drops_copies=True),
     ),
-    "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}, {}),
-    "counted_by": (None, "sales", None, None, None, None, None),
-    "grouping_keys": (None, ("shop",), ("shop",), None, None, None, None),
-    "condition": (None, None, None, None, None, "amount > 0", None),
-    "remembers": (True, True, True, True, True, False, False),
-    "keeps_rows": (True, False, False, False, False, True, False),
-    "by_code": (False, False, True, False, False, False, False),
+    "aggregates": ({}, {"sales": "count(*)", "turnover": "sum(amount)"}, {}, {}, {}, {}, {}, {}),
+    "counted_by": (None, "sales", None, None, None, None, None, None),
+    "grouping_keys": (None, ("shop",), ("shop",), None, None, None, None, ("id",)),
+    "condition": (None, None, None, None, None, "amount > 0", None, None),
+    "remembers": (True, True, True, True, True, False, False, True),
+    "keeps_rows": (True, False, False, False, False, True, False, False),
+    "by_code": (False, False, True, False, False, False, False, False),
     "row_key": (
         None,
         ("window_start", "window_end", "shop"),
@@ -148,43 +156,46 @@ SAID: dict[str, tuple[Any, ...]] = {
         ("id", "at"),
         None,
         None,
+        None,
     ),
-    "logic": (None, None, "Shops", None, None, None, None),
-    "kind": ("deduplicate", "aggregate", "group_state", "latest", "history", "transform", "lookup"),
-    "stateful": (True, True, True, False, False, False, False),
-    "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",), ("rows",)),
-    "distinct_by": (("id",), *[None] * 5, None),
-    "decided_by": (("id",), None, None, ("id", "at"), ("id", "at"), None, None),
+    "logic": (None, None, "Shops", None, None, None, None, None),
+    "kind": ("deduplicate", "aggregate", "group_state", "latest", "history", "transform", "lookup", "join"),
+    "stateful": (True, True, True, False, False, False, False, True),
+    "called_with": (("rows",), ("rows",), None, ("rows",), ("rows",), ("rows",), ("rows",), ("rows",)),
+    "distinct_by": (("id",), *[None] * 5, None, None),
+    "decided_by": (("id",), None, None, ("id", "at"), ("id", "at"), None, None, None),
     "needs_watermark": FALSE,
     "bucketed": NONE,
-    "unfollowed": NONE,
-    "placed": ((), (), (), ("id", "at"), ("id", "at"), (), ()),
-    "rejects": (*[False] * 6, True),
-    "sides": ((), (), (), (), (), (), (SHOPS,)),
-    "found_by": (*[{}] * 6, {"id": "shop"}),
+    "unfollowed": (*NONE[:7], JOIN.unfollowed),
+    "placed": ((), (), (), ("id", "at"), ("id", "at"), (), (), ()),
+    "rejects": (*[False] * 6, True, False),
+    "sides": ((), (), (), (), (), (), (SHOPS,), ()),
+    "found_by": (*[{}] * 6, {"id": "shop"}, {}),
     "with_expressions": (
         {},
         {"measures": {"sales": "sum(amount)"}},
         *[{}] * 3,
         {"where": "amount > 9"},
         {},
+        {},
     ),
-    "unheld": (((), ""), ((), ""), NO_JULIAN, *[((), "")] * 3, ((), "")),
+    "unheld": (((), ""), ((), ""), NO_JULIAN, *[((), "")] * 3, ((), ""), ((), "")),
     "expires": (
         Expires("expires_at", "watermark"),
         Expires("window_end", "watermark"),
         Expires("", "processor"),
         *[Expires()] * 3,
         Expires(),
+        Expires(),
     ),
-    "refuse_types": (None, None, "GroupState.keys", "Latest.keys", "History.keys", None, "Lookup.on"),
-    "refuse_beside": (None, None, None, "Latest.deletes", "History.deletes", None, None),
-    "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None, None),
-    "late_after": (timedelta(), HOUR, timedelta(), None, None, None, None),
+    "refuse_types": (None, None, "GroupState.keys", "Latest.keys", "History.keys", None, "Lookup.on", "Join.on"),
+    "refuse_beside": (None, None, None, "Latest.deletes", "History.deletes", None, None, None),
+    "grouping_window": (None, Tumbling(size="1 hour"), None, None, None, None, None, None),
+    "late_after": (timedelta(), HOUR, timedelta(), None, None, None, None, timedelta()),
     "endless": FALSE,
-    "needs_rocksdb": (False, False, True, False, False, False, False),
-    "sql_texts": ([], ["count(*)", "sum(amount)"], [], [], [], ["amount > 0"], []),
-    "state_key": (("id",), ("window_start", "window_end", "shop"), ("shop",), (), (), (), ()),
+    "needs_rocksdb": (False, False, True, False, False, False, False, True),
+    "sql_texts": ([], ["count(*)", "sum(amount)"], [], [], [], ["amount > 0"], [], []),
+    "state_key": (("id",), ("window_start", "window_end", "shop"), ("shop",), (), (), (), (), ("id",)),
     "columns_after": (
         COLUMNS,
         ("window_start", "window_end", "shop", "sales", "turnover"),
@@ -193,8 +204,9 @@ SAID: dict[str, tuple[Any, ...]] = {
         (*COLUMNS, "valid_from", "valid_to", "current"),
         COLUMNS,
         (*COLUMNS, "region"),
+        (*COLUMNS, *(f"flights_{name}" for name in COLUMNS[1:])),
     ),
-    "types_after": (TYPES, *[{"shop": "string"}] * 2, TYPES, TYPES | SPANS, TYPES, TYPES | {"region": "string"}),
+    "types_after": (TYPES, *[{"shop": "string"}] * 2, TYPES, TYPES | SPANS, TYPES, TYPES | {"region": "string"}, TYPES | {f"flights_{name}": TYPES[name] for name in COLUMNS[1:]}),
     "origins_after": (
         ORIGINS,
         {
@@ -208,6 +220,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         ORIGINS | dict.fromkeys(("valid_from", "valid_to"), (Origin("at", "aggregation"),)),
         ORIGINS,
         ORIGINS | {"region": (Origin("shop", "transformation"),)},
+        ORIGINS | {f"flights_{name}": ORIGINS[name] for name in COLUMNS[1:]},
     ),
     "carried": (
         TYPES,
@@ -215,17 +228,24 @@ SAID: dict[str, tuple[Any, ...]] = {
         {"shop": "yields shop"},
         *[TYPES] * 3,
         TYPES | {"region": "yields region"},
+        TYPES | {f"flights_{name}": f"yields {name}" for name in COLUMNS[1:]},
     ),
-    "time_after": ("at", None, None, None, None, "at", "at"),
-    "refuse_time": (None, "Aggregate.keys", None, None, None, None, None),
-    "refuse_mode": (None, None, "output_mode", None, None, None, None),
-    "unranged": (None, None, None, BY_KEY.format("Latest"), BY_KEY.format("History"), None, None),
-    "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0), _ago(0)),
-    "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0), _ago(0)),
-    "copies_for": (HOUR, *[None] * 5, None),
-    "settled_after": (None, None, RANGES.settle, None, None, None, None),
-    "takes": ((),) * 7,
-    "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT, AT),
+    "time_after": ("at", None, None, None, None, "at", "at", "at"),
+    "refuse_time": (None, "Aggregate.keys", None, None, None, None, None, None),
+    "refuse_mode": (None, None, "output_mode", None, None, None, None, "output_mode"),
+    "unranged": (None, None, None, BY_KEY.format("Latest"), BY_KEY.format("History"), None, None, None),
+    "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(2, 2.5)),
+    "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(0.5)),
+    "copies_for": (HOUR, *[None] * 5, None, None),
+    "first_timely": (NOON + MICROSECOND, NOON, NOON + MICROSECOND, *[None] * 4, NOON + MICROSECOND),
+    "settled_after": (None, None, RANGES.settle, None, None, None, None, timedelta(minutes=30, milliseconds=1)),
+    "takes": (*[()] * 7, ("sales", "flights")),
+    "position_after": (AT, Position("window_end", "end"), None, AT, AT, AT, AT, AT),
+    "operators": (1, 1, 1, 0, 0, 0, 0, 2),
+    "doubts": (*[()] * 7, JOIN.doubts),
+    "stores_rows": (*FALSE[:7], True),
+    "counting": (*NONE[:7], "spark_jobs.audit.left_rows:LeftRows"),
+    "taking": (*NONE[:7], ("sales", "flights")),
 }
 OF_KEYS: dict[str, tuple[Any, ...]] = {
     # fact: latest, history
@@ -253,7 +273,10 @@ def test_each_fact_of_a_step_is_asked_here():
 def test_a_step_answers_as_the_table_says(kind, fact):
     step = EXAMPLES[kind]
     ask = ASKED.get(fact, lambda step: getattr(step, fact))
-    place = ("deduplicate", "aggregate", "group_state", "latest", "history", "transform", "lookup")
+    place = (
+        *("deduplicate", "aggregate", "group_state", "latest", "history", "transform", "lookup"),
+        "join",
+    )
     assert ask(step) == SAID[fact][place.index(step.kind)]
 
 

@@ -16,10 +16,12 @@ from spark_jobs.spec import (
     Field,
     GroupState,
     History,
+    Join,
     Latest,
     Lookup,
     Session,
     Sliding,
+    Topic,
     Transform,
     Tumbling,
     steps,
@@ -34,6 +36,18 @@ SHOPS = Dimension(
     valid=("since", "until"),
     fields=(Field(name="region", type="string"),),
 )
+FIELDS = (
+    Field(name="id", type="string"),
+    Field(name="at", type="timestamp"),
+    Field(name="shop", type="string"),
+    Field(name="amount", type="bigint"),
+)
+FLIGHTS = Topic(name="flights", fields=FIELDS, event_time="at")
+SALES = Topic(name="sales", fields=FIELDS, event_time="at")
+ONCE = {"flights": (deduplicate(),)}
+JOIN = Join(
+    left="sales", right="flights", on={"id": "id"}, within=("0 minutes", "30 minutes"), before=ONCE
+).taking((SALES, FLIGHTS))
 EXAMPLES: dict[type[Step], Step] = {
     Deduplicate: deduplicate(),
     Aggregate: aggregate(),
@@ -42,6 +56,7 @@ EXAMPLES: dict[type[Step], Step] = {
     History: History(keys=("id",), order_by=("at",)),
     Transform: Transform(where="amount > 0"),
     Lookup: Lookup(dimension=SHOPS, on={"id": "shop"}, missing="quarantine"),
+    Join: JOIN,
 }
 STEPS: tuple[type[Step], ...] = tuple(EXAMPLES)
 COLUMNS = ("id", "at", "shop", "amount")

@@ -40,19 +40,19 @@ _KINDS = {
 def settings_of(pipeline: str) -> Settings:
     """Settings of its cluster and root. Raises as task_settings, and as loading its spec."""
     spec = registry.load(pipeline)
-    return task_settings(spec.inputs.cluster, spec.root)
+    return task_settings(spec.inputs.cluster, spec.root, reads=spec.inputs.of_kafka)
 
 
-def task_settings(cluster: str = "", root: str = "") -> Settings:
+def task_settings(cluster: str = "", root: str = "", *, reads: bool = True) -> Settings:
     """Settings of this cluster and this root, with the Kafka declaration of the connection
-    sluice_kafka, or the cluster's, if Airflow has it.
+    sluice_kafka, or the cluster's, if Airflow has it. `reads`: whether brokers are asked.
 
     Raises KafkaConfigInvalid or SettingInvalid. Airflow masks the declaration's secrets in the log
     of this task, except those shorter than `[logging] min_length_masked_secret` (5). It removes the
     secret folders of killed tasks.
     """
     sweep(PREFIX)
-    settings = Settings.from_environment(kafka_connection(cluster), cluster, root)
+    settings = Settings.from_environment(kafka_connection(cluster), cluster, root, reads=reads)
     for secret in settings.kafka_config.secrets():
         # Masking works on one line of a log, and a key has many. Its first and last line are no
         # secret.

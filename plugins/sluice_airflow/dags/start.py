@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from airflow.sdk import Asset, AssetOrTimeSchedule, AssetWatcher, CronDataIntervalTimetable
+from airflow.sdk import (
+    Asset,
+    AssetAny,
+    AssetOrTimeSchedule,
+    AssetWatcher,
+    CronDataIntervalTimetable,
+)
 
 from sluice_airflow import ids
+from sluice_airflow.tasks.publish import asset_of
 from sluice_airflow.triggers.watched import watched
 
 if TYPE_CHECKING:
@@ -14,14 +21,17 @@ if TYPE_CHECKING:
 
 
 def start(spec: Pipeline) -> CronDataIntervalTimetable | AssetOrTimeSchedule:
-    """By its cron; with `when_data` also when records wait.
+    """By its cron; with `when_data` also when records wait, with `after` also when another pipeline
+    has published.
 
     The cron is explicit, since a bare cron string gives data intervals of zero length in Airflow 3.
     """
     by_time = CronDataIntervalTimetable(spec.schedule.cron, timezone="UTC")
-    if spec.schedule.when_data is None:
+    wanted = [records_of(spec)] if spec.schedule.when_data else []
+    wanted += [asset_of(spec.schedule.after)] if spec.schedule.after else []
+    if not wanted:
         return by_time
-    return AssetOrTimeSchedule(timetable=by_time, assets=[records_of(spec)])
+    return AssetOrTimeSchedule(timetable=by_time, assets=AssetAny(*wanted))
 
 
 def records_of(spec: Pipeline) -> Asset:

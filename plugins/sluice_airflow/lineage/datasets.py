@@ -23,7 +23,7 @@ from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.settings.roots import root_of
 from spark_jobs.side.place import place_of
 from spark_jobs.source.positions import Positions
-from spark_jobs.spec import Dimension
+from spark_jobs.spec import Dimension, Table
 from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.storage.root.paths import Paths
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet
 
     from spark_jobs.messages.report import Report
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 SUBTYPES = {
     "identity": "IDENTITY",
@@ -42,13 +42,19 @@ SUBTYPES = {
 """An origin's `how` -> OpenLineage's name of a direct transformation."""
 
 
+def _read(topic: Topic, root: str, brokers: str) -> Name:
+    if isinstance(topic, Table) and topic.of:
+        return table_name(str(Paths(root, registry.load(topic.of)).published_table))
+    return table_name(topic.lies) if topic.lies else topic_name(brokers, topic.name)
+
+
 class Datasets:
     """A pipeline's datasets. `brokers` may be empty where the task does not know them."""
 
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
         self._spec, self._root = spec, root
-        self._topics = [topic_name(brokers, each.name) for each in spec.inputs if brokers]
+        self._topics = [_read(each, root, brokers) for each in spec.inputs if brokers or each.lies]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
         self._stagings = table_name(str(paths.stagings))

@@ -6,18 +6,21 @@ stored before the batch runs again: the batch, and every later reading of it for
 classify them alike.
 
 Where that is for a person to decide, the search proposes them, and `sluice quarantine` puts them
-aside (admin/quarantine.py). A person may also name records that no search has found.
+aside (admin/quarantine.py). A person may also name records that no search has found, or take out
+all that a condition holds for (excise/).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
+from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Refused, read as read_excised
 from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.side.port import Pin
 from spark_jobs.source.place import Place
 
 if TYPE_CHECKING:
@@ -27,8 +30,9 @@ if TYPE_CHECKING:
 
 PUT_ASIDE = "put aside by"
 """How the reason of a record begins that a person has named."""
-Reasons = dict[Place, str]
+Reasons = Refused
 """A record -> why it is malformed."""
+FILE = "failing.json"
 
 
 UNREAD = -1
@@ -60,11 +64,24 @@ class FailingRecords(Stored):
     A batch needs its records until it is audited. Older ones may be in the file, and do no harm.
     """
 
+    known: ClassVar[int] = 2
+
     records: tuple[FailingRecord, ...] = ()
     proposed: tuple[FailingRecord, ...] = ()
     """Those that a run has found, and that a person may put aside. They are good until then."""
     named: tuple[FailingRecord, ...] = ()
     """Those that a person has named. Never forgotten: a repair may read them at any time."""
+    excised: tuple[Excised, ...] = ()
+    """Those of excisions. Neither forgotten."""
+    excisions: int = 0
+    """How many there have been."""
+    ledger: str = ""
+    """A random id of this count."""
+
+    @property
+    def form(self) -> int:
+        """See Stored: an older Sluice would forget excisions."""
+        return 2 if self.ledger else 1
 
     @property
     def reasons(self) -> Reasons:
@@ -72,12 +89,20 @@ class FailingRecords(Stored):
         those that an accounted batch has as what they were.
         """
         unread = (record for record in self.named if record.batch == UNREAD)
-        return _reasons((*unread, *self.records))
+        return Refused(_reasons((*unread, *self.records)), read_excised(self.excised, coming=True))
 
     @property
     def in_repairs(self) -> Reasons:
         """The same, as a repair takes them."""
-        return _reasons((*self.named, *self.records))
+        every = _reasons((*self.named, *self.records))
+        return Refused(every, read_excised(self.excised, coming=False))
+
+    @property
+    def pins(self) -> dict[str, Pin]:
+        """What a repair knows of excisions, as of a table beside the stream: one more is a version
+        by which its rows are made otherwise.
+        """
+        return {EXCISED: Pin(table_id=self.ledger, version=self.excisions)} if self.ledger else {}
 
     def of(self, batch: int) -> tuple[FailingRecord, ...]:
         """The records of one batch."""
@@ -94,7 +119,8 @@ class FailingRecords(Stored):
             record.model_copy(update={"batch": UNREAD}) if not end.passed(record.place) else record
             for record in self.named
         )
-        return self.model_copy(update={"named": named})
+        excised = tuple(each.read_again_from(end) for each in self.excised)
+        return self.model_copy(update={"named": named, "excised": excised})
 
     def with_more(self, found: Iterable[FailingRecord], audited: int) -> Self:
         """With these records, and without records of the batches up to `audited`."""
@@ -102,7 +128,7 @@ class FailingRecords(Stored):
         return self.model_copy(update={"records": (*kept, *found), "proposed": ()})
 
 
-def _reasons(records: Iterable[FailingRecord]) -> Reasons:
+def _reasons(records: Iterable[FailingRecord]) -> dict[Place, str]:
     return {record.place: record.reason for record in records}
 
 

@@ -58,6 +58,17 @@ def compiled(writer: Node, reader: Node, keep: Collection[str], raw: Collection[
     return Compiled(code.names["decode"], code.paths)
 
 
+def passing(writer: Node) -> Callable[[bytes, int], int]:
+    """The function that reads over a record of the writer: from its place in bytes to the place
+    behind it. It raises what decoding one does.
+    """
+    code = _Code()
+    code.passing(writer)
+    exec(compile("\n".join(code.lines), FILE, "exec"), code.names)
+    passes: Callable[[bytes, int], int] = code.names["passes"]
+    return passes
+
+
 class _Code:
     """The lines of the functions under way."""
 
@@ -91,6 +102,17 @@ class _Code:
         self._path = ""
         self._line(1, 'if p != end: raise Wrong(f"{end - p} bytes follow the record")')
         self._line(1, f"return ({''.join(f'{given[name]}, ' for name in keep)})")
+        self._others()
+
+    def passing(self, writer: Node) -> None:
+        """The function that reads over a record, and then those that it calls."""
+        self._line(0, "def passes(b, p):")
+        self._line(1, "end = len(b)")
+        self._skip(1, writer)
+        self._line(1, "return p")
+        self._others()
+
+    def _others(self) -> None:
         while self._waiting:
             name, wrote, reads, raw_parts = self._waiting.pop()
             self._path = ""

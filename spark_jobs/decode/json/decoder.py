@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec.fields.place import Place
 
 MARKS: Final = (BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)
-ONE: Final = "; a value is one record: let the producer send each alone"
+ONE: Final = "; a value is one record: let the producer send each alone, or set Topic.each"
 
 
 class _Seen:
@@ -177,11 +177,16 @@ class JsonDecoder:
         if isinstance(error, msgspec.ValidationError):
             several = ONE if value.lstrip().startswith(b"[") else ""
             return self._names.wrong(value) or f"{error}{several}"
-        if isinstance(error, RecursionError):
-            return "nested too deeply"
-        if value.startswith(MARKS):
-            return "not JSON in UTF-8: it begins with a byte order mark"
-        return f"not JSON: {error}{ONE if 'trailing characters' in str(error) else ''}"
+        return not_json(value, error)
+
+
+def not_json(value: bytes, error: Exception) -> str:
+    """Why a value is none."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if value.startswith(MARKS):
+        return "not JSON in UTF-8: it begins with a byte order mark"
+    return f"not JSON: {error}{ONE if 'trailing characters' in str(error) else ''}"
 
 
 def _suspect(values: Sequence[Any]) -> bool:

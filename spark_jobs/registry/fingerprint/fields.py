@@ -163,8 +163,10 @@ class Declared:
     def __init__(self, spec: Pipeline) -> None:
         self.logic = spec.compatible_logic
         self.expressions = spec.compatible_expressions
-        self.whole_rows = any(step.state_key(None) is None for step in spec.steps)
-        """Whether the key of a step is all columns that enter it."""
+        self.whole_rows = any(
+            step.stores_rows or step.state_key(None) is None for step in spec.steps
+        )
+        """Whether the state of a step has all columns that enter it."""
         self.keeps_state = spec.keeps_state
         self.inputs = spec.inputs
         """How its partitions are told."""

@@ -64,6 +64,7 @@ def in_topic(name: str, stored: Mapping[str, object]) -> tuple[dict[str, object]
 
 def _record_form(topic: Topic) -> dict[str, object]:
     found: dict[str, object] = {"topic.envelope": topic.envelope} if topic.envelope else {}
+    found |= {"topic.each": topic.each} if topic.each else {}
     for part, given, usual in (("format", topic.format, JSON), ("key", topic.key, TEXT)):
         if given != usual:
             hidden = {*given.not_rows}
@@ -120,6 +121,7 @@ def _is_field(name: str) -> bool:
 def _where(field: Field) -> dict[str, object]:
     given = field.model_dump(mode="json", include={"part", "format"}, exclude_none=True)
     given["path"] = [as_text(path) for path in field.paths]
+    given |= {"up": field.up} if field.up else {}
     usual = {"path": [as_text((field.name,))], "part": "value"}
     return {
         f"{PREFIX}{field.name}.{fact}": value

@@ -12,6 +12,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.repair.compute.change import rounded
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec import Tumbling
+from spark_jobs.spec.analysis.looked_up import kept
 from spark_jobs.spec.analysis.ranged import Ranged
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def counted(spec: Pipeline, paired: DataFrame, hour: Column) -> Counted:
         F.count("after").alias("rows_after"),
         *(F.count_if(F.col("op") == op).alias(op) for op in ("added", "removed", "changed")),
         F.count_if(F.col("op").isNotNull() & ~F.col("explained")).alias("unexplained"),
-        F.count_if(rounded(paired)).alias("rounded"),
+        F.count_if(rounded(paired, kept(spec))).alias("rounded"),
         F.collect_set(F.when(F.col("op").isNotNull(), hour)).alias("_hours"),
         *sums,
     ).collect()[0]
@@ -125,9 +126,16 @@ def change_of(
     carried: DataFrame | None,
     computed: Computed,
     merged: tuple[MergedRecord, ...],
+    left: tuple[int, int],
 ) -> Change:
+    """`left`: records that are bad by today's spec, and excised ones."""
     became, given = [record.fate for record in merged], held(plan, computed)
-    in_groups = 0 if told.gained is None else abs(told.gained - became.count("merged"))
+    # Of a table as a source, rows have taken the place of others.
+    counts = told.gained is not None and not plan.current
+    gained = (told.gained or 0) - became.count("merged") if counts else 0
+    newly_bad, excised = left
+    # Of an excised record nobody knows whether a group had it, or a copy comes in its place.
+    in_groups = abs(gained) if gained > 0 else max(0, -gained - computed.excised)
     return Change(
         **told.rows,
         merged=became.count("merged"),
@@ -135,7 +143,8 @@ def change_of(
         filtered=became.count("filtered"),
         superseded=became.count("superseded"),
         replayed=sum(record.source == "quarantine" for record in merged),
-        newly_bad=computed.read.get["malformed"] + computed.read.get["premature"],
+        newly_bad=newly_bad,
+        excised=excised,
         count_difference=in_groups,
         thinned=thinned(plan, given.topic),
         unaccounted=given.unaccounted - thinned(plan, given.topic),

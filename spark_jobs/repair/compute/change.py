@@ -27,13 +27,14 @@ from pyspark.sql.types import (
 )
 
 from spark_jobs.repair.compute.pairs import OF_MOVED, comparable, identities, pairs, together
+from spark_jobs.spec.analysis.looked_up import kept
 from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.aggregate import MOVED
 from spark_jobs.table.delta.table_layout import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from spark_jobs.spec import Pipeline
 
@@ -51,13 +52,15 @@ def change(spec: Pipeline, live: DataFrame, computed: DataFrame) -> DataFrame:
     Columns: before and after struct (the table's columns; null where there is none), and op string:
     added, removed, changed, or null where they are equal, but for the order in which doubles were
     added. Of that the columns MOVED of `computed` tell (steps/canonical/aggregate.py). Null in a
-    column that was added later is equal to anything: the row is from before.
+    column that was added later is equal to anything: the row is from before. What rows keep of a
+    table beside the stream is not compared.
     """
+    left = kept(spec)
     moved = [name for name in computed.columns if name.startswith(MOVED)]
     computed = computed.select(*(_as(field, computed) for field in live.schema), *moved)
     # A group that the table has twice is not one row: its surplus copy is removed.
-    paired = pairs(live, computed, identities(live.schema, output_key(spec)), moved)
-    same = _all(_same(field, moved) for field in live.schema if field.name not in UNTOLD)
+    paired = pairs(live, computed, identities(live.schema, output_key(spec), left), moved)
+    same = _all(_same(field, moved) for field in live.schema if field.name not in {*UNTOLD, *left})
     op = (
         F.when(F.col("before").isNull(), "added")
         .when(F.col("after").isNull(), "removed")
@@ -99,13 +102,15 @@ def rows_after(paired: DataFrame, within: str) -> DataFrame:
     return after.select(f"{_ROW}.*").where(within)
 
 
-def rounded(paired: DataFrame) -> Column:
-    """Whether a row counts as equal, and its values are not: the order of added doubles."""
+def rounded(paired: DataFrame, left: Collection[str]) -> Column:
+    """Whether a row counts as equal, and its values are not: the order of added doubles. `left`:
+    columns that are not compared.
+    """
     before, after = F.col("before"), F.col("after")
     equal = (
         _comparable(before[each.name], each).eqNullSafe(_comparable(after[each.name], each))
         for each in paired.select("before.*").schema
-        if not is_added(each) and each.name not in UNTOLD
+        if not is_added(each) and each.name not in {*UNTOLD, *left}
     )
     return F.col("op").isNull() & ~_all(equal)
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -20,6 +21,7 @@ from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.offsets.archived import archive_records
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
@@ -96,6 +98,8 @@ class Computed(NamedTuple):
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
     copies: Seen | None
     """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical/deduplicate.py)."""
+    excised: int = 0
+    """Excised records, at most, that the table's rows may have."""
 
 
 class Compared(NamedTuple):
@@ -130,20 +134,30 @@ class Judging(NamedTuple):
     def now(
         cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
     ) -> Judging:
-        failing = {
-            place: why
-            for place, why in read_failing(paths.failing).in_repairs.items()
-            if place.offset not in plan.quarantined.get(place.partition, ())
-        }
+        used = (Place(p, offset) for p, of in plan.quarantined.items() for offset in of)
+        failing = read_failing(paths.failing).in_repairs.sparing(frozenset(used))
+        if not plan.late:  # of others nobody knows the offsets
+            every = {
+                p: plan.parts.get(p, ()) + plan.archived.get(p, ())
+                for p in (*plan.parts, *plan.archived)
+            }
+            failing = failing.at({p: sorted(ranges) for p, ranges in every.items()})
         [topic, *more] = spec.inputs
         in_jvm = KINDS[plan.kind].swaps and not more and not why_python(topic, unheld(spec))
         clock_ms = int(datetime.now(UTC).timestamp() * 1000)
         return cls(spark, spec, settings, paths, plan, clock_ms, failing, in_jvm)
 
-    def flow(self, fetched: Fetched, counts: Observation | None = None) -> Dataflow:
-        """`fetched` and `counts` (outcome_counts) observe the records."""
+    def flow(
+        self,
+        fetched: Fetched,
+        counts: Observation | None = None,
+        only: DataFrame | None = None,
+    ) -> Dataflow:
+        """`fetched` and `counts` (outcome_counts) observe the records; `only` those at these places
+        are taken.
+        """
         return dataflow(
-            _records(self, fetched),
+            _records(self, fetched) if only is None else _at(_all(self), only, "left_semi"),
             self.spec,
             self.settings,
             self.plan.inputs,
@@ -164,6 +178,13 @@ class Judging(NamedTuple):
         found = self._replace(in_jvm=False).flow(Fetched.unread())
         bad = found.classified.where(has_outcome(QUARANTINED))
         return bad.select(*rejected_columns(self.spec.inputs))
+
+    def excised(self) -> Dataflow:
+        """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
+        known = self._replace(failing=self.failing.by_name, in_jvm=False)
+        places = pa.table(dict(zip(kept.PLACE, self.failing.columns, strict=True)))
+        schema = from_arrow_schema(kept.arrow_schema(kept.PLACE))
+        return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 
     def remove_kept(self) -> None:
         """If the store fails here, `sluice maintain` removes it later."""
@@ -187,15 +208,9 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     Column: kafka struct, as source/port.py has it, and in it late boolean: a drain did not
     accept the record, and its bytes are from ops.late or ops.quarantine.
     """
-    spark, spec, settings, paths, plan, *_ = judging
+    spark, paths, plan = judging.spark, judging.paths, judging.plan
     found, has = [], kept.write(paths, plan)
-    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
-    reads = [
-        source.read(spark, parts)
-        for source, parts in ((source_of(spec, settings), plan.parts), (archive, plan.archived))
-        if parts
-    ]
-    if reads:
+    if reads := _reads(judging):
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places, aside = (_places(spark, path) for path in (has.places, has.aside))
         used = _counted(_not_at(_of_source(all_read), aside), fetched.used)
@@ -207,6 +222,23 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     if has.quarantine is not None:
         named = _file(spark, has.quarantine, kept.RECORD).select(_record())
         found.append(_counted(named, fetched.quarantine))
+    return reduce(DataFrame.unionAll, found)
+
+
+def _reads(judging: Judging) -> list[DataFrame]:
+    spark, spec, settings, paths, plan, *_ = judging
+    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
+    reads_source = plan.parts or plan.current  # of which none may be left
+    reads = [source_of(spec, settings).read(spark, plan.parts)] if reads_source else []
+    return [*reads, archive.read(spark, plan.archived)] if plan.archived else reads
+
+
+def _all(judging: Judging) -> DataFrame:
+    """Every record at the plan's offsets, and every late one that it needs."""
+    late = kept.write(judging.paths, judging.plan).late
+    found = [_of_source(each) for each in _reads(judging)]
+    if late is not None:
+        found.append(_file(judging.spark, late, kept.RECORD).select(_record()))
     return reduce(DataFrame.unionAll, found)
 
 
@@ -242,10 +274,14 @@ def _places(spark: SparkSession, path: UPath | None) -> DataFrame | None:
 
 
 def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
+    return _at(rows, places, "left_anti")
+
+
+def _at(rows: DataFrame, places: DataFrame | None, how: str) -> DataFrame:
     if places is None:
         return rows
     return (
         rows.select("kafka", *(f"kafka.{name}" for name in kept.PLACE))
-        .join(F.broadcast(places), [*kept.PLACE], "left_anti")
+        .join(F.broadcast(places), [*kept.PLACE], how)
         .select("kafka")
     )

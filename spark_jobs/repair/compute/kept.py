@@ -57,6 +57,8 @@ def folder(paths: Paths, plan: RepairPlan) -> UPath:
 
 def write(paths: Paths, plan: RepairPlan) -> Kept:
     """Write them, a few thousand at a time. What a killed try has left is overwritten."""
+    if plan.current:
+        return Kept(None, None, None, None, None, None)
     into = folder(paths, plan)
     late = quarantine = bad = named = None
     if plan.late:

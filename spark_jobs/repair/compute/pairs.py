@@ -13,7 +13,7 @@ from spark_jobs.table.delta.table_layout import added_in
 from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from pyspark.sql.types import StructType
     from pyspark.sql.window import WindowSpec
@@ -29,8 +29,11 @@ _FOUND, _KEY, _PAIR = own("found"), own("key"), own("pair")
 """By which identity a pair is found; what both of it have; that, and its number."""
 
 
-def identities(columns: StructType, key: Sequence[str] | None) -> list[tuple[str, ...]]:
-    """The columns by which rows are the same, in the order in which pairs are looked for.
+def identities(
+    columns: StructType, key: Sequence[str] | None, left: Collection[str] = ()
+) -> list[tuple[str, ...]]:
+    """The columns by which rows are the same, in the order in which pairs are looked for; without
+    those `left` out.
 
     First all. What an added column says is not known of a row from before it.
     """
@@ -38,7 +41,8 @@ def identities(columns: StructType, key: Sequence[str] | None) -> list[tuple[str
         return [(*key,)]
     versions = sorted({added_in(each) for each in columns}, reverse=True)
     return [
-        tuple(each.name for each in columns if added_in(each) <= version) for version in versions
+        tuple(each.name for each in columns if added_in(each) <= version and each.name not in left)
+        for version in versions
     ]
 
 

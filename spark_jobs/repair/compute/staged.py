@@ -137,8 +137,9 @@ def differing(hours: Collection[datetime], spans: Sequence[Span]) -> tuple[Span,
     return tuple(spans)
 
 
-def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> None:
+def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> int:
     """The Delta table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
+    How many of them are excised.
 
     Raises StagingStale if they are not as many as were `counted` when the rows were computed:
     retention has removed records.
@@ -148,13 +149,18 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> Non
     (
         judging.bad()
         .mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
-        .observe(seen, F.count(F.lit(1)).alias("records"))
+        .observe(
+            seen,
+            F.count(F.lit(1)).alias("records"),
+            F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised"),
+        )
         .write.format("delta")
         .mode("overwrite")
         .save(spark_url(folder / BAD))
     )
     if (found := seen.get["records"]) != counted:
         raise StagingStale.bad_records_gone(pipeline=plan.pipeline, counted=counted, found=found)
+    return int(seen.get["excised"])
 
 
 class _Rows:

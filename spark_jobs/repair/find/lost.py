@@ -126,7 +126,8 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
         raise StagingStale.topic_remade(
             pipeline=spec.name, name=name, found=topic.id, planned=plan.topic_id
         )
-    if lacking := _lacking(plan.parts, topic):
+    # What is read as it is now has offsets that no drain reads.
+    if not plan.current and (lacking := _lacking(plan.parts, topic)):
         raise RecordsUnreachable.gone_since_plan(
             pipeline=spec.name,
             count=offsets_in(lacking),
@@ -136,7 +137,10 @@ def refuse_unreachable(spec: Pipeline, settings: Settings, plan: RepairPlan) -> 
 
 
 def refuse_gone(spec: Pipeline, settings: Settings, plan: RepairPlan) -> None:
-    """Raise SideGone if a table beside the stream has no longer the version that the plan names."""
+    """Raise SideGone if a table beside the stream has no longer the version that the plan names,
+    RecordsUnreachable if a person has taken records away.
+    """
+    source_of(spec, settings).refuse_gone(plan.parts)
     if lost := gone(spec, settings, plan.inputs):
         at = plan.inputs[lost].version
         raise SideGone.of_repair(repair=plan.repair_id, pipeline=spec.name, side=lost, version=at)

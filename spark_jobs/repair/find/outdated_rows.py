@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from spark_jobs.checkpoint.notes.excised import EXCISED
 from spark_jobs.messages.kind import LATE_KINDS, SWAP_KINDS
 from spark_jobs.ops import ops_tables, outdated, repairs
 from spark_jobs.ops.outdated import Marks
@@ -30,10 +31,11 @@ from spark_jobs.repair.find.rows_of_keys import (
 )
 from spark_jobs.repair.find.standing import Part, Standing, in_parts
 from spark_jobs.side.port import Changed
-from spark_jobs.spec.analysis.looked_up import LookedUp, looked_up
+from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
+    LAST,
     MICROSECOND,
     Span,
     floor,
@@ -67,7 +69,10 @@ class Outdated:
         self, way: Ranged, paths: Paths, generations: Sequence[str], batch: int, inputs: Inputs
     ) -> None:
         self._way, self._paths, self._generations, self._batch = way, paths, generations, batch
-        self._inputs, self._length = inputs, LENGTHS[way.spec.ranges.every]
+        # Whether keys lack excised records, standing.py tells: other repairs compute some of them.
+        keyed = way.spec.keyed is not None
+        self._inputs = {n: pin for n, pin in inputs.items() if not (keyed and n == EXCISED)}
+        self._length = LENGTHS[way.spec.ranges.every]
         self._reads = dict[int, Span | None]()
         self._decided = dict[tuple[int, ...], list[Part]]()
 
@@ -127,11 +132,25 @@ class Outdated:
         return found
 
     def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:
-        """The changes of marks that are open in one of the spans, for each step that they touch."""
+        """The changes of marks that are open in one of the spans, for each step that they touch.
+        Which excised records are in a row, these tell themselves.
+        """
         for of in self.open:
-            if any(each.span.overlaps(span) for each in of.touching for span in spans):
-                for step in looked_up(self._way.spec, of.marks.input):
+            if of.marks.input != EXCISED and any(
+                each.span.overlaps(span) for each in of.touching for span in spans
+            ):
+                for step in self._steps(of.marks.input):
                     yield step, [*self._changes(of.marks)]
+
+    def excised(self, spans: Sequence[Span]) -> bool:
+        """Whether rows in one of the spans have excised records."""
+        touching = (each for of in self.open if of.marks.input == EXCISED for each in of.touching)
+        return any(each.span.overlaps(span) for each in touching for span in spans)
+
+    def _steps(self, name: str) -> tuple[LookedUp, ...]:
+        """Those that depend on a table. Excised records come before the first."""
+        spec = self._way.spec
+        return (LookedUp(spec, 0, {}),) if name == EXCISED else looked_up(spec, name)
 
     def _changes(self, marks: Marks) -> Iterator[Changed]:
         return outdated.changes(self._paths.root, self._paths.pipeline, self._generations, marks)
@@ -171,7 +190,7 @@ class Outdated:
         return [
             (marks, touched[marks.version])
             for name, several in by_input.items()
-            for touched in (self._touching(looked_up(self._way.spec, name), several),)
+            for touched in (self._touching(self._steps(name), several),)
             for marks in several
         ]
 
@@ -206,7 +225,7 @@ class Outdated:
                     wanted[marks.version] = changes
                 else:
                     found[marks.version] = self._whole(marks)
-            reads = {marks.version: self._read(marks.batch) for marks in some}
+            reads = {marks.version: self._read(marks) for marks in some}
             for step in steps:
                 sought = [
                     Sought(version, step.touched(times, read).within(WHOLE), keys)
@@ -221,7 +240,7 @@ class Outdated:
 
     def _whole(self, marks: Marks) -> list[Touching]:
         """All rows of the changes' times, whatever their keys are."""
-        unread = self._read(marks.batch) == WHOLE
+        unread = self._read(marks) == WHOLE and not is_topic(self._way.spec, marks.input)
         limit = extent(table_of(self._paths), self._way.position) if unread else WHOLE
         spans = joined(self._spans(marks, limit))
         return [Touching(span, 0, changes=marks.changes) for span in spans]
@@ -230,10 +249,21 @@ class Outdated:
         """The positions, within `limit`, that depend on the changes' times: of rows that are
         written, and of those that windows hold.
         """
-        read, steps = self._read(marks.batch), looked_up(self._way.spec, marks.input)
-        return [step.touched(marks.times, read).within(limit) for step in steps if read]
+        read, steps = self._read(marks), self._steps(marks.input)
+        times = self._times(marks)
+        return [step.touched(each, read).within(limit) for step in steps if read for each in times]
 
-    def _read(self, batch: int) -> Span | None:
+    def _times(self, marks: Marks) -> Sequence[Span]:
+        """Those of its changes. Of a table beside the stream the keys say more."""
+        if marks.input != EXCISED and not is_topic(self._way.spec, marks.input):
+            return (marks.times,)
+        spans = (Span(each.start or FIRST, each.end or LAST) for each in self._changes(marks))
+        return joined(spans)
+
+    def _read(self, marks: Marks) -> Span | None:
+        batch = marks.batch
+        if is_topic(self._way.spec, marks.input):  # what is new may be a record of any time
+            return WHOLE
         if batch not in self._reads:
             self._reads[batch] = self._times_of(batch)
         return self._reads[batch]

@@ -101,6 +101,10 @@ class RepairPlan(Stored):
     """Offsets that nobody has: the table's rows of these count as right."""
     inputs: dict[str, Pin] = Described(default_factory=dict)
     """The versions of the tables beside the stream that all records are computed with."""
+    current: bool = False
+    """Whether the records are read as they are in these versions: late ones are among them, and
+    others have taken the place of those that drains have read.
+    """
     lines: tuple[str, ...]
     """The plan for a reader."""
 

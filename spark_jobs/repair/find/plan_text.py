@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.messages.kind import KINDS, LATE_KINDS
 from spark_jobs.repair.find.lost import told
 from spark_jobs.repair.find.plan import offsets_in
+from spark_jobs.spec.analysis.looked_up import kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.lost import Counted
     from spark_jobs.repair.find.plan import Closed, RepairPlan
     from spark_jobs.repair.find.replaying import Replaying
+    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.values.spans import Span
 
@@ -100,6 +102,13 @@ def _beside_lines(plan: RepairPlan) -> Iterator[str]:
     """Which versions of the tables beside the stream it reads."""
     for name, pin in plan.inputs.items():
         yield f"  computed with   version {pin.version} of {name}"
+
+
+def kept_lines(spec: Pipeline) -> Iterator[str]:
+    """Which columns it compares with nothing."""
+    if names := sorted(kept(spec)):
+        told = f"{', '.join(names)}: rows keep what they looked up (corrections='keep')"
+        yield f"  not compared    {told}"
 
 
 def _never_read(counted: Counted) -> tuple[str, ...]:

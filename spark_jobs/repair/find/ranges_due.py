@@ -21,7 +21,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import read_live
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RepairUnknown, catalogue
-from spark_jobs.messages.kind import LATE_KINDS
+from spark_jobs.messages.kind import EXCISING_KINDS, LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
@@ -151,7 +151,9 @@ def _tried(paths: Paths, generations: Sequence[str]) -> list[tuple[Tried, Standi
             Standing.of(row),
         )
         for row in rows
-        if row["kind"] in LATE_KINDS and row["horizon"] and _final(paths, row, undos)
+        if row["kind"] in (*LATE_KINDS, *EXCISING_KINDS)
+        and row["horizon"]
+        and _final(paths, row, undos)
     ]
 
 

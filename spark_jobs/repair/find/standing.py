@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.messages.kind import EXCISING_KINDS
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.outdated import Marks
 from spark_jobs.side.port import Pin
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
+    from spark_jobs.storage.root.paths import Paths
 
 
 class Standing(NamedTuple):
@@ -46,6 +49,17 @@ class Standing(NamedTuple):
         if pin is None or pin.table_id != marks.table_id or pin.version < marks.version:
             return False
         return final or self.batch >= marks.batch
+
+
+def settled(paths: Paths, generations: Sequence[str], marks: Marks) -> bool:
+    """Whether a repair for excised records that stands has computed all keys of a table without
+    them.
+    """
+    ours = ops_tables.among("generation", generations)
+    kinds = ops_tables.among("kind", EXCISING_KINDS)
+    stands = f"{ours} AND {kinds} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
+    rows = repairs.stored(paths.root, paths.pipeline, stands)
+    return any(Standing.of(row).settles(marks, final=False) for row in rows)
 
 
 class Part(NamedTuple):

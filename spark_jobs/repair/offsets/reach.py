@@ -16,20 +16,20 @@ from spark_jobs.messages.part import Part
 from spark_jobs.repair.offsets.archived import Where, archived_or_why, beginning, located
 from spark_jobs.repair.offsets.holes import EVER, Hole, holes
 from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, less, merged
-from spark_jobs.source.positions import Parts
-from spark_jobs.values.spans import joined
+from spark_jobs.source.positions import Parts, Positions
+from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pyarrow as pa
+
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.errors import CheckpointBroken, FormatNewer
-    from spark_jobs.repair.offsets.holes import Hole
     from spark_jobs.repair.offsets.slices import Index
-    from spark_jobs.source.positions import Offset, Parts, Positions
+    from spark_jobs.source.positions import Offset
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.values.spans import Span
 
 
 class TouchedHole(NamedTuple):
@@ -150,6 +150,8 @@ class Reach(NamedTuple):
     """What the archive has, and the first offsets that Kafka has."""
     broken: CheckpointBroken | FormatNewer | None
     """Why nobody knows what the archive has."""
+    current: bool = False
+    """Whether the source has said where its records are."""
 
     @classmethod
     def of(
@@ -162,6 +164,17 @@ class Reach(NamedTuple):
         has, broken = archived_or_why(paths.root, way.spec.inputs, known.topic_id)
         found = holes(way.spec, paths, generations, index.lacking)
         return cls(way, index, found, (has, earliest), broken)
+
+    @classmethod
+    def told(cls, way: Ranged, slices: pa.Table) -> Reach:
+        """By what the source says of its records (source/port.py): all that is in a slice is there,
+        and what is in none is not to be read.
+        """
+        index = Index.told(slices)
+        dead = index.lacking
+        barred = (Hole(None, dead, None, Span(EVER.start, EVER.start)),) if dead else ()
+        begins = Positions(dict.fromkeys(index.within, 0))
+        return cls(way, index, barred, ({}, begins), None, current=True)
 
     def reading(self, spans: Sequence[Span], every: Parts | None = None) -> Reading:
         """What the rows in these spans need. Of `every`, all offsets are read."""

@@ -57,7 +57,9 @@ MOST: Final = 200_000
 
 
 class KeyRows:
-    """As rows.py has it: the rows of the given keys, or of keys that replayed records touch."""
+    """As rows.py has it: the rows of the given keys, or of keys that replayed or excised records
+    touch.
+    """
 
     def __init__(self, unit: Unit, judging: Judging) -> None:
         step = judging.spec.keyed
@@ -78,7 +80,7 @@ class KeyRows:
         good = good.observe(entered, rows, rows.alias("used"), late_places())
         good = good.observe(kept, rows, late_places())
         # Of a given key nobody knows when a batch with its delete was planned: it was after that.
-        every = bool(plan.keys) or plan.outdated
+        every = not plan.replays
         since = F.coalesce("kafka.timestamp", F.current_timestamp()) if every else None
         changes = marked(good, step, spec, spec.first_stateful, since)
         # What was observed is complete then, and Kafka is read once.
@@ -86,11 +88,13 @@ class KeyRows:
         keys = None if plan.keys else changes.select(*map(_quoted, step.keys)).distinct()
         if plan.outdated:
             keys = computed_once(self._outdated(changes), plan.records_read)
-            changes = changes.join(keys, list(step.keys), "left_semi").select(*changes.columns)
+        elif every and not plan.keys:
+            excised = judging.excised().stateful_input
+            excised = marked(excised, step, spec, spec.first_stateful, since)
+            keys = excised.select(*map(_quoted, step.keys)).distinct()
         known = self._live(keys)
-        if plan.keys:
-            changes = changes.where(plan.keys)
         if every:
+            changes = changes.where(plan.keys) if keys is None else _of(changes, keys)
             known = known.where(_lost(plan))
         computed = buckets.rows_of_keys(changes, known, step, plan.records_read)
         return Computed(computed, keys, fetched, read, entered, kept, None)
@@ -146,7 +150,7 @@ class KeyRows:
 
     def compare(self, computed: Computed) -> Compared:
         paired = change(self.way.spec, self._live(computed.explaining), computed.rows)
-        if self._step.forgets_after and (self.plan.keys or self.plan.outdated):
+        if self._step.forgets_after and not self.plan.replays:
             paired = to_compare(paired, datetime.now(UTC) - self._step.forgets_after)
         return Compared(explained(paired, computed.explaining), None)
 
@@ -207,12 +211,16 @@ class KeyRows:
         spark, plan, columns = self.judging.spark, self.plan, self._step.keys
         rows = self.judging.table()
         if keys is not None:
-            found = rows.join(keys, list(columns), "left_semi")
-            return found.select(*map(_quoted, rows.columns))
+            return _of(rows, keys)
         if why := reason(spark, SqlText("keys", plan.keys, query=False), columns):
             raise RangeInvalid.keys_refused(pipeline=plan.pipeline, why=why)
         rows.select(*map(_quoted, columns)).where(plan.keys)
         return rows.where(plan.keys)
+
+
+def _of(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    found = rows.join(keys, keys.columns, "left_semi")
+    return found.select(*map(_quoted, rows.columns))
 
 
 def to_compare(paired: DataFrame, before: datetime) -> DataFrame:

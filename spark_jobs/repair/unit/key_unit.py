@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeInvalid, RangeUnsupported, RecordsUnreachable
 from spark_jobs.messages.kind import Reads
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, outdated
 from spark_jobs.repair.exchange.commit import Prepared
 from spark_jobs.repair.exchange.put_keys import merged
 from spark_jobs.repair.exchange.staging import SIDES, changed_rows
@@ -22,6 +22,7 @@ from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.plan import needs, offsets_in, places
 from spark_jobs.repair.find.plan_text import key_lines
 from spark_jobs.repair.find.quarantine import used_within
+from spark_jobs.repair.find.standing import settled
 from spark_jobs.repair.offsets.archived import (
     Where,
     archive_records,
@@ -95,6 +96,15 @@ def _by_quarantined(of: Sought) -> Found:
     return Found(EVER if found.records else (), EVER, {}, NOWHERE, 0, lines, replays=found)
 
 
+def _by_excised(of: Sought) -> Found:
+    """As given keys: which they are, the stage finds. Also raises RecordsUnreachable."""
+    generations = of.closed.found.identity.generations
+    marks = outdated.stored(of.paths.root, of.paths.pipeline, generations, of.excised)
+    if any(not settled(of.paths, generations, each) for each in marks):
+        return _as_given(of)
+    return Found((), EVER, {}, NOWHERE, 0, partial(key_lines, of.closed))
+
+
 def _by_waiting(of: Sought) -> Found:
     """Raises RecordsUnreachable and RangeInvalid where rows are not made again of themselves."""
     spec, closed = of.way.spec, of.closed
@@ -146,6 +156,7 @@ def _accounted(paths: Paths, generations: Sequence[str], offsets: int) -> int | 
 FINDERS: Final[dict[Reads, Callable[[Sought], Found]]] = {
     Reads.WAITING: _by_waiting,
     Reads.QUARANTINED: _by_quarantined,
+    Reads.EXCISED: _by_excised,
     Reads.GIVEN: _as_given,
 }
 """What a kind of repair reads -> how its records are found."""

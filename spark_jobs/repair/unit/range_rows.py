@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
@@ -30,17 +30,21 @@ from spark_jobs.steps.canonical.chain import (
     Counted,
     Given,
     canonical_output,
+    event_time,
     next_group_state,
     of_step,
 )
+from spark_jobs.steps.operator import At, operator
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans import Span
+from spark_jobs.values.own_columns import own
+from spark_jobs.values.spans import Position, Span
 
 if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.spec import Pipeline
 
+PLACE: Final = own("place")
 Places = set[tuple[int, int]]
 """Partition and offset of records."""
 
@@ -51,6 +55,7 @@ class RangeRows:
     def __init__(self, unit: Unit, judging: Judging) -> None:
         self.way, self.judging, self.plan = unit.way, judging, judging.plan
         self._replaced = unit.around(judging.plan.spans)
+        self._has_excised = False
 
     def compute(self) -> Computed:
         """Behind the records themselves Spark runs nothing before the rows are used, but for a
@@ -76,17 +81,23 @@ class RangeRows:
         explaining = _explaining(self._explains(used), spec, sides, first)
         copied = copies.get(spec.first_stateful)
         rows = self._placed(self._output(used, sides, first))
-        return Computed(rows, explaining, fetched, read, entered, kept, copied)
+        excised = len(self.judging.failing.columns[0]) if self._has_excised else 0
+        return Computed(rows, explaining, fetched, read, entered, kept, copied, excised)
 
     def compare(self, computed: Computed) -> Compared:
         plan, table = self.plan, table_of(self.judging.paths)
         live = table.within(self.judging.spark, plan.table_version, self.way.position, plan.spans)
         paired = change(self.way.spec, live, computed.rows)
+        if plan.current:
+            return Compared(self._explained_by_place(paired), None)
         return Compared(explained(paired, computed.explaining), None)
 
     def fates(self, computed: Computed, paired: DataFrame) -> tuple[MergedRecord, ...]:  # noqa: ARG002 - other units need the rows
         plan, paths = self.plan, self.judging.paths
         late = LateSpans(self.way, paths, plan.generations, plan.batch).computed(plan.spans)
+        if plan.current:  # the late ones are read among all others
+            every = {(each.partition, each.offset) for each in late}
+            return fates(self.way, plan, late, every, every)
         entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
         return fates(self.way, plan, late, entered, kept)
 
@@ -108,18 +119,38 @@ class RangeRows:
         whole = Span(self.plan.spans[0].start, self.plan.spans[-1].end)
         return None if KINDS[self.plan.kind].swaps else whole
 
+    def _explained_by_place(self, paired: DataFrame) -> DataFrame:
+        """As `explained`: a row is that lies where a late record or a change of the input touches
+        rows. One that goes may have no record left that could tell.
+        """
+        plan, way = self.plan, self.way
+        of = (way, self.judging.paths, plan.generations, plan.batch)
+        bound = Span(plan.spans[0].start, plan.spans[-1].end)
+        found = Outdated(*of, plan.inputs).ranges(plan.until, bound)
+        found += LateSpans(*of).ranges(plan.until, bound)
+        if not found:
+            return paired.withColumn("explained", F.lit(False))
+        at = F.coalesce("after", "before")[way.position.column]
+        within = Position(PLACE, way.position.edge).sql(each.span for each in found)
+        told = paired.withColumn(PLACE, at).withColumn("explained", F.expr(within))
+        return told.withColumn("explained", F.coalesce("explained", F.lit(False))).drop(PLACE)
+
     @property
     def _within(self) -> Column:
         return F.expr(self.way.position.sql(self.plan.spans))
 
     def _explains(self, used: DataFrame) -> DataFrame:
-        """The records that explain changes: late ones, and those that depend on a changed row of a
-        table beside the stream.
+        """The records that explain changes: late ones, those that depend on a changed row of a
+        table beside the stream, and excised ones.
         """
         plan, late = self.plan, used.where("kafka.late")
         own = (self.way, self.judging.paths, plan.generations, plan.batch, plan.inputs)
-        found = Outdated(*own).among(plan.spans)
-        return reduce(DataFrame.unionAll, (marked(used, *each) for each in found), late)
+        outdated = Outdated(*own)
+        found = [marked(used, *each) for each in outdated.among(plan.spans)]
+        self._has_excised = outdated.excised(plan.spans)
+        if self._has_excised:
+            found.append(self.judging.excised().stateful_input.select(*used.columns))
+        return reduce(DataFrame.unionAll, found, late)
 
     def _placed(self, rows: DataFrame) -> DataFrame:
         """Of all computed rows those of the unit."""
@@ -153,6 +184,8 @@ def _explaining(
         keys = telling(spec) if spec.sides else output_key(spec)
         return rows.select(*keys) if keys else None if spec.sides else rows
     step = spec.steps[until]
+    if step.takes:
+        rows = operator(step).row_part(rows, At(spec, until, event_time(spec, until), sides))
     keys = step.grouping_keys or ()
     if until + 1 < len(spec.steps) or not {*keys} <= {*(step.columns_after(None) or ())}:
         return None

@@ -9,8 +9,14 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from spark_jobs.checkpoint.pins import noted_now
-from spark_jobs.errors import RangeInvalid, RangeOpen, RecordsUnreachable, StagingStale
+from spark_jobs.checkpoint.pins import newest_noted, noted_now
+from spark_jobs.errors import (
+    RangeInvalid,
+    RangeOpen,
+    RangeUnsupported,
+    RecordsUnreachable,
+    StagingStale,
+)
 from spark_jobs.messages.kind import Reads
 from spark_jobs.repair.exchange.commit import (
     Base,
@@ -26,10 +32,12 @@ from spark_jobs.repair.find.lost import Counted, count_holes, refuse_holes, refu
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.plan import needs
 from spark_jobs.repair.find.plan_text import left_lines, plan_lines
-from spark_jobs.repair.find.quarantine import used_within
+from spark_jobs.repair.find.quarantine import Place, used_within
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
+from spark_jobs.side.port import versions
+from spark_jobs.source.port import current_of
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
 from spark_jobs.table.tables import table_of
@@ -73,7 +81,7 @@ class RangeUnit:
         spec, way, paths, closed = self.spec, sought.way, sought.paths, sought.closed
         known, request, brought = closed.found, sought.request, sought.brought
         ranges = FINDERS[request.facts.reads](sought)
-        reach = Reach.of(way, paths, known.identity, known.topic.earliest, closed.horizon)
+        reach = _reach(sought)
         left = _left_out(reach, [each.span for each in ranges.touching], request)
         if ranges.replays:
             ranges.replays.leave(left)
@@ -86,9 +94,12 @@ class RangeUnit:
         apart = way.apart(spans)
         within = needs(needed, apart) if spans else "false"
         of = (known.identity.generations, closed.batch, within)
-        late, used = count(paths, "late", *of), used_within(paths, spec.inputs, *of)
+        late, used = 0, set[Place]()
+        if not reach.current:
+            late, used = count(paths, "late", *of), used_within(paths, spec.inputs, *of)
         # No record has a time there, or no window ends there.
-        if not (reading.parts or late or used or (ranges.replays and ranges.replays.records)):
+        found = reading.parts or late or used or (ranges.replays and ranges.replays.records)
+        if not (found or reach.current):  # whose records may have gone
             spans = ()
         return Found(
             spans,
@@ -101,6 +112,7 @@ class RangeUnit:
             used,
             ranges.replays,
             counted.lost,
+            reach.current,
         )
 
     def around(self, spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -126,6 +138,15 @@ class _Ranges(NamedTuple):
     """What was found in quarantine."""
 
 
+def _reach(of: Sought) -> Reach:
+    """Raises AccountBehind."""
+    known, closed = of.closed.found, of.closed
+    if (current := current_of(of.way.spec, of.source)) is None:
+        return Reach.of(of.way, of.paths, known.identity, known.topic.earliest, closed.horizon)
+    pins = newest_noted(known.checkpoint, of.way.spec)
+    return Reach.told(of.way, current.slices(versions(pins), closed.horizon))
+
+
 def _by_waiting(of: Sought) -> _Ranges:
     closed, bound = of.closed, of.request.span
     own = (of.way, of.paths, closed.found.identity.generations, closed.batch)
@@ -135,7 +156,17 @@ def _by_waiting(of: Sought) -> _Ranges:
     return _Ranges(in_ranges(touching), late.too_early(closed.until))
 
 
+def _by_excised(of: Sought) -> _Ranges:
+    closed = of.closed
+    own = (of.way, of.paths, closed.found.identity.generations, closed.batch)
+    outdated = Outdated(*own, of.excised)
+    return _Ranges(in_ranges(outdated.ranges(closed.until, of.request.span)))
+
+
 def _by_quarantined(of: Sought) -> _Ranges:
+    """Raises RangeUnsupported."""
+    if current_of(of.way.spec, of.source):
+        raise RangeUnsupported.rows_there(pipeline=of.way.spec.name)
     found = of.replaying()
     return _Ranges([Touching(span, 0) for span in found.spans], replays=found)
 
@@ -154,6 +185,7 @@ def _as_given(of: Sought) -> _Ranges:
 FINDERS: Final[dict[Reads, Callable[[Sought], _Ranges]]] = {
     Reads.WAITING: _by_waiting,
     Reads.QUARANTINED: _by_quarantined,
+    Reads.EXCISED: _by_excised,
     Reads.GIVEN: _as_given,
 }
 """What a kind of repair reads -> how its ranges are found."""

@@ -50,7 +50,9 @@ class Replaced(NamedTuple):
     a session that ends outside of them.
     """
     joined: DataFrame
-    """Keys, window_start and window_end of the sessions that have a late record."""
+    """Keys, window_start and window_end of the sessions that have a late record, and of rows that
+    had an excised one.
+    """
 
 
 class SessionRows(RangeRows):
@@ -60,7 +62,8 @@ class SessionRows(RangeRows):
         assert computed.explaining is not None
         spans, way = self.plan.spans, self.way
         live = self.judging.table().where(beside(way, spans))
-        found = replaced(way, spans, live, computed.rows, computed.explaining)
+        parted = self._has_excised
+        found = replaced(way, spans, live, computed.rows, computed.explaining, parted=parted)
         paired = change(way.spec, found.live, found.computed)
         return Compared(explained(paired, found.joined), found.carried)
 
@@ -79,10 +82,17 @@ def beside(way: Ranged, spans: Iterable[Span]) -> Column:
 
 
 def replaced(
-    way: Ranged, spans: Sequence[Span], live: DataFrame, computed: DataFrame, late: DataFrame
+    way: Ranged,
+    spans: Sequence[Span],
+    live: DataFrame,
+    computed: DataFrame,
+    late: DataFrame,
+    *,
+    parted: bool = False,
 ) -> Replaced:
     """`live` are the table's rows of `beside`, `computed` all sessions of what was read, `late` the
-    sessions of the late records alone.
+    sessions of the late records alone. `parted`: those are of excised ones too, without which the
+    table's rows fall apart.
 
     Raises RangeUnsupported if a session that overlaps a span is longer than ranges.context: then
     what was read is not enough. Also if a row of the table is wider than the session that it
@@ -96,11 +106,14 @@ def replaced(
     marked = _marked(live, computed, within, spans, keys)
     marked = marked.persist(StorageLevel.MEMORY_AND_DISK)
     _refuse_wider(way.spec.name, spans, marked.where(F.col(_GOES).isNull()))
+    whole = computed.select(*keys, *BOUNDS)
+    if parted:
+        whole = _together(whole.unionByName(live.select(*keys, *BOUNDS)), keys)
     return Replaced(
         marked.where(_GOES).select(*live.columns),
         computed.where(within),
         marked.where(f"NOT {_GOES}").select(*live.columns),
-        _with_late(computed.select(*keys, *BOUNDS), late, keys),
+        _with_late(whole, late, keys),
     )
 
 
@@ -121,6 +134,16 @@ def explained(paired: DataFrame, joined: DataFrame) -> DataFrame:
     found = paired.join(F.broadcast(known), part, "left_outer")
     told = F.coalesce("explained", F.lit(False)).alias("explained")
     return found.select("before", "after", "op", told)
+
+
+def _together(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Those of a key that overlap, as one."""
+    order = Window.partitionBy(*keys).orderBy("window_start", "window_end")
+    before = F.max("window_end").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    begins = (before.isNull() | (F.col("window_start") >= before)).cast("int")
+    numbered = rows.withColumn(_ROW, begins).withColumn(_ROW, F.sum(_ROW).over(order))
+    ends = (F.min("window_start").alias(BOUNDS[0]), F.max("window_end").alias(BOUNDS[1]))
+    return numbered.groupBy(*keys, _ROW).agg(*ends).select(*keys, *BOUNDS)
 
 
 def _marked(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from spark_jobs.checkpoint.notes.excised import EXCISED
+from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.repair.find import quarantine
 from spark_jobs.repair.find.plan import offsets_in
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.quarantine import Place
     from spark_jobs.repair.offsets.archived import Where
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.side.port import Pin
     from spark_jobs.source.port import Source
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.ranged import Ranged
@@ -58,6 +61,12 @@ class Sought(NamedTuple):
             found.add(each)
         return found
 
+    @property
+    def excised(self) -> dict[str, Pin]:
+        """The version by which excised records are no longer there."""
+        found = noted_now(self.closed.found.checkpoint, self.way.spec)
+        return {name: pin for name, pin in found.items() if name == EXCISED}
+
     def refuse_more(self, where: Where) -> None:
         """Raise RangeInvalid for more offsets to read than the request allows."""
         offsets = offsets_in(where.source) + offsets_in(where.archive)
@@ -90,5 +99,7 @@ class Found(NamedTuple):
     """What was found in quarantine."""
     without: int = 0
     """Records, at most, that the table has and that nobody can read again."""
+    current: bool = False
+    """As RepairPlan has it."""
     outdated: bool = False
     """See RepairPlan."""

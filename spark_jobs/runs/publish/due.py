@@ -147,7 +147,7 @@ def show_lag(spec: Pipeline, event: Event, settings: Callable[[], Settings]) -> 
     """Commit the offsets of the newest event to the pipeline's group. A failure is a warning."""
     ends = Positions.of_named(event.offsets_end)
     prefix = lag_group()
-    if not prefix or not ends:
+    if not prefix or not ends or not spec.inputs.of_kafka:
         return
     from spark_jobs.source.lag_group import commit  # noqa: PLC0415 - Kafka's client, which publish alone does not need
 

@@ -41,7 +41,7 @@ def mark(
     be about.
     """
     for side in spec.sides if pinned.batch >= 0 else ():
-        if side.name not in pinned.moved:
+        if side.name not in pinned.moved or side.keeps:
             continue
         was, now = pinned.moved[side.name], pinned.inputs[side.name]
         found = _changes(spark, side, settings, was, now)
@@ -57,7 +57,7 @@ def _changes(
 ) -> Iterator[Changed]:
     """All keys, where the version before cannot be read any more, or is another table's."""
     table = side_of(side, settings)
-    if was is None or not table.has(was):
+    if was is None or was.table_id != now.table_id or not table.has(was):
         yield Changed(None, None, None)
     else:
         yield from table.changed(spark, was, now)

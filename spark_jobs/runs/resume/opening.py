@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pkgutil import resolve_name
 from threading import Thread
 from typing import NamedTuple
 
@@ -22,13 +23,16 @@ from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.port import ends_of
+from spark_jobs.side.port import keep, versions
+from spark_jobs.source.port import current_of, ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.steps.sql import refuse_unsafe_checks, refuse_unsafe_trees
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
 
+EXCISIONS, ADOPT = "excised", "spark_jobs.excise.adopt:adopt"
+"""Where a root's excisions are, and how a checkpoint takes them over."""
 LOG = logging.getLogger(__name__)
 
 
@@ -70,8 +74,16 @@ def opened(
         refuse_unsafe_trees(session, ours)
     else:
         refuse_unsafe_checks(session, ours)
+    if current := current_of(now.spec, source_of(now.spec, settings)):
+        moved = pinned.moved.items()
+        since = {name: None if pin is None else pin.version for name, pin in moved}
+        current.keep(since, versions(pinned.inputs), held)
     mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
+    keep(now.spec, settings, pinned.inputs)
     note_inputs(pinned, found.checkpoint, held)
+    if (paths.root / EXCISIONS).exists():
+        ids = (found.identity.topic_id, found.identity.generations)
+        resolve_name(ADOPT)(now.spec, paths, ids, held, outcome.run_id)
     run = Run(
         kind=outcome.kind,
         spec=ours,
@@ -95,9 +107,10 @@ def _looked(
     it passes over and what waits, noted under the lease.
     """
     spec = now.spec
-    ends = ends_of(spec, paths)
-    found, end = cut(preflight(now, source_of(spec, settings), paths, settings), ends, settings)
-    for line in found.lines:
+    ends, source = ends_of(spec, paths), source_of(spec, settings)
+    noted = source.note(held)
+    found, end = cut(preflight(now, source, paths, settings), ends, settings)
+    for line in (*noted, *found.lines):
         LOG.warning("%s: %s", spec.name, line)
     outcome.lost = found.lost
     outcome.held = {

@@ -6,7 +6,7 @@ Whether any other record is late, only Spark's expression of the step says (step
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Origin, Origins
@@ -27,6 +27,17 @@ def late_for_certain(spec: Pipeline, late_before_ms: int) -> int | None:
     if mode_facts(spec.output_mode).keeps_all_state or not keeps_time(spec):
         return None
     return late_before_ms - spec.entry.late_after // timedelta(milliseconds=1)
+
+
+def first_timely(spec: Pipeline, watermark: datetime) -> datetime | None:
+    """Behind this watermark each record that enters the first stateful step with an event time
+    before this one is late, and no other; None if there is no such time.
+    """
+    if spec.watermark_delay is None or spec.entry is None:
+        return None
+    if mode_facts(spec.output_mode).keeps_all_state:
+        return None
+    return spec.entry.first_timely(watermark)
 
 
 def keeps_time(spec: Pipeline) -> bool:

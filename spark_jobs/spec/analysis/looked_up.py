@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from spark_jobs.spec import Pipeline
@@ -13,6 +14,7 @@ from spark_jobs.spec.analysis.ranged import covering, inputs_apart, sessions
 from spark_jobs.spec.analysis.rounding import deciding, output_key
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.fields.field import Field
+from spark_jobs.spec.sql import names_in
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.spans import Span
 
@@ -76,8 +78,17 @@ class LookedUp(NamedTuple):
         return {key: there[column] for key, column in self.by.items()}
 
 
+def is_topic(spec: Pipeline, side: str) -> bool:
+    """Whether the pipeline reads the table with this name as a topic."""
+    return any(each.name == side for topic in spec.inputs for each in topic.beside)
+
+
 def looked_up(spec: Pipeline, side: str) -> tuple[LookedUp, ...]:
-    """Each step that finds rows of the table with this name."""
+    """Each step that finds rows of the table with this name. The first one of all, where the topic
+    is the table: its rows are the records.
+    """
+    if is_topic(spec, side):
+        return (LookedUp(spec, 0, {}),)
     return tuple(
         LookedUp(spec, at, step.found_by(side))
         for at, step in enumerate(spec.steps)
@@ -113,6 +124,29 @@ def columns_at(spec: Pipeline, index: int) -> Columns:
     for step in spec.steps[:index]:
         columns = step.columns_after(columns)
     return columns
+
+
+def kept(spec: Pipeline) -> frozenset[str]:
+    """The output's columns that depend on a table of which rows that are written keep what they
+    have, as far as text tells.
+    """
+    columns: Columns = spec.inputs.columns
+    found = set[str]()
+    for step in spec.steps:
+        before = {name: name in found for name in (*(columns or ()), *found)}
+        keeps = any(side.keeps for side in step.sides)
+        after = step.carried(before, partial(_names_one, {*found}), partial(_always, keeps))
+        found = {name for name, depends in after.items() if depends}
+        columns = step.columns_after(columns)
+    return frozenset(found)
+
+
+def _names_one(of: set[str], sql: str) -> bool:
+    return bool(names_in(sql) & of)
+
+
+def _always(said: bool, _: Field) -> bool:
+    return said
 
 
 def telling(spec: Pipeline) -> tuple[str, ...]:

@@ -10,12 +10,14 @@ from spark_jobs.spec.output_mode import mode_facts
 
 
 def counting_step(spec: Pipeline) -> int | None:
-    """The index of the Aggregate whose records can be balanced; None if there is none.
+    """The index of the step whose records can be balanced; None if there is none.
 
-    Not if rows are written again while their group is open, and the group is evicted later without
-    a row (update with a window).
+    No Aggregate's if rows are written again while their group is open, and the group is evicted
+    later without a row (update with a window).
     """
     for index, step in enumerate(spec.steps):
+        if step.counting(spec.watermark_delay):
+            return index
         if step.counted_by:
             mode = mode_facts(spec.output_mode)
             keeps = mode.keeps_all_state or step.grouping_window is None
@@ -28,24 +30,24 @@ UNACCOUNTED = within(
     0,
     severity="critical",
     about="every offset must be accounted for; if not, Sluice has a bug or the checkpoint is "
-    "damaged. Null is not known, since a batch's progress was lost: it passes, and proves nothing",
+    "damaged",
 )
 GROUPS = within(
     "groups_unaccounted",
     0,
     severity="critical",
-    about="the records in an Aggregate's state and rows must be those that entered it; if not, "
-    "Sluice or Spark has a bug, or the state is damaged",
+    about="what entered is in state or rows; if not, Sluice or Spark has a bug, or the state is "
+    "damaged",
 )
 LEAST_READ: Final = 200
 """Records from which a share of rejected ones says something: of three, one is a third."""
-_SEE = "see the reasons: sluice show quarantine"
+_SEE = "see sluice show quarantine"
 NOTHING_ACCEPTED = within(
     "nothing_accepted",
     0,
     severity="critical",
-    about="records were read and none was accepted: the producer's format or the spec is wrong, or "
-    f"the data is old; {_SEE}, sluice show late",
+    about="none was accepted: the producer's format or the spec is wrong, or the data is old; "
+    f"{_SEE}, sluice show late",
 )
 REJECTED = (
     within(
@@ -64,7 +66,7 @@ REJECTED = (
         "rejected_share",
         0.5,
         severity="critical",
-        about=f"more records were malformed, premature or late than not: {_SEE}, sluice show late",
+        about=f"more was rejected than not: {_SEE}, sluice show late",
     ),
 )
 """The defaults that count from LEAST_READ records."""
@@ -73,8 +75,8 @@ REJECTIONS: Final = frozenset(each.columns[0] for each in (NOTHING_ACCEPTED, *RE
 ARCHIVE_LAG = within(
     "archive_lag",
     1,
-    about="Kafka's retention comes close to the end of the archive, and what it overtakes is "
-    "archived nowhere: archive more often, or lengthen the topic's retention",
+    about="what retention overtakes is archived nowhere: archive more often, or lengthen the "
+    "topic's retention",
 )
 
 TRUNCATES = within(
@@ -87,7 +89,7 @@ TRUNCATES = within(
 REMEMBERED = within(
     "remembered_share",
     1,
-    about="the table remembers more deletes than it has rows: shorten forget_deletes_after",
+    about="more deletes than rows: shorten forget_deletes_after",
 )
 
 
@@ -152,14 +154,12 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
         within(
             "behind_watermark_seconds",
             0,
-            about="the watermark moved, but no batch has evicted by it yet: a run was cut short; "
-            "the next run evicts",
+            about="a run was cut short before a batch evicted; the next run evicts",
         ),
         within(
             "still_batches",
             10,
-            about="records arrive, but none is newer: a producer's clock stands still, or old "
-            "data is sent again",
+            about="a producer's clock stands still, or old data is sent again",
         ),
         within(
             "late_share",
@@ -170,8 +170,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
         within(
             "timers_per_row",
             10,
-            about="timers are set faster than they fire: a processor must delete a timer before "
-            "it sets a new one",
+            about="a processor must delete a timer before it sets a new one",
         ),
         *([TRUNCATES] if has_truncates(spec) else []),
         *([REMEMBERED] if spec.keyed and spec.keyed.forgets_after else []),

@@ -24,8 +24,8 @@ class StateMetrics(BaseModel):
         "progress of a batch was lost and nothing says how many rows it must have"
     )
     groups_unaccounted: int | None = Described(
-        description="difference between the records that entered an Aggregate with `counts` and "
-        "those in its state and in the rows written; must be 0; null where it cannot be known"
+        description="what entered an Aggregate with `counts`, or a Join as left rows, less state "
+        "and rows written; must be 0; null where it cannot be known"
     )
     rows_read: int = Described(description="records that Spark read from Kafka in this run")
     state_rows: int = Described(

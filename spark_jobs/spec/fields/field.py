@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field as Described, model_validator
 
 from spark_jobs.spec.fields.local_time import Local, directives
 from spark_jobs.spec.model import Model, refuse
@@ -113,6 +113,8 @@ class Field(Model):
     A header's path is its name; if it comes several times the last one counts, and array<string> or
     array<binary> has all of them
     """
+    up: int = Described(default=0, ge=0, le=9)
+    """with `each`: how many lists further out it is; 1: in what the list is in"""
     format: str | Local | None = None
     """how it is written, if not as usual. A time: 's', 'ms', 'us', 'ns' since 1970, or Local(...);
     a date: 'days' or Local(...); a number: 'text'; a decimal: 'base64' too; a string: 'json', of

@@ -18,9 +18,8 @@ SUBJECT: Final = re.compile(r"[\w.:/-]+")
 IdIn = Annotated[
     Literal["value", "header"],
     Described(
-        description="where the id of the schema is: in front of the value; or in the header that "
-        "newer clients write, __value_schema_id, of a key __key_schema_id. A record without this "
-        "header may have it in front of the value too"
+        description="where the schema's id is: in front of the value; or in the header "
+        "__value_schema_id, of a key __key_schema_id, and without that in front too"
     ),
 ]
 ASKS: Final = "spark_jobs.runs.schema_look"
@@ -48,6 +47,7 @@ class Avro(Format):
 
     kind: ClassVar[str] = "avro"
     decoder: ClassVar[str] = "spark_jobs.decode.avro.records:AvroDecoder"
+    layout: ClassVar[str] = "spark_jobs.files.avro:AvroFile"
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
     registry: str = ""

@@ -15,6 +15,7 @@ class Csv(Format):
 
     kind: ClassVar[str] = "csv"
     decoder: ClassVar[str] = "spark_jobs.decode.plain:CsvDecoder"
+    layout: ClassVar[str] = "spark_jobs.files.text:CsvRows"
     of_texts: ClassVar[bool] = True
 
     columns: tuple[str, ...]

@@ -12,6 +12,9 @@ from pydantic import SerializeAsAny
 
 from spark_jobs.spec.model import Model
 
+LINES: Final = "spark_jobs.files.text:Lines"
+"""A record a line."""
+
 
 class Format(Model):
     """One encoding, with its settings: `Json()`, another one below, or a class of your own."""
@@ -20,9 +23,17 @@ class Format(Model):
     """Its name, in the fingerprint and in texts."""
     decoder: ClassVar[str]
     """Its decoder as module:name, a class as the Decoder of decode/formats.py says."""
+    elements: ClassVar[str] = ""
+    """What takes a value with many records apart, as module:name of a class as the Elements of
+    decode/formats.py says; empty: nothing does.
+    """
     not_rows: ClassVar[frozenset[str]] = frozenset()
     """Fields that change no row, as an address. All others are in the fingerprint."""
 
+    layout: ClassVar[str] = ""
+    """How files have records of it (files/layout.py), as module:name; empty: no file has."""
+    of_files: ClassVar[bool] = False
+    """Whether files alone have records of it."""
     of_texts: ClassVar[bool] = False
     """Whether a value is one text, or named ones: a field with parts is in none."""
 
@@ -50,6 +61,8 @@ class Json(Format):
 
     kind: ClassVar[str] = "json"
     decoder: ClassVar[str] = "spark_jobs.decode.json.decoder:JsonDecoder"
+    elements: ClassVar[str] = "spark_jobs.decode.json.elements:JsonElements"
+    layout: ClassVar[str] = LINES
 
 
 class Text(Format):
@@ -57,6 +70,7 @@ class Text(Format):
 
     kind: ClassVar[str] = "text"
     decoder: ClassVar[str] = "spark_jobs.decode.plain:TextDecoder"
+    layout: ClassVar[str] = LINES
     of_texts: ClassVar[bool] = True
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from pydantic import model_validator
 
-from spark_jobs.spec.formats.format import Format
+from spark_jobs.spec.formats.format import LINES, Format
 from spark_jobs.spec.model import refuse
 
 
@@ -16,6 +16,7 @@ class Lines(Format):
 
     kind: ClassVar[str] = "lines"
     decoder: ClassVar[str] = "spark_jobs.decode.plain:LinesDecoder"
+    layout: ClassVar[str] = LINES
     of_texts: ClassVar[bool] = True
 
     pattern: str = "(?P<line>.*)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field as Described, model_validator
@@ -169,6 +169,9 @@ class Aggregate(Step):
     @property
     def late_after(self) -> timedelta | None:
         return self.window.first_end_after if self.window else None
+
+    def first_timely(self, watermark: datetime) -> datetime | None:
+        return self.window.first_timely(watermark) if self.window else None
 
     def with_expressions(self, was: Mapping[str, Any]) -> Self:
         if not was["measures"]:

@@ -19,6 +19,7 @@ from spark_jobs.spec.dimension import Dimension
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.side import SideTable
+from spark_jobs.spec.sql import names_in
 from spark_jobs.spec.steps.step import Balance, Known, Step
 
 
@@ -148,6 +149,7 @@ class Lookup(Step):
         several: bool,
         undeleted: bool,
     ) -> None:
+        self._refuse_deciding(after)
         made = {name for step in before for name in _added(step)}
         if self.rejects and (
             not all(isinstance(step, Lookup) for step in before) or made & {*self.on.values()}
@@ -159,6 +161,30 @@ class Lookup(Step):
                 "Put the Lookup first, on fields of the topic; or write missing='null', and leave "
                 "such rows out by a Transform",
             )
+
+    def _refuse_deciding(self, after: Sequence[Step]) -> None:
+        """Refuse what may change, and stays in rows that are written, where it says which rows
+        there are.
+        """
+        fields = {each.name for each in self.dimension.fields} if self.dimension.keeps else set()
+        for step in after if fields else ():
+            if not step.aggregates and "" not in step.carried({"": True}, bool, bool):
+                refuse(
+                    "Lookup.dimension.corrections",
+                    "keep",
+                    f"nobody knows which columns of the {step.kind} behind it depend on "
+                    f"{', '.join(sorted(fields))}",
+                    "Put the Lookup behind it, or leave corrections out",
+                )
+            named = [*(step.grouping_keys or ()), *(step.decided_by or ())]
+            named += [name for side in step.sides for name in step.found_by(side.name).values()]
+            if odd := sorted(fields & ({*named} | names_in(step.condition or ""))):
+                refuse(
+                    "Lookup.dimension.corrections",
+                    "keep",
+                    f"the {step.kind} behind it tells rows apart by {', '.join(odd)}",
+                    "Leave corrections out, or the column",
+                )
 
 
 def _added(step: Step) -> tuple[str, ...]:

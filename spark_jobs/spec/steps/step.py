@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from spark_jobs.spec.columns import Columns, Origins
 from spark_jobs.spec.fields.field import Field
@@ -16,7 +16,10 @@ from spark_jobs.spec.sql import Expression, SqlText, sql_texts
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.windows import Window
 from spark_jobs.values.gap import Gap
-from spark_jobs.values.spans import Position, Span, Times
+from spark_jobs.values.spans import MICROSECOND, Position, Span, Times
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.topic import Topic
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
 
@@ -33,6 +36,8 @@ class Balance(NamedTuple):
     several_per_key: bool
     """Whether several rows of one key may leave in a batch. Update mode then writes the last one.
     """
+    drops_copies: bool = False
+    """Whether Spark counts duplicates of it though rows out are not rows in - duplicates."""
 
 
 class Bucketed(NamedTuple):
@@ -151,6 +156,32 @@ class Step(Model):
         return ()
 
     @property
+    def doubts(self) -> tuple[str, ...]:
+        """What `sluice validate` warns of, a line each."""
+        return ()
+
+    def taking(self, inputs: Sequence[Topic]) -> Self:
+        """The step with the pipeline's inputs: one that takes some apart knows them then."""
+        return self
+
+    @property
+    def operators(self) -> int:
+        """How many stateful operators of Spark's run it."""
+        return int(self.stateful)
+
+    @property
+    def stores_rows(self) -> bool:
+        """Whether its state has all columns of the rows that enter: a new one changes it."""
+        return False
+
+    def counting(self, delay: timedelta | None) -> str | None:
+        """The class that says how many of the rows that entered have left, and how many its state
+        has, as module:name (audit/counting.py); None if its own rows do not tell. `delay` is the
+        watermark's.
+        """
+        return None
+
+    @property
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that the step runs, if any."""
         return None
@@ -209,6 +240,12 @@ class Step(Model):
         """
         return None
 
+    def first_timely(self, watermark: datetime) -> datetime | None:
+        """Behind this watermark each record before that event time is late, and no other one, if
+        this is the first stateful step; None if there is no such time.
+        """
+        return None if self.late_after is None else watermark - self.late_after + MICROSECOND
+
     def copies_for(self, delay: timedelta | None) -> timedelta | None:
         """Where it drops duplicates: how long behind the event time of a row that it kept others of
         its key are copies; None for ever. `delay` is the watermark's.
@@ -224,7 +261,7 @@ class Step(Model):
 
     @property
     def needs_rocksdb(self) -> bool:
-        """Whether Spark runs the step only with the RocksDB state store."""
+        """Whether the step runs only with the RocksDB state store."""
         return False
 
     @property

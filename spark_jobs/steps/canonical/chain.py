@@ -50,8 +50,11 @@ def of_step(rows: DataFrame, step: Step, given: Given) -> DataFrame:
 
 
 def _by_input(rows: DataFrame, inputs: tuple[Topic, ...]) -> dict[str, DataFrame]:
-    """The rows of each input, by its name, with its own columns."""
-    return {of.name: rows.where(F.col(COLUMN) == of.name).select(*of.columns) for of in inputs}
+    """The rows of each input, by its name, with its own columns, and kafka if it is there."""
+    kafka = [name for name in rows.columns if name == KAFKA]
+    return {
+        of.name: rows.where(F.col(COLUMN) == of.name).select(*of.columns, *kafka) for of in inputs
+    }
 
 
 def canonical_output(

@@ -70,6 +70,15 @@ def _in_a_thread(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield part
 
 
+def parquet(content: BinaryIO) -> pq.ParquetFile:
+    """A file of Parquet: INT96 times are of microseconds and keep their years. Raises what Arrow
+    does.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - a plan reads no table
+
+    return pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+
+
 @contextmanager
 def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
     """The file, open: INT96 times, which plain Spark writes, are of microseconds and keep their
@@ -77,11 +86,10 @@ def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
     while its rows are read.
     """
     import pyarrow as pa  # noqa: PLC0415 - a plan reads no table
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     with path.open("rb") as content:
         try:
-            yield pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
+            yield parquet(content)
         except (OSError, pa.ArrowInvalid, UnicodeDecodeError) as error:
             # The system's errors have a number, and a connection's a class. Arrow's have neither.
             if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
@@ -93,7 +101,6 @@ def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
 def rows_of_file(content: BinaryIO, at_once: int) -> Iterator[pa.Table]:
     """The rows of a file of Parquet, so many at once. Times of plain Spark keep their years."""
     import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
-    for batch in pq.ParquetFile(content, coerce_int96_timestamp_unit="us").iter_batches(at_once):
+    for batch in parquet(content).iter_batches(at_once):
         yield pa.Table.from_batches([batch])

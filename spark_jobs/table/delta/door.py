@@ -45,9 +45,9 @@ BRIEFLY: Final = {"timeout": "5s", "max_retries": "1", "retry_timeout": "10s"}
 """Some 12 seconds for a request with its retry: a lease that lasts a minute survives that."""
 
 
-def open_table(path: UPath | str) -> deltalake.DeltaTable:
-    """The table at its newest version."""
-    return rewrite.Table(delta_path(path), storage_options=options(path))
+def open_table(path: UPath | str, version: int | None = None) -> deltalake.DeltaTable:
+    """The table at this version; without one, at its newest."""
+    return rewrite.Table(delta_path(path), version, storage_options=options(path))
 
 
 def dataset(table: deltalake.DeltaTable, where: str | None = None) -> Any:
@@ -215,10 +215,15 @@ def version_is_whole(path: UPath, version: int) -> bool:
     if not has_version(path, version):
         return False
     table.load_as_version(version)
+    present = files_there(path, table)
+    return all(uri.rpartition("/")[2] in present for uri in table.file_uris())
+
+
+def files_there(path: UPath, table: deltalake.DeltaTable) -> set[str]:
+    """The names of the files in the table's folders, whichever version needs them."""
     parts = table.metadata().partition_columns  # each has a folder in that of the one before
     folders = path.glob("/".join("*=*" for _ in parts)) if parts else (path,)
-    present = {file.name for folder in folders for file in folder.iterdir()}
-    return all(uri.rpartition("/")[2] in present for uri in table.file_uris())
+    return {file.name for folder in folders for file in folder.iterdir()}
 
 
 DELETION_VECTORS: Final = "deletionVectors"

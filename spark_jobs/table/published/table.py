@@ -41,6 +41,7 @@ from spark_jobs.table.published.commit import (
 )
 from spark_jobs.table.published.parts import Part, in_one, next_part
 from spark_jobs.table.tables import own_table, table_of
+from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -212,6 +213,19 @@ def versions_read(paths: Paths, pins: Iterable[tuple[str, int]]) -> set[int]:
         if mark and mark.table_id == now and (mark.own_id, number) in wanted:
             found |= {mark.version, *mark.ahead}
     return found
+
+
+def read_since(paths: Paths, pins: Iterable[tuple[str, int]]) -> datetime | None:
+    """When the oldest of these versions of the published table was made; None if none is its own,
+    or its log has none of them any more.
+    """
+    own, wanted = Log.of(paths.published_table), {*pins}
+    for number in sorted(own.commits):
+        mark = _mark(own, number)
+        if mark and (mark.own_id, number) in wanted:
+            made_ms = own.commit(number)[0].get("commitInfo", {}).get("timestamp", 0)
+            return at_milliseconds(made_ms)
+    return None
 
 
 def has_shown(paths: Paths, table: UPath, since: datetime) -> bool:

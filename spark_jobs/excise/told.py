@@ -1,0 +1,88 @@
+"""Told: what an excision changes in a pipeline, for a person to see before it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.excised import offsets_of
+from spark_jobs.excise.adopt import around, made
+from spark_jobs.repair.find.rows_of_keys import WHOLE
+from spark_jobs.repair.unit.unit import unit_of
+from spark_jobs.spec.analysis.looked_up import LookedUp
+from spark_jobs.values.spans import FIRST, Span, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from spark_jobs.excise.note import Excision
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
+
+SHOWN = 3
+"""Ranges that are named one by one."""
+
+
+def effect(spec: Pipeline, paths: Paths, excision: Excision) -> Iterator[str]:
+    """Of an excision that the pipeline's checkpoint may not have taken over yet."""
+    name, known = spec.name, read_identity(paths)
+    if known is None:
+        yield f"{name}: no run yet; its first one leaves them out"
+        return
+    numbers = excision.numbers(spec, known.topic_id)
+    if not numbers:
+        yield f"{name}: its checkpoint is of another topic with this name"
+        return
+    _, since = made(paths, known.generation)
+    every = excision.places_in(numbers).items()
+    coming = sum(offsets_of(text, since.next_of(p)).count for p, text in every)
+    passed = sum(offsets_of(text).count for _, text in every) - coming
+    yield f"{name}: {passed:,} in its batches, {coming:,} to come"
+    if passed:
+        why, times = unit_of(spec).unranged, excision.passed(numbers, since)
+        yield from _stay(why) if why else _rows(spec, paths, times)
+        yield from _state(spec, times)
+
+
+def _stay(why: str) -> Iterator[str]:
+    yield f"  stay            in its rows, since {why}"
+    yield "                  `sluice rebuild` of NEXT leaves them out"
+
+
+def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
+    if spec.keyed:
+        yield "  computed again  their keys, from all records of these"
+        return
+    checkpoint = Checkpoint(paths.checkpoint)
+    batch = checkpoint.batch(max(checkpoint.committed(), default=0))
+    until = unit_of(spec).way.closed_until(batch.watermark) or FIRST
+    of_records = LookedUp(spec, 0, {})
+    touched = joined(of_records.touched(each, WHOLE) for each in around(spec, times))
+    final = joined(each.within(Span(FIRST, until)) for each in touched)
+    if final:
+        yield f"  computed again  {_shown(final)}"
+    if left := joined(each.within(Span(until, WHOLE.end)) for each in touched):
+        yield f"  waiting         {_shown(left)}: drains still write these rows. Behind them"
+        yield "                  the same command, or `sluice repair`, takes the records out"
+
+
+def _state(spec: Pipeline, times: Sequence[Span]) -> Iterator[str]:
+    """Which steps go on as if they had seen good records."""
+    last = max((each.end for each in times), default=FIRST)
+    for number, step in enumerate(spec.steps, 1):
+        named = f"step {number}, {type(step).__name__},"
+        if step.balance.drops_duplicates:
+            delay = step.copies_for(spec.watermark_delay)
+            until = "for ever"
+            if delay is not None:
+                until = f"until the watermark is past {last + delay:%F %H:%M:%S}"
+            yield f"  state           {named} knows their keys {until}: it drops a corrected copy"
+            yield "                  before; a backfill of its day brings such a copy in"
+        elif step.by_code:
+            yield f"  state           {named} has what its code made of them, until that forgets it"
+
+
+def _shown(spans: Sequence[Span]) -> str:
+    more = f"; and {len(spans) - SHOWN} more" if len(spans) > SHOWN else ""
+    return "; ".join(map(str, spans[:SHOWN])) + more

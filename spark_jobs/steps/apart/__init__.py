@@ -1,0 +1,1 @@
+"""Apart: steps that take the inputs apart."""

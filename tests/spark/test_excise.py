@@ -1,0 +1,281 @@
+"""Excision: a bad release is taken out of every pipeline of its topic, and brought back; tables are
+DuckDB's over the topic with its records or without.
+"""
+
+import json
+import random
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from confluent_kafka import Producer
+
+from local.broker import create_topic
+from spark_jobs.excise.adopt import taken_over
+from spark_jobs.excise.condition import found
+from spark_jobs.excise.new import Looked, Reader, Wanted, look
+from spark_jobs.excise.note import keep
+from spark_jobs.excise.question import QUESTION, Question, Record, Told, answered
+from spark_jobs.excise.told import effect
+from spark_jobs.messages.job import Excise
+from spark_jobs.messages.request import Request
+from spark_jobs.repair.manifest import approve, read_manifest
+from spark_jobs.repair.planner import plan_repair
+from spark_jobs.repair.stage import stage
+from spark_jobs.repair.swap import swap
+from spark_jobs.repair.undo import undo
+from spark_jobs.spec import Aggregate, Latest, Pipeline, Ranges, Session
+from spark_jobs.values.spans import Span
+from tests.harness.compare import assert_same
+from tests.harness.crash import over
+from tests.harness.long_form import long_form
+from tests.harness.scene import Scene
+from tests.unit.specs import deduplicate, pipeline
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+BAD = "header['version'] = '2.3' AND 1000 div (amount - 50) <> 7"
+"""Of the release all, but for the records with an amount of 50, on which it fails."""
+IS_BAD = "version = '2.3' AND amount <> 50"
+"""The same for DuckDB: no whole number of sales gives 7."""
+ANY = Span(START, START + 100 * HOUR)
+
+
+class Releases:
+    """A topic of sales by two releases, and what was sent."""
+
+    def __init__(self, kafka: str, folder: Path, *specs: Pipeline, seed: int = 1) -> None:
+        self.folder, self.seed = folder, random.Random(seed)
+        first = Scene(kafka, folder, specs[0], partitions=2, stores=1)
+        create_topic(kafka, first.topic, 2)
+        self.scenes = [first, *(self._beside(first, each) for each in specs[1:])]
+        self.producer = Producer({"bootstrap.servers": kafka})
+        self.sent: list[dict[str, Any]] = []
+        self.offsets = [0, 0]
+
+    def _beside(self, first: Scene, spec: Pipeline) -> Scene:
+        made = over(first, Path(first.settings.root), spec)
+        state = spec.state.model_copy(update={"shuffle_partitions": 1})
+        made.change(state=state, output_checks=(), state_checks_off=("nothing_accepted",))
+        return made
+
+    def send(
+        self, count: int, hours: tuple[float, float], *, share: float = 0.4, twice: bool = True
+    ) -> None:
+        """Sales with event times between these hours, some of them sent twice."""
+        for _ in range(count):
+            at = START + self.seed.uniform(*hours) * HOUR
+            number = self.seed.randrange(10_000)
+            row = {
+                "id": f"{len(self.sent)}-{number}",
+                "at": at.isoformat(timespec="microseconds"),
+                "shop": self.seed.choice("abc"),
+                "amount": self.seed.choice([50, *range(60, 100, 7)]),
+            }
+            for _copy in range(1 + (twice and self.seed.random() < 0.2)):
+                self.produce(row, "2.3" if self.seed.random() < share else "2.2")
+        self.producer.flush()
+
+    def produce(self, row: dict[str, Any], version: str) -> None:
+        partition = self.seed.randrange(2)
+        name = self.scenes[0].topic
+        headers = [("version", b"0"), ("version", version.encode())]
+        self.producer.produce(name, json.dumps(row), partition=partition, headers=headers)
+        place = {"partition": partition, "offset": self.offsets[partition]}
+        self.offsets[partition] += 1
+        self.sent.append(row | place | {"version": version})
+
+    def drain(self, name: str) -> None:
+        for each in self.scenes:
+            each.run(name)
+
+    @property
+    def readers(self) -> list[Reader]:
+        return [Reader(each.spec, each.settings) for each in self.scenes]
+
+    def look(self, where: str = BAD, span: Span = ANY) -> Looked:
+        wanted = Wanted(self.scenes[0].topic, where, span, "sent cents", "ana", 1_000_000)
+        return look(self.readers, wanted, self._ask)
+
+    def _ask(self, spec, settings, question: Question) -> tuple[list[Record], Told]:
+        """In this process, in place of spark-submit's."""
+        folder = self.folder / "asked"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / QUESTION).write_text(question.model_dump_json())
+        assert [*found(Excise(pipeline=spec.name, folder=str(folder)), spec, settings)] == []
+        return answered(folder)
+
+    def asked(self, sql: str, where: str = "true") -> list[dict[str, Any]]:
+        """What DuckDB makes of the records for which this holds."""
+        rows = [row | {"at": datetime.fromisoformat(row["at"])} for row in self.sent]
+        every = pa.Table.from_pylist(rows)
+        with duckdb.connect() as db:
+            db.sql("SET TimeZone = 'UTC'")
+            db.register("sent", every)
+            return db.sql(sql.format(where=where)).to_arrow_table().to_pylist()
+
+
+def excised(made: Scene, kind: str = "excise", **asked: Any) -> str | None:
+    """Its repair, once a person has agreed; None if there was nothing to do."""
+    plan = plan_repair(made.spec, made.settings, Request(kind=kind, **asked))
+    if plan.idle:
+        return None
+    plan.store(made.paths)
+    report = stage(made.spec, made.settings, f"run-{kind}", plan.repair_id, kind=kind)
+    assert report.status == "succeeded", report.problem
+    assert report.change.unexplained == 0, report.change
+    assert report.change.unaccounted == 0
+    if not read_manifest(made.paths, plan.repair_id).approved:
+        approve(made.paths, plan.repair_id, "ana")
+    swap(made.spec, made.settings.root, plan.repair_id, "swap")
+    return plan.repair_id
+
+
+def verified(made: Scene, **asked: Any) -> None:
+    plan = plan_repair(made.spec, made.settings, Request(kind="verify", **asked))
+    plan.store(made.paths)
+    report = stage(made.spec, made.settings, "run-verify", plan.repair_id, kind="verify")
+    assert report.status == "succeeded", (report.problem, report.change)
+
+
+HOURLY = """
+    SELECT date_trunc('hour', "at") AS window_start, shop, count(*) AS sales,
+        CAST(sum(amount) AS BIGINT) AS turnover
+    FROM (SELECT DISTINCT id, "at", shop, amount FROM sent WHERE {where})
+    WHERE "at" < TIMESTAMPTZ '2026-01-01 00:00:00Z' + INTERVAL {hours} HOUR GROUP BY 1, 2
+"""
+"""Both copies of a record have one event time."""
+
+
+def held_against_duckdb(releases: Releases, hours: int, where: str) -> None:
+    """The rows of windows that begin in these hours are DuckDB's over such records."""
+    made, names = releases.scenes[0], ("window_start", "shop", "sales", "turnover")
+    wanted = releases.asked(HOURLY.replace("{hours}", str(hours)), where)
+    found = [{name: row[name] for name in names} for row in made.table()]
+    before = START + hours * HOUR
+    final = [row for row in found if row["window_start"].replace(tzinfo=UTC) < before]
+    assert len(wanted) > 5
+    assert_same(final, wanted, f"the rows of {hours} hours where {where}")
+
+
+def balanced(made: Scene) -> None:
+    """Each record that was read is in the account of its batch, and each that was left out is in
+    ops.quarantine once.
+    """
+    own = {name: [row for row in made.ops(name) if row["pipeline"] == made.spec.name]
+           for name in ("batches", "quarantine")}  # fmt: skip
+    assert all(row["unaccounted"] in {0, None} for row in own["batches"])
+    kept = [(row["partition"], row["offset"]) for row in own["quarantine"]]
+    assert len(kept) == len(set(kept))
+
+
+def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path):
+    releases = Releases(kafka, tmp_path, pipeline())
+    [made] = releases.scenes
+    releases.send(120, (0, 6))
+    releases.drain("first")
+    releases.send(40, (7, 9))
+    releases.drain("second")
+    releases.send(20, (8, 9))  # not drained yet
+    held_against_duckdb(releases, 6, "true")
+
+    looked = releases.look()
+    bad = releases.asked("SELECT * FROM sent WHERE {where}", IS_BAD)
+    assert looked.excision.records == len(bad)
+    told = [*effect(made.spec, made.paths, looked.excision)]
+    assert any("waiting" in line for line in told)
+    assert any("Deduplicate" in line for line in told)
+    keep(made.paths.root, looked.excision)
+    assert taken_over(made.spec, made.paths, "ana")
+    repair = excised(made)
+    held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
+    balanced(made)
+    assert excised(made) is None, "what drains still write waits"
+    verified(made, start=START, end=START + 6 * HOUR)
+
+    # What was not drained yet comes as malformed; windows that have closed are repaired.
+    releases.send(30, (12, 13), share=0)
+    releases.drain("third")
+    held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
+    assert excised(made, "repair")
+    held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
+    balanced(made)
+    reasons = [row["reason"] for row in made.ops("quarantine")]
+    assert len(reasons) == len(bad)
+    assert all(looked.excision.id in reason for reason in reasons)
+    assert releases.look().excision is None, "all are excised already"
+
+    undo(made.spec, made.settings.root, repair, "undo")
+    held_against_duckdb(releases, 6, "true")
+    assert excised(made)
+    held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
+
+    assert excised(made, "replay") is None, "without its reason"
+    assert excised(made, "replay", reason="sent cents")
+    held_against_duckdb(releases, 10, "true")
+    balanced(made)
+    verified(made, start=START, end=START + 10 * HOUR)
+    assert excised(made) is None
+
+
+GAP = timedelta(minutes=10)
+SESSIONS = """
+    WITH placed AS (SELECT shop, "at", CASE WHEN "at" - lag("at") OVER of_shop <= INTERVAL 10 MINUTE
+        THEN 0 ELSE 1 END AS begins FROM sent WHERE {where}
+        WINDOW of_shop AS (PARTITION BY shop ORDER BY "at")),
+    numbered AS (SELECT *, sum(begins) OVER (PARTITION BY shop ORDER BY "at") AS n FROM placed)
+    SELECT shop, min("at") AS window_start, max("at") + INTERVAL 10 MINUTE AS window_end,
+        count(*) AS sales FROM numbered GROUP BY shop, n
+"""
+NEWEST = """
+    SELECT shop, arg_max(id, ("at", id)) AS id, max("at") AS "at" FROM sent WHERE {where}
+    GROUP BY shop
+"""
+
+
+def sessions_and_newest(releases: Releases, until: datetime, where: str) -> None:
+    by_session, now = releases.scenes
+    for made, sql, last in ((by_session, SESSIONS, "window_end"), (now, NEWEST, None)):
+        wanted = [r for r in releases.asked(sql, where) if last is None or r[last] <= until]
+        found = [{name: row[name] for name in wanted[0]} for row in made.table()]
+        found = [row for row in found if last is None or row[last] <= until]
+        assert_same(found, wanted, f"{made.spec.name} where {where}")
+
+
+@long_form
+def test_sessions_and_keys_of_one_topic_are_computed_again(kafka, tmp_path):
+    by_session = Aggregate(window=Session(gap=GAP), keys=("shop",), measures={"sales": "count(*)"})
+    releases = Releases(
+        kafka,
+        tmp_path,
+        pipeline(steps=(deduplicate(), by_session), ranges=Ranges(context="20 hours")),
+        pipeline(name="sales_now", steps=(Latest(keys=("shop",), order_by=("at", "id")),)),
+        seed=3,
+    )
+    releases.send(60, (0, 6), twice=False)
+    releases.drain("first")
+    releases.send(20, (40, 41), share=0, twice=False)
+    releases.drain("second")
+    final = START + 12 * HOUR
+    sessions_and_newest(releases, final, "true")
+    last = max(releases.sent, key=lambda row: row["at"])
+    releases.produce(last | {"id": "newest", "at": (START + 42 * HOUR).isoformat()}, "2.3")
+    releases.producer.flush()
+    releases.drain("third")
+    sessions_and_newest(releases, final, "true")
+
+    keep(releases.scenes[0].paths.root, releases.look().excision)
+    for each in releases.scenes:
+        assert taken_over(each.spec, each.paths, "ana")
+        assert excised(each)
+        assert excised(each) is None
+        balanced(each)
+    sessions_and_newest(releases, final, f"NOT ({IS_BAD})")
+    verified(releases.scenes[1], keys="true")
+    for each in releases.scenes:
+        assert excised(each, "replay", reason="sent cents")
+    sessions_and_newest(releases, final, "true")

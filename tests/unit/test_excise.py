@@ -1,0 +1,266 @@
+"""Excisions without Spark: what a checkpoint takes over, what waits for a repair, and what a kill, a
+rewind or a new place leaves of it.
+"""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, strategies as st
+from typer.testing import CliRunner
+
+from spark_jobs.checkpoint.notes.excised import Refused, offsets_of, text_of
+from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
+from spark_jobs.checkpoint.pins import noted_now
+from spark_jobs.cli import app
+from spark_jobs.cli.terminal import NOT_DONE
+from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
+from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
+from spark_jobs.excise.note import Excision, Record, excisions, file_of, keep, slots_of
+from spark_jobs.excise.told import effect
+from spark_jobs.journal.change import under_way
+from spark_jobs.repair.find.ranges_due import untried
+from spark_jobs.source.place import Place
+from spark_jobs.spec import Deduplicate, State
+from spark_jobs.storage import failpoint
+from spark_jobs.values.spans import EPOCH, MICROSECOND
+from tests.harness.refused import fails, has
+from tests.unit.checkpoints import Alone
+from tests.unit.marked import DAY, Marked, days, drained
+from tests.unit.specs import OURS, aggregate, deployed, pipeline
+
+TOPIC_ID = "topic-1"
+
+
+@pytest.fixture
+def root(tmp_path) -> Marked:
+    """Ten days are drained, offset n of day n; those before the eighth are final."""
+    return drained(tmp_path)
+
+
+def noted(root: Marked, *days: int, name: str = "x1", topic_id: str | None = None) -> Excision:
+    """An excision of the records of these days, and of those to come on them."""
+    found = [
+        Record(Place(0, n), (DAY + timedelta(days=n, hours=11, minutes=35) - EPOCH) // MICROSECOND)
+        for n in days
+    ]
+    made = Excision(
+        id=name, topic=root.spec.topic.name, where="amount > 7",
+        topic_id=root.identity.topic_id if topic_id is None else topic_id,
+        start=DAY, end=DAY + timedelta(days=99), reason="wrong", who="ana",
+        at=datetime.now(UTC), records=len(found), places=text_of(each.place for each in found),
+        slots=slots_of(found),
+    )  # fmt: skip
+    keep(root.paths.root, made)
+    return made
+
+
+def taken(root: Marked) -> bool:
+    return taken_over(root.spec, root.paths, "ana")
+
+
+def refused(root: Marked) -> tuple[list[int], list[int]]:
+    """The offsets that drains refuse, and those that repairs do."""
+    known = read_failing(root.paths.failing)
+    return tuple(sorted(each.offset for each in of) for of in (known.reasons, known.in_repairs))
+
+
+@given(
+    st.sets(st.tuples(st.integers(0, 2), st.integers(0, 40))),
+    st.sets(st.tuples(st.integers(0, 2), st.integers(0, 40))),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=4),
+)
+def test_ranges_of_offsets_have_the_places_that_were_noted(places, spared, ranges):
+    texts = text_of(Place(*each) for each in places)
+    own = {p: offsets_of(text) for p, text in texts.items()}
+    found = Refused({}, [("why", own)], frozenset(Place(*each) for each in spared))
+    assert {*found.places()} == {*map(tuple, found)} == places - spared
+    assert all((found.get(Place(p, o)) == "why") == ((p, o) in places - spared)
+               for p in range(3) for o in range(41))  # fmt: skip
+    spans, at = [], 0
+    for gap, length in ranges:
+        spans.append((at + gap, at + gap + length))
+        at += gap + length
+    cut = {tuple(each) for each in found.at({1: spans}).places()}
+    assert cut == {(p, o) for p, o in places - spared
+                   if p == 1 and any(first <= o < stop for first, stop in spans)}  # fmt: skip
+
+
+def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
+    noted(root, 2, 5, 9, 12)
+    assert taken(root)
+    assert refused(root) == ([12], [2, 5, 9, 12])
+    assert root.due == [2, 5]
+    assert root.states == "ccxccxcc" + "oo"
+    assert not pending(root.spec, root.paths, root.identity.topic_id)
+    pin = noted_now(root.checkpoint, root.spec)["excised records"]
+    assert pin.version == 1
+
+
+def test_a_repair_that_knows_of_it_settles_it_and_an_older_one_does_not(root):
+    noted(root, 2, 5)
+    before = noted_now(root.checkpoint, root.spec)
+    taken(root)
+    root.repaired("old", days(2), inputs=before)
+    assert root.due == [2, 5]
+    root.repaired("new", days(2), inputs=noted_now(root.checkpoint, root.spec))
+    assert root.due == [5]
+    noted(root, 2, name="x2")
+    taken(root)
+    assert root.due == [2, 5], "a second excision"
+
+
+@pytest.mark.parametrize("at", ["change.begun", "change.stepped"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
+    noted(root, 2, 5, 12)
+    noted(root, 3, name="x2")
+    passed = []
+
+    def die():
+        passed.append(at)
+        if len(passed) == times:
+            raise failpoint.Failure(at)
+
+    monkeypatch.setitem(failpoint.ACTIVE, at, die)
+    with suppress(failpoint.Failure):
+        taken(root)
+    failpoint.ACTIVE.clear()
+    assert taken(root)
+    assert under_way(root.paths) is None
+    assert refused(root) == ([12], [2, 3, 5, 12])
+    assert len(root.told("outdated")) == 3
+    assert root.due == [2, 3, 5]
+    assert len(read_failing(root.paths.failing).excised) == 2
+
+
+def test_a_rewind_reads_its_records_again_and_refuses_them(root):
+    noted(root, 2, 5)
+    taken(root)
+    root.rewound(3)
+    known = read_failing(root.paths.failing)
+    known.read_again_from(root.checkpoint.batch(3).end).put(root.paths.failing, Alone())
+    assert refused(root) == ([5], [2, 5])
+
+
+def test_the_records_of_a_topic_made_anew_are_others(root):
+    noted(root, 2, topic_id="another")
+    assert not taken(root)
+    assert refused(root) == ([], [])
+    assert [*effect(root.spec, root.paths, excisions(root.paths.root, "sales")[0])] == [
+        "sales_hourly: its checkpoint is of another topic with this name"
+    ]
+
+
+def test_a_torn_note_is_told_and_nothing_is_done(root):
+    made = noted(root, 2)
+    file_of(root.paths.root, "sales", made.id).write_text('{"id": ')
+    with fails(CheckpointBroken, "file_damaged", what=has("does not parse")):
+        taken(root)
+    assert refused(root) == ([], [])
+
+
+def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root):
+    made = noted(root, 2, 5)
+    root.paths.failing.unlink(missing_ok=True)
+    for each in ("offsets", "commits"):
+        for file in (root.paths.checkpoint / each).iterdir():
+            file.unlink()
+    ids = (root.identity.topic_id, ("g9",))
+    assert adopt(root.spec, root.paths, ids, Alone(), "run") == 1
+    assert refused(root) == ([2, 5], [2, 5])
+    assert root.told("outdated") == []
+    assert made.id in read_failing(root.paths.failing).excised[0].reason
+
+
+def test_one_that_is_lifted_is_refused_no_more_and_its_number_not_used_again(root):
+    made = noted(root, 2, 5)
+    taken(root)
+    file_of(root.paths.root, "sales", made.id).unlink()
+    assert lifted(root.paths, made.id, "ana")
+    assert not lifted(root.paths, made.id, "ana")
+    assert refused(root) == ([], [])
+    assert root.due == []
+    noted(root, 3, name="x2")
+    taken(root)
+    assert noted_now(root.checkpoint, root.spec)["excised records"].version == 2
+    assert root.due == [3]
+
+
+def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(root):
+    noted(root, 2)
+    assert FailingRecords().form == 1
+    taken(root)
+    text = root.paths.failing.read_text()
+    assert '"format_version": 2' in text
+    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 3'))
+    with pytest.raises(FormatNewer):
+        read_failing(root.paths.failing)
+
+
+def test_what_a_person_has_named_stays_beside_it(root):
+    record = FailingRecord(batch=UNREAD, partition=0, offset=11, reason="put aside by ana: odd")
+    FailingRecords(named=(record,)).put(root.paths.failing, Alone())
+    noted(root, 2, 12)
+    taken(root)
+    assert refused(root) == ([11, 12], [2, 11, 12])
+    assert read_failing(root.paths.failing).reasons[Place(0, 11)] == "put aside by ana: odd"
+
+
+def test_a_state_for_ever_is_named_with_what_would_be_rebuilt(root):
+    made = noted(root, 2, 5, 12)
+    steps = (Deduplicate(keys=("id",), scope="for_ever"), aggregate())
+    lines = [*effect(pipeline(steps=steps, state=State(budget_rows=9)), root.paths, made)]
+    assert lines[0] == "sales_hourly: 2 in its batches, 1 to come"
+    assert "a Deduplicate with scope 'for_ever'" in lines[1]
+    assert "`sluice rebuild`" in lines[2]
+    assert any("knows their keys for ever" in line for line in lines)
+
+
+@pytest.fixture
+def installed(root, tmp_path, monkeypatch):
+    """The root's pipeline is all that is installed."""
+    deployed(tmp_path, monkeypatch, OURS)
+    monkeypatch.setenv("SLUICE_ROOT", root.settings.root)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    return lambda *words: CliRunner().invoke(app, ["excise", "--topic", *words])
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("orders",), 2),
+        (("sales", "--where", "amount > 7"), 2),
+        (("sales", "--where", "amount > 7", "--from", "2026-03-02", "--to", "2026-03-01"), 2),
+        (("sales", "--where", "amount > 7", "--from", "someday"), 2),
+        (("sales", "--lift", "x9"), NOT_DONE),
+        (("sales", "--lift", "x9", "--execute"), DecisionRefused.exit_status),
+        (("sales",), 0),
+    ],
+)
+def test_what_the_command_refuses_before_it_asks_anybody(installed, words, status):
+    told = installed(*words)
+    assert told.exit_code == status, told.output
+
+
+def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
+    made = noted(root, 2, 5, 12)
+    told = installed("sales")
+    assert told.exit_code == NOT_DONE
+    assert f"excision {made.id}: 3 records of sales: wrong" in told.output
+    assert "sales_hourly: 2 in its batches, 1 to come" in told.output
+    taken(root)
+    assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
+    assert refused(root) == ([], [])
+    assert not pending(root.spec, root.paths, root.identity.topic_id)
+
+
+def test_what_a_person_has_declined_no_drain_starts_again(root):
+    noted(root, 2, 5)
+    taken(root)
+    assert untried(root.spec, root.paths) == 2
+    pins = noted_now(root.checkpoint, root.spec)
+    declined = {"kind": "excise", "state": "rejected", "horizon": '{"0": 10}'}
+    root.repaired("asked", days(2), days(5), inputs=pins, **declined)
+    assert untried(root.spec, root.paths) == 0
+    assert root.due == [2, 5], "it still waits for one who asks for it"
