@@ -20,6 +20,8 @@ class Picture(NamedTuple):
     height: int
     dark: bool = False
     width: int = WIDTH
+    at: str = ""
+    """the element that it begins with; the page's top without one"""
 
 
 PICTURES = {
@@ -31,6 +33,8 @@ PICTURES = {
     "rejected": Picture("rejected", 700),
     "record": Picture("record", 820, dark=True),
     "state": Picture("state", 820),
+    "rules": Picture("rules", 190, at="#rules"),
+    "where": Picture("where", 380),
 }
 """Name -> the page, of a demo that has just run (test_screenshots.py)."""
 BACKFILL = {
