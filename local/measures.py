@@ -26,7 +26,8 @@ STEPS: Final = {each.title().replace("_", "") for each in KINDS} | {"Following",
 DELTA: Final = re.compile(r'deltalake|DeltaTable|table\.delta|delta_log|format\("delta"\)')
 TABLE: Final = f"{PRODUCT}/table/"
 """Where Delta may be named."""
-TOPIC: Final = re.compile(r"spec\.topic")
+TOPIC: Final = re.compile(r"(?<!spark_jobs\.)\bspec\.topic\b")
+"""No import of the module."""
 POSITIONS: Final = re.compile(r"\.by_partition\b")
 SOURCE: Final = f"{PRODUCT}/source/"
 """Where positions may be looked into."""

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from spark_jobs.ops import accounts
-from spark_jobs.spec.checks import rule_share, unmatched_share
+from spark_jobs.spec.checks.rule_share import PREFIX as OF_RULE, rule_metrics
+from spark_jobs.spec.checks.unmatched_share import PREFIX as OF_DIMENSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +31,8 @@ def _of_rules(spec: Pipeline, rows: Sequence[Row], records: int) -> dict[str, fl
     """Of several topics, the rules of one name together."""
     failing = Counter[str]()
     for name, count in accounts.failing_rules(row["rules"] for row in rows).items():
-        failing[f"{rule_share.PREFIX}{name.rpartition('/')[2]}"] += count
-    names = rule_share.rule_metrics(spec.inputs.rules)
+        failing[f"{OF_RULE}{name.rpartition('/')[2]}"] += count
+    names = rule_metrics(spec.inputs.rules)
     return {name: share(failing[name], records) for name in names}
 
 
@@ -43,5 +44,5 @@ def _of_dimensions(spec: Pipeline, rows: Sequence[Row]) -> dict[str, float | Non
         whole = sum(row[each] for row, _ in counted for each in among.elements())
         known = counted or not rows
         missing = sum(count for _, count in counted)
-        found[f"{unmatched_share.PREFIX}{name}"] = share(missing, whole) if known else None
+        found[f"{OF_DIMENSION}{name}"] = share(missing, whole) if known else None
     return found

@@ -61,7 +61,7 @@ class Query:
         self.new_keys: tuple[NewKey, ...] = ()
         """Keys of the records that no field names, and nobody was told of."""
         self._notes: SliceNotes | None = None
-        self._asking = [resolve_name(module) for module in run.spec.topic.asks]
+        self._asking = [resolve_name(module) for module in run.spec.inputs.asks]
         self._looked = bool(self._asking) and ends_early(run.spark)
         """Whether a query ends where somebody has looked for ids of schemas."""
         self._in_jvm = True

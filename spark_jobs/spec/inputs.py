@@ -112,6 +112,12 @@ class Topics(tuple[Topic, ...]):
         return any(each.reads_headers for each in self)
 
     @property
+    def asks(self) -> tuple[str, ...]:
+        """What asks registries for schemas of their records, each module once."""
+        formats = (each for topic in self for each in topic.registered.values())
+        return tuple(dict.fromkeys(each.asks for each in formats))
+
+    @property
     def drops_tombstones(self) -> bool:
         """Whether a good record may have no event time: a tombstone that its topic drops, a value
         whose list is empty.

@@ -290,12 +290,6 @@ class Topic(Model):
         }
 
     @property
-    def asks(self) -> tuple[str, ...]:
-        """What asks registries for schemas, each module once, of all topics that it stands for."""
-        formats = (each for topic in self.inputs for each in topic.registered.values())
-        return tuple(dict.fromkeys(each.asks for each in formats))
-
-    @property
     def keys_of_a_value(self) -> dict[str, str]:
         """The keys of a value's object that are declared -> their type, or that it has parts."""
         found = dict[str, str]()

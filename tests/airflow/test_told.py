@@ -21,7 +21,7 @@ from sluice_airflow.dags.refused import refused_dag
 from sluice_airflow.retries import ARGUMENTS
 from sluice_airflow.tasks.checks import CheckOperator
 from sluice_airflow.telling import bounded
-from sluice_airflow.telling.message import Place, began, of_checks, of_error
+from sluice_airflow.telling.message import Place, began, of_error
 from sluice_airflow.telling.told import CALLBACKS, on_skipped
 from spark_jobs.errors import KafkaUnreachable, ProcessorFailed, SluiceError, SpecInvalid
 from spark_jobs.messages.report import CheckResult
@@ -257,16 +257,11 @@ def test_an_error_that_may_quote_a_record_is_told_without_its_text(error):
     assert "Next: " in text
 
 
-def test_the_document_shows_messages_as_they_are():
+def test_the_document_shows_a_message_as_it_is():
     page = (REPO / "docs" / "seeing.md").read_text()
     pipeline, run = "departure_delays", "scheduled__2026-03-01T12:00:00+00:00"
     down = KafkaUnreachable("broker:9092 did not answer in 10 s.", "Start the brokers.")
     assert began(Place(pipeline, pipeline, "plan", run), of_error(down)).text in page
-    checks = (
-        roots.check(column="flights", type="expect_column_values_to_be_between"),
-        roots.check(column="carrier", type="expect_column_values_to_not_be_null", severity="warning"),
-    )  # fmt: skip
-    assert began(Place(pipeline, pipeline, "check_output", run), of_checks(checks)).text in page
 
 
 def test_a_mail_server_that_hangs_does_not_keep_the_webhook_from_telling(hook, monkeypatch, caplog):

@@ -20,6 +20,8 @@ class Picture(NamedTuple):
     height: int
     dark: bool = False
     width: int = WIDTH
+    at: str = ""
+    """the element that it begins with; the page's top without one"""
 
 
 PICTURES = {

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +23,7 @@ DELIVERIES = 8
 """More than the demo has by itself: so many runs are to be seen."""
 WARM = {"SLUICE_WARM": "on", "SLUICE_WARM_IDLE_MINUTES": "1"}
 """They need not start a JVM each; the worker ends by itself."""
+RULED = "flight_events"
 OF_IT = f"/sluice/pipelines/{REPAIRED}"
 DATA = f"/sluice/api/pipelines/{REPAIRED}"
 
@@ -54,19 +56,35 @@ def address(page: str, there: Any) -> str:
         return found
 
     match page:
+        case "rules":
+            return _last_run(there, RULED)
         case "overview":
             return "/sluice/"
         case "pipeline":
             return OF_IT
         case "run":
-            runs = there.page.context.request.get(f"{DATA}/runs").json()["runs"]
-            drain = next(each for each in runs if each["kind"] == "drain" and each["late"])
-            return f"{OF_IT}/run?{urlencode({'run_id': drain['run_id']})}"
+            return _last_run(there, REPAIRED)
         case "record":
             record = newest("late?limit=1", "records")
             place = {name: record[name] for name in ("generation", "partition", "offset")}
             return f"{OF_IT}/rejected?{urlencode({'table': 'late', **place})}"
     return f"{OF_IT}/{page}"
+
+
+def _last_run(there: Any, pipeline: str) -> str:
+    asked = there.page.context.request.get(f"/sluice/api/pipelines/{pipeline}/runs")
+    drain = next(each for each in asked.json()["runs"] if each["kind"] == "drain" and each["late"])
+    return f"/sluice/pipelines/{pipeline}/run?{urlencode({'run_id': drain['run_id']})}"
+
+
+def fate(there: Any) -> str:
+    """What a person sees who asks for the newest late record, in a terminal."""
+    late = there.page.context.request.get(f"{DATA}/late?limit=1").json()["records"][0]
+    words = ("where", REPAIRED, f"{late['partition']}:{late['offset']}")
+    ours = os.environ | of_tasks(str(broker.running(HOME / "kafka")), HOME / "root")
+    asked = (sys.executable, "-m", "spark_jobs.cli", *words)
+    told = subprocess.run(asked, cwd=REPO, env=ours, check=True, capture_output=True, text=True)
+    return escape(f"$ sluice {' '.join(words)}\n{told.stdout}")
 
 
 @pytest.mark.skipif(not TAKEN, reason="pictures: make screenshots")
@@ -75,7 +93,12 @@ def test_a_page_has_a_picture(window, name):
     picture = PICTURES[name]
     with window(picture.width, dark=picture.dark) as there:
         there.page.set_viewport_size({"width": picture.width, "height": picture.height})
-        there.go(address(picture.page, there))
+        if picture.page == "where":
+            there.page.set_content(f"<pre>{fate(there)}</pre>")
+        else:
+            there.go(address(picture.page, there))
+        if picture.at:
+            there.page.eval_on_selector(picture.at, "found => found.scrollIntoView()")
         there.page.screenshot(path=KEPT / f"{name}.png")
         assert there.wrong == []
 

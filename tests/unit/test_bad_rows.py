@@ -103,7 +103,9 @@ def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(
     [found] = ops_tables.query(
         root.paths.root, "quarantine", "SELECT * FROM quarantine WHERE offset = 4"
     ).to_pylist()
-    unknown = dict.fromkeys(("kafka_timestamp", "kafka_millis", "event_time", "key", "left_out"))
+    unknown = dict.fromkeys(
+        ("kafka_timestamp", "kafka_millis", "event_time", "key", "left_out", "element")
+    )
     assert found == unknown | bad(4, "stage-r1")
 
 

@@ -2,13 +2,14 @@
 event once.
 """
 
-from spark_jobs.spec import Check, Deduplicate, Pipeline, within
+from spark_jobs.spec import Check, Deduplicate, Pipeline, Rule, within
 from spark_jobs.topics.flights import FLIGHTS
 
+RULES = (Rule(name="under_ten_hours", sql="delay_minutes < 600", on_failure="warn"),)
 SPEC = Pipeline(
     name="flight_events",
     about="Departures and arrivals, deduplicated on the event id within the watermark.",
-    topic=FLIGHTS,
+    topic=FLIGHTS.model_copy(update={"rules": RULES}),
     watermark_delay="2 hours",
     steps=(Deduplicate(keys=("event_id",)),),
     output_checks=(

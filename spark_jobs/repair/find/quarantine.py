@@ -66,7 +66,7 @@ def waiting(
     registries are asked again for the schemas that lacked; without, a format may know less
     (decode/formats.py).
     """
-    for module in spec.topic.asks if settings else ():
+    for module in spec.inputs.asks if settings else ():
         resolve_name(module).ask_again(spec, settings, paths.root)
     limits, lookups = unheld(spec), unfound(spec, paths)
     decoders, excised = [], read_failing(paths.failing).in_repairs
