@@ -125,7 +125,7 @@ def excised(made: Scene, kind: str = "excise", **asked: Any) -> str | None:
     if plan.idle:
         return None
     plan.store(made.paths)
-    report = stage(made.spec, made.settings, f"run-{kind}", plan.repair_id, kind=kind)
+    report = stage(made.spec, made.settings, f"run-{plan.repair_id}", plan.repair_id, kind=kind)
     assert report.status == "succeeded", report.problem
     assert report.change.unexplained == 0, report.change
     assert report.change.unaccounted == 0
@@ -235,6 +235,8 @@ def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
     assert excised(made)
     held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
     balanced(made)
+    verified(made, start=START, end=START + 10 * HOUR)
+    assert excised(made, "replay") is None, "without its reason"
 
 
 GAP = timedelta(minutes=10)
