@@ -85,6 +85,7 @@ def stage(
     wanted: Any = SimpleNamespace(
         parts={0: ((plan.key.offset, plan.key.offset + 1),)},
         topic_id=f"topic-{plan.topic.topic}",
+        current=False,
         inputs=plan.inputs,
         repair_id=plan.repair,
     )
