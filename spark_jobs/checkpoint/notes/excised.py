@@ -176,13 +176,14 @@ class Refused(Mapping[Place, str]):
         return None
 
     def __getitem__(self, place: Place) -> str:
-        why = self._named.get(place) or self.excised(place)
-        if why is None:
+        if (why := self.get(place)) is None:
             raise KeyError(place)
         return why
 
     def get(self, place: Place, default: str | None = None) -> str | None:  # type: ignore[override] # for each record
-        return self._named.get(place) or self.excised(place) or default
+        why = self._named.get(place)  # an empty one too
+        why = self.excised(place) if why is None else why
+        return default if why is None else why
 
     def __iter__(self) -> Iterator[Place]:
         return iter(dict.fromkeys((*self._named, *self.places())))
