@@ -25,6 +25,7 @@ NEED = {
     "prove": [NAME],
     "rebuild": [NAME],
     "repair": [NAME],
+    "excise": ["--topic", "sales", "--where", "true", "--from", "2026-01-01", "--reason", "r"],
     "repartition": [NAME],
     "replay": [NAME, "--reason", "%"],
     "run": [NAME],
@@ -35,8 +36,8 @@ NEED = {
     "verify": [NAME, "--from", "2026-01-01", "--to", "2026-01-02"],
 }
 NEED_NONE = {
-    "accept", "catalog", "coverage", "doctor", "find", "init", "install", "maintain", "new", "publish",
-    "quarantine", "report", "reset", "rewind", "schema", "settings", "show", "undo", "worker",
+    "accept", "bisect", "catalog", "coverage", "doctor", "find", "init", "install", "maintain", "new", "publish",
+    "quarantine", "report", "reset", "rewind", "schema", "settings", "show", "tune", "undo", "worker",
 }  # fmt: skip
 ALL = f"""
 import importlib.util, json, sys, typer
