@@ -74,6 +74,7 @@ OTHERS = (
     "rows.repartition(",
     "load(",
     "repartition(",
+    "parquet(",
     "Path(",
 )
 """Calls of the same names that hand no path to another program."""
