@@ -8,6 +8,7 @@ itself, and asks as this one how long nothing has moved.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -21,6 +22,8 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.storage.root.paths import report_path
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -172,7 +175,20 @@ def python_threads() -> str:
     """What each thread of this Python does."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     parts = []
-    for ident, frame in sys._current_frames().items():  # noqa: SLF001 - the documented way to them
+    for ident, frame in _frames().items():
         stack = "".join(traceback.format_stack(frame))
         parts.append(f"Python thread {names.get(ident, ident)}:\n{stack}")
     return "\n".join(parts)
+
+
+def _frames() -> dict[int, FrameType]:
+    """Without a collection of garbage meanwhile: before 3.11.8 and 3.12.2 it waits for itself, for
+    ever (CPython's issue 106883).
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()  # noqa: SLF001 - the documented way to them
+    finally:
+        if collects:
+            gc.enable()
