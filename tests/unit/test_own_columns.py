@@ -29,11 +29,13 @@ NAMING = {"withColumn", "withColumnRenamed", "append_column", "alias"}
 BESIDE_NONE: dict[str, set[str]] = {
     # Columns of the table of an archive, or of an ops table.
     "audit/second_read.py": {"outcome", "malformed", "event_time"} | {"kafka_timestamp", "kafka_millis", "headers"},
+    "audit/values_kept.py": {"headers"},
     "audit/batch_offsets.py": {"every"},
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
     "steps/capture.py": {"late", "kept"},
-    "steps/classify.py": {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"}
+    "steps/apart/join.py": {"rows", "unmatched"},
+    "steps/classify.py": {"elements", "empty", "refused", "with_elements"} | {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"}
     # Columns of the table of an archive.
     | {"topic_id", "kafka_timestamp", "kafka_millis", "event_time", "event_date"},
     "steps/aggregate.py": {"counted"},
@@ -44,7 +46,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "repair/compute/judging.py": {"late"},
     # What is observed.
     "repair/unit/key_rows.py": {"rows"},
-    "repair/unit/range_rows.py": {"rows"},
+    "repair/unit/range_rows.py": {"rows", "explained"},
     "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/unit/session_rows.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},

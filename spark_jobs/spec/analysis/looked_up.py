@@ -130,6 +130,8 @@ def kept(spec: Pipeline) -> frozenset[str]:
     """The output's columns that depend on a table of which rows that are written keep what they
     have, as far as text tells.
     """
+    if not any(side.keeps for side in spec.sides):
+        return frozenset()
     columns: Columns = spec.inputs.columns
     found = set[str]()
     for step in spec.steps:
