@@ -33,8 +33,8 @@ PICTURES = {
     "rejected": Picture("rejected", 700),
     "record": Picture("record", 820, dark=True),
     "state": Picture("state", 820),
-    "rules": Picture("rules", 190, at="#rules"),
-    "where": Picture("where", 380),
+    "rules": Picture("rules", 150, width=660, at="#rules"),
+    "where": Picture("where", 140, width=660),
 }
 """Name -> the page, of a demo that has just run (test_screenshots.py)."""
 BACKFILL = {
