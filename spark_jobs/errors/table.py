@@ -321,13 +321,17 @@ class CatalogRefused(SluiceError):
 
 
 class QuestionRefused(SluiceError):
-    """`sluice bisect` or `sluice tune` has no answer."""
+    """`sluice bisect`, `sluice tune` or `sluice where` has no answer."""
 
     code, exit_status = "QUESTION_REFUSED", 69
     usual_remedy = "Ask otherwise: `--help` has examples."
 
     no_table = reason(
         "The table {table} has not been made yet.", "Drain first: `sluice drain {pipeline}`."
+    )
+    no_sample = reason(
+        "{source} gives no single records: nobody can tell what became of one.",
+        "Give the source a method `sampled`, as spark_jobs/source/port.py has it.",
     )
     condition_fails = reason(
         "The condition cannot be asked of version {version}: {error}.",

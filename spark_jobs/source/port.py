@@ -14,6 +14,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
+from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.positions import Parts, Positions
 
@@ -184,9 +185,11 @@ class Lasting:
     def refuse_gone(self, parts: Parts) -> None:
         """See Source."""
 
-    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
-        """See Source. A source whose records `sluice where` is to tell has its own."""
-        raise NotImplementedError
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
+        """See Source. A source whose records `sluice where` is to tell has its own. Raises
+        QuestionRefused.
+        """
+        raise QuestionRefused.no_sample(source=type(self).__name__)
 
     def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
         """See Source."""

@@ -39,8 +39,8 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 def file_at(folder: UPath | str, path: str) -> UPath:
     """The file that an entry of the log names, from the table's folder.
 
-    >>> str(file_at("/root/published/days", "../../tables/days/part%201.parquet"))
-    '/root/tables/days/part 1.parquet'
+    >>> str(file_at("/lake/published/days", "../../tables/days/part%201.parquet"))
+    '/lake/tables/days/part 1.parquet'
     """
     name = unquote(path)
     if "://" in name or name.startswith(("/", "file:")):
