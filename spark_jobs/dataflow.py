@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.decode.record_decoder import Prepared, prepare
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import Inputs, rows_of
@@ -158,7 +158,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
         prepared = [prepare(each, settings.root, settings, wanted) for each in topics]
         policy = kept.of_all(bounded=not observed) if kept and keeps_some(topics, spec) else kept
         own = [limit for limit in limits if limit.field in topics.columns]
-        given, headers = _as_records(given, topics), spec.reads_headers
+        given, headers = as_records(given, topics, prepared[0]), spec.reads_headers
         decoded = decode(
             given, prepared, policy, failing, notes, own, headers=headers, in_jvm=in_jvm
         )
@@ -188,11 +188,11 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     return Dataflow(spec, tuple(ways), sides)
 
 
-def _as_records(given: DataFrame, topics: Topics) -> DataFrame:
+def as_records(given: DataFrame, topics: Topics, prepared: Prepared) -> DataFrame:
     """What Kafka gave; of values with many records, these."""
     if not topics.spread:
         return given
-    found: DataFrame = resolve_name(ELEMENTS).spread(given, topics[0])
+    found: DataFrame = resolve_name(ELEMENTS).spread(given, topics[0], prepared.given[0])
     return found
 
 

@@ -25,6 +25,7 @@ from spark_jobs.checkpoint.notes.failing import (
 )
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.journal.runner import leased
+from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths
@@ -91,7 +92,7 @@ def _with(before: FailingRecords, found: tuple[FailingRecord, ...], paths: Paths
 def _lines(spec: Pipeline, found: tuple[FailingRecord, ...]) -> Iterator[str]:
     yield f"{spec.name}: put {len(found):,} record(s) into quarantine"
     for each in islice(found, SHOWN):
-        yield f"  partition {spec.inputs.shown(each.partition)} offset {each.offset:,}"
+        yield f"  {each.place.told(spec.inputs.shown)}"
     if len(found) > SHOWN:
         yield f"  and {len(found) - SHOWN:,} others"
     for reason, number in Counter(each.reason for each in found).most_common(5):
@@ -108,19 +109,15 @@ def _named(
         if (range_ := inputs.range_of(each)) is None:
             one = f"{inputs[0].name}/PARTITION" if inputs.named else "PARTITION"
             raise DecisionRefused.no_place(record=each, partition=one)
-        partition, first, last = range_
+        partition, first, last, element = range_
         total += last - first + 1
         if last < first:
             raise DecisionRefused.last_before_first(record=each)
         if total > most:
             raise DecisionRefused.too_many_named(named=total, most=most)
         for offset in range(first, last + 1):
-            yield FailingRecord(
-                batch=UNREAD,
-                partition=partition,
-                offset=offset,
-                reason=f"{PUT_ASIDE} {by}: {reason.strip()}",
-            )
+            place = Place.at(partition, offset, element)
+            yield FailingRecord.at(place, UNREAD, f"{PUT_ASIDE} {by}: {reason.strip()}")
 
 
 def _refuse_unaccounted(paths: Paths, spec: Pipeline, found: tuple[FailingRecord, ...]) -> None:

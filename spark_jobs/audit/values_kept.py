@@ -65,11 +65,17 @@ def joined_bytes(run: Run, spec: Pipeline, part: Batch, rejected: DataFrame) -> 
     """The same of any number: `rejected` has a column for each field of RejectedRecord, of records
     of this part of a batch.
     """
+    read = source_of(spec, run.settings).read(run.spark, part.parts)
+    return with_values(rejected, read, spec)
+
+
+def with_values(rejected: DataFrame, values: DataFrame, spec: Pipeline) -> DataFrame:
+    """The same of any records, and values as source/port.py reads them, each once."""
     late = F.col("outcome") == Outcome.LATE.value
     same = Window.partitionBy(late, *PLACE).orderBy(F.col("element").asc_nulls_first())
     ranked = rejected.withColumn(RANK, F.row_number().over(same))
-    values = _values(run, spec, part.parts).select(*PLACE, *RAW)
-    first = ranked.where(F.col(RANK) == 1).drop(*RAW).join(values, [*PLACE], "left")
+    first = ranked.where(F.col(RANK) == 1).drop(*RAW)
+    first = first.join(_columns(values, spec), [*PLACE], "left")
     more = ranked.where(F.col(RANK) > 1)
     return first.unionByName(more).select(*rejected.columns)
 
@@ -84,14 +90,13 @@ def _table(outcome: Outcome) -> bool:
     return outcome is Outcome.LATE
 
 
-def _values(run: Run, spec: Pipeline, parts: Parts) -> DataFrame:
-    """Columns: PLACE and RAW, headers null where nobody reads them."""
+def _columns(values: DataFrame, spec: Pipeline) -> DataFrame:
+    """PLACE and RAW, headers null where nobody reads them."""
     raw = [F.col(f"{KAFKA}.raw.{name}") for name in RAW[:2]]
     headers = F.col(f"{KAFKA}.raw.headers")
     if not spec.inputs.reads_headers:
         headers = F.lit(None).cast("string").alias("headers")
-    read = source_of(spec, run.settings).read(run.spark, parts)
-    return read.select(*(f"{KAFKA}.{name}" for name in PLACE), *raw, headers)
+    return values.select(*(f"{KAFKA}.{name}" for name in PLACE), *raw, headers)
 
 
 def _read(run: Run, spec: Pipeline, places: Collection[Place]) -> dict[Place, dict[str, Any]]:
@@ -101,7 +106,8 @@ def _read(run: Run, spec: Pipeline, places: Collection[Place]) -> dict[Place, di
     earliest = run.source.earliest(partitions)
     if any(earliest.passed(place) for place in places):
         return {}
-    rows = _values(run, spec, {p: ((at[0], at[-1] + 1),) for p, at in of.items()})
+    parts: Parts = {p: ((at[0], at[-1] + 1),) for p, at in of.items()}
+    rows = _columns(source_of(spec, run.settings).read(run.spark, parts), spec)
     sought = reduce(
         or_, ((F.col("partition") == p) & F.col("offset").isin(at) for p, at in of.items())
     )

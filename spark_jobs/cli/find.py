@@ -171,6 +171,7 @@ SHORT = 20
         "sluice where flight_events 0:1207  # partition 0, offset 1207",
         "sluice where flight_events 0:1200-1300,3:17",
         "sluice where orders orders_us/0:44  # of several topics",
+        "sluice where logs 0:44:7  # the record 7 of a value with many",
         "sluice where flight_events --key \"event_id = 'UA1545-20130101'\"",
         "sluice where flight_events 0:0-9999 --format json | jq -r .outcome | sort",
     ),
@@ -221,7 +222,6 @@ def where(
         spec = live_spec(spec, settings.root)
         telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
-            asked.refuse_many(spec.inputs)
             if key is not None:
                 wanted = telling.by_key(key, asked.MOST)
             else:

@@ -18,6 +18,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 from spark_jobs.decode.decoder import with_headers, without_headers
 from spark_jobs.decode.formats import Element, Elements
 from spark_jobs.messages.carried import carried
+from spark_jobs.spec.fields.each import AROUND
 from spark_jobs.values.own_columns import ELEMENT, EMPTY, KAFKA, MALFORMED
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ PART: Final = 16_000_000
 ROWS: Final = 10_000
 
 
-def spread(records: DataFrame, topic: Topic) -> DataFrame:
+def spread(records: DataFrame, topic: Topic, given: object) -> DataFrame:
     """Column kafka, as source/port.py has it, for each element, and in it element int and why
-    string. Those that are spread already stay as they are.
+    string. Those that are spread already stay as they are. `given` is what the topic's format has
+    prepared.
     """
     parts = records.select(f"{KAFKA}.*").schema
     if ELEMENT in parts.names:
@@ -47,7 +49,7 @@ def spread(records: DataFrame, topic: Topic) -> DataFrame:
         import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
         with carried():
-            by: Elements = resolve_name(topic.format.elements)(topic)
+            by: Elements = resolve_name(topic.format.elements)(topic, given)
         for batch in batches:
             for part in _parts(with_headers(batch.column(KAFKA)), by):
                 yield pa.RecordBatch.from_arrays([part], [KAFKA])
@@ -92,7 +94,7 @@ def _kafka(values: pa.StructArray, found: list[Element], parents: list[int]) -> 
 def settled(decoded: DataFrame) -> DataFrame:
     """The decoded elements, each with the reason that it has; without bytes, which a value has."""
     kafka = F.col(KAFKA)
-    reason = F.regexp_replace(MALFORMED, r"`\$\.\d\b", "`\\$")
+    reason = F.regexp_replace(MALFORMED, AROUND, "`\\$")
     reason = F.coalesce(kafka[WHY], reason)
     reason = F.when(kafka[ELEMENT].eqNullSafe(EMPTY), None).otherwise(reason)
     types = decoded.select(f"{KAFKA}.raw.*").schema

@@ -32,7 +32,7 @@ from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SliceCounter
 from spark_jobs.messages.carried import carried
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, Place
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.gap import Unheld
@@ -243,9 +243,11 @@ class _Work(NamedTuple):
         if self.keys:
             self.keys.look(records, reasons)
         if failing:
-            places = map(Place, records.partition.to_pylist(), records.offset.to_pylist())
+            there = [name for name in PLACE if kafka.type.get_field_index(name) >= 0]
+            columns_of = [kafka.field(name).to_pylist() for name in there]
             reasons = [
-                reason or failing.get(place) for reason, place in zip(reasons, places, strict=True)
+                reason or failing.get(Place.at(*place))
+                for reason, place in zip(reasons, zip(*columns_of, strict=True), strict=True)
             ]
             columns = taken(columns, reasons)
         known = dict(zip(self.prepared.wanted, columns, strict=True))

@@ -130,7 +130,8 @@ class Element(NamedTuple):
 class Elements(Protocol):
     """What takes the values of one format apart."""
 
-    def __init__(self, topic: Topic) -> None: ...
+    def __init__(self, topic: Topic, given: Any, /) -> None:
+        """`given` is what the format's decoder has prepared."""
 
     def of(self, value: bytes | None) -> list[Element]:
         """At least one. Never raises for a value's bytes."""

@@ -111,7 +111,7 @@ def _new(records: Sequence[Record], noted: Sequence[Excision]) -> Iterator[Recor
     """Those that no excision has."""
     known = [{p: offsets_of(text) for p, text in each.places.items()} for each in noted]
     for each in records:
-        p, offset = each.place
+        p, offset = each.place[:2]
         if not any(p in of and of[p].has(offset) for of in known):
             yield each
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.merged import TAKEN_OUT
+from spark_jobs.source.place import Place, selected_sql
 from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def end(
 
 def _settled_by_others(
     root: UPath, pipeline: str, repair_id: str, rows: list[Row]
-) -> set[tuple[str, int, int]]:
+) -> set[tuple[str, Place]]:
     if not rows:
         return set()
     of_one = ops_tables.equals({"pipeline": pipeline, "generation": rows[0]["generation"]})
@@ -124,14 +125,14 @@ def _settled_by_others(
     taken = f"source = '{TAKEN_OUT}'"
     sql = (
         f"SELECT CASE WHEN {taken} THEN 'quarantine' ELSE source END AS source, "
-        '"partition", "offset" FROM merged '
+        f"{selected_sql()} FROM merged "
         f"WHERE {of_one} AND ({own}) = ({taken})"
     )
     return {_record(row) for row in ops_tables.query(root, "merged", sql).to_pylist()}
 
 
-def _record(row: Row) -> tuple[str, int, int]:
-    return row["source"], row["partition"], row["offset"]
+def _record(row: Row) -> tuple[str, Place]:
+    return row["source"], Place.of_row(row)
 
 
 def _relying_on(root: UPath, rows: list[Row], generations: Sequence[str]) -> list[Row]:

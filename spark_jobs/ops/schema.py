@@ -364,6 +364,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("topic_id", _STRING, "Kafka's id of the topic: a remade topic has another"),
         Column("partition", _INT, "the record's partition"),
         Column("offset", _LONG, "its offset in the partition"),
+        Column("element", _INT, "its number in its value, of a topic with `each`"),
         Column(
             "source",
             _STRING,

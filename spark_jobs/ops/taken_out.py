@@ -7,7 +7,7 @@ it can be given back when that repair leaves the table: by an undo, or by a rewi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -16,22 +16,24 @@ import pyarrow.compute as pc
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.source.place import PLACE, WHOLE
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.storage.lease_view import Held
 
-PLACE: Final = ["partition", "offset"]
 RECORD: Final = ["topic_id", *PLACE]
 
 
 def take_out(root: UPath, repair_id: str, places: pa.Table, of_these: str, held: Held) -> None:
     """Let ops.merged say no longer that records of ops.quarantine at these places are in the rows,
-    because of this repair. `of_these` is the SQL condition for the rows of the checkpoint.
+    because of this repair. `places` has PLACE, WHOLE where a table has null; `of_these` is the SQL
+    condition for the rows of the checkpoint.
     """
     told, out = _both(root, of_these)
-    gone, left = (told.join(places, PLACE, join_type=f"left {how}") for how in ("semi", "anti"))
+    at = [*PLACE]
+    gone, left = (told.join(places, at, join_type=f"left {how}") for how in ("semi", "anti"))
     if gone.num_rows:
         _put(root, of_these, [left, out, _said(gone, TAKEN_OUT, repair_id)], held)
 
@@ -56,7 +58,7 @@ def _both(root: UPath, where: str) -> tuple[pa.Table, pa.Table]:
     found = ops_tables.query(
         root, "merged", f"SELECT * FROM merged WHERE {where} AND {_SOURCES}"
     ).select(SCHEMAS["merged"].names)
-    found = found.cast(SCHEMAS["merged"])
+    found = _numbered(found.cast(SCHEMAS["merged"]), lambda number: pc.fill_null(number, WHOLE))
     out = pc.equal(found["source"], TAKEN_OUT)
     return found.filter(pc.invert(out)), found.filter(out)
 
@@ -65,10 +67,18 @@ def _put(root: UPath, where: str, rows: list[pa.Table], held: Held) -> None:
     """In one commit. delta-rs refuses rows for which the condition does not hold."""
     names = SCHEMAS["merged"].names  # a join gives its keys first
     whole = pa.concat_tables([each.select(names) for each in rows])
+    nothing = pa.scalar(None, pa.int32())
+    whole = _numbered(whole, lambda of: pc.if_else(pc.equal(of, WHOLE), nothing, of))
     ops_tables.replace(root, "merged", whole, f"{where} AND {_SOURCES}", held)
 
 
 _SOURCES: Final = ops_tables.among("source", ("quarantine", TAKEN_OUT))
+
+
+def _numbered(rows: pa.Table, made: Callable[[pa.ChunkedArray], pa.ChunkedArray]) -> pa.Table:
+    """With other numbers of elements: Arrow joins no nulls."""
+    at = rows.column_names.index(PLACE[-1])
+    return rows.set_column(at, rows.schema.field(at), made(rows.column(at)))
 
 
 def _said(rows: pa.Table, source: str, by: str | None) -> pa.Table:

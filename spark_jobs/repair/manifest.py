@@ -31,6 +31,7 @@ class MergedRecord(BaseModel):
     topic_id: str
     partition: int
     offset: int
+    element: int | None = None
     source: Literal["late", "quarantine"]
     fate: str
     """merged, duplicate, filtered, or why it still cannot be used."""

@@ -13,7 +13,7 @@ from spark_jobs.checkpoint.pins import newest_noted
 from spark_jobs.errors import AccountBehind
 from spark_jobs.journal.runner import settle
 from spark_jobs.repair.find.lost import refuse_gone
-from spark_jobs.repair.find.plan import Closed, RepairPlan, by_partition, closed_by, digest, new_id
+from spark_jobs.repair.find.plan import Closed, RepairPlan, closed_by, digest, new_id
 from spark_jobs.repair.find.plan_text import kept_lines, replay_lines
 from spark_jobs.repair.unit.sought import Brought, Sought
 from spark_jobs.repair.unit.unit import unit_of
@@ -70,7 +70,7 @@ def plan_repair(
         without=found.without,
         topic_id=known.topic.id,
         compacted=known.topic.compacted,
-        quarantined=by_partition({*found.used, *(each[:2] for each in replayed)}),
+        quarantined=tuple(sorted({*found.used, *(each.place for each in replayed)})),
         replays=replayed,
         late=found.late,
         until=closed.until,

@@ -22,6 +22,7 @@ from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink.keyed.standing import size
+from spark_jobs.source.place import Place, selected_sql
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.root.path_forms import spark_url
@@ -184,8 +185,10 @@ def _take_out(run: Run, table: str, note: Superseded, within: str, *, exact: boo
     found = _places(run, table, theirs)
     if exact and found:
         ours = f"{ops_tables.among('generation', run.identity.generations)} AND {within}"
-        found &= _places(run, table, ours)
-        conditions = [f"{theirs} AND ({each})" for each in _at(found)]
+        # A value's bytes are with the first of its records: it goes with all of them, or stays.
+        left = {place.value for place in found - _places(run, table, ours)}
+        values = {place.value for place in found} - left
+        conditions = [f"{theirs} AND ({each})" for each in _at(values)]
     else:
         conditions = [theirs] if found else []
     own = ops_tables.equals({"pipeline": run.spec.name})
@@ -193,18 +196,18 @@ def _take_out(run: Run, table: str, note: Superseded, within: str, *, exact: boo
         ops_tables.remove(run.paths.root, table, f"{own} AND {condition}", run.lease)
 
 
-def _places(run: Run, table: str, where: str) -> set[tuple[int, int]]:
+def _places(run: Run, table: str, where: str) -> set[Place]:
     own = ops_tables.equals({"pipeline": run.spec.name})
     rows = ops_tables.query(
-        run.paths.root, table, f'SELECT partition, "offset" FROM {table} WHERE {own} AND {where}'
+        run.paths.root, table, f"SELECT {selected_sql()} FROM {table} WHERE {own} AND {where}"
     ).to_pylist()
-    return {(row["partition"], row["offset"]) for row in rows}
+    return set(map(Place.of_row, rows))
 
 
-def _at(places: set[tuple[int, int]]) -> Iterator[str]:
-    """Each of as many places as delta-rs takes: at 6,000 its stack ends."""
+def _at(values: set[Place]) -> Iterator[str]:
+    """Each of as many as delta-rs takes: at 6,000 its stack ends."""
     by_partition: dict[int, list[int]] = defaultdict(list)
-    for partition, offset in sorted(places):
+    for partition, offset, _ in sorted(values):
         by_partition[partition].append(offset)
     for partition, offsets in by_partition.items():
         for begin in range(0, len(offsets), MOST_PLACES):

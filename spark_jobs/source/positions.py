@@ -102,7 +102,7 @@ class Positions:
         >>> Positions({0: 5}).passed(Place(0, 4)), Positions({0: 5}).passed(Place(0, 5))
         (True, False)
         """
-        partition, offset = place
+        partition, offset = place[:2]
         return offset < self.by_partition.get(partition, 0)
 
     def passed_sql(self, partitions: Iterable[int]) -> str:

@@ -15,7 +15,9 @@ from spark_jobs.values.numbering import PARTITIONS, input_of, numbered_in, own_o
 
 COLUMN: Final = "topic"
 """The column with a record's topic, where there are several."""
-_RANGE: Final = re.compile(r"(?P<partition>[^:]+):(?P<first>\d+)(?:-(?P<last>\d+))?")
+_RANGE: Final = re.compile(
+    r"(?P<partition>[^:]+):(?P<first>\d+)(?:-(?P<last>\d+)|:(?P<element>\d+))?"
+)
 BETWEEN: Final = ", "
 """What is between their names, which no name has."""
 
@@ -172,12 +174,16 @@ class Topics(tuple[Topic, ...]):
         known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
         return numbered_in(numbers[name], int(own)) if known else None
 
-    def range_of(self, shown: str) -> tuple[int, int, int] | None:
-        """Partition, first and last offset of a text as a person types it: "3:120", "3:120-140";
-        None if it is no place of these inputs.
+    def range_of(self, shown: str) -> tuple[int, int, int, int | None] | None:
+        """Partition, first and last offset, and element of a text as a person types it: "3:120",
+        "3:120-140"; where a value has many records, "3:120:7". None if it is no place of these
+        inputs.
         """
         if (found := _RANGE.fullmatch(shown)) is None:
             return None
         if (partition := self.number_of(found["partition"])) is None:
             return None
-        return partition, int(found["first"]), int(found["last"] or found["first"])
+        if (element := found["element"]) is not None and not self.spread:
+            return None
+        number = None if element is None else int(element)
+        return partition, int(found["first"]), int(found["last"] or found["first"]), number

@@ -59,8 +59,8 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
     seen = reader.seen(reader.known.of(of), {}, kept.aside) if of else {}
     found: dict[Slice, list[int]] = {each: [] for each in slices}
     for place, record in seen.items():
-        if record.row and place in of and kept.rejected(place, None) is None:
-            found[of[place]].append(record.row[time])
+        if record.row and place.value in of and kept.rejected(place, None) is None:
+            found[of[place.value]].append(record.row[time])
     return found
 
 

@@ -75,7 +75,7 @@ class Reader(NamedTuple):
         self,
         asked: Mapping[Place, Accounted],
         beside: Parts,
-        aside: list[tuple[int, int, str]],
+        aside: list[tuple[int, int, int, str]],
     ) -> dict[Place, Seen]:
         """By the client, or by Spark where only its SQL can say what the steps make of them, or
         there are many. Raises Failed.

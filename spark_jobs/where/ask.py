@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
 """Files of a job's folder."""
 REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
+ELEMENT: Final = own("element")
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
 
@@ -42,8 +43,8 @@ class Question(BaseModel):
     """Likewise those among which copies of them are looked for."""
     earliest: Positions = Positions()
     """At the first records that Kafka has. What is before comes from an archive."""
-    aside: list[tuple[int, int, str]] = []
-    """Partition, offset and reason of records that no step sees."""
+    aside: list[tuple[int, int, int, str]] = []
+    """Place and reason of records that no step sees."""
     key: str = ""
     """In place of `asked`: a condition over decoded columns; the answer is the places, at most
     `most` of them, of the records among `beside` that it holds for.
@@ -92,7 +93,7 @@ def answered(folder: Path) -> dict[Place, Seen]:
         entered = [row if is_there else {} for row, is_there in pairs]
         table = table.drop_columns(ROW)
     return {
-        Place(told[PARTITION], told[OFFSET]): Seen(
+        Place(told[PARTITION], told[OFFSET], told[ELEMENT]): Seen(
             told.get(REACHED) or 0,
             row,
             told.get(WHY),

@@ -19,17 +19,9 @@ MOST: Final = 10_000
 """Records of one question."""
 
 
-def refuse_many(inputs: Topics) -> None:
-    """Raise ValueError, in words, where a value has many records."""
-    if inputs.spread:
-        raise ValueError(
-            f"a value of {inputs.name} has many records, which have no fates of their own yet. "
-            "Those that are kept: sluice show late, sluice show quarantine."
-        )
-
-
 def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
-    """Each once, in order: of texts such as "3:120", "3:120-140" or "3:120,3:130".
+    """Each once, in order: of texts such as "3:120", "3:120-140" or "3:120,3:130"; "3:120:7" where
+    a value has many records.
 
     Raises ValueError, in words.
     """
@@ -40,12 +32,13 @@ def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
             raise ValueError(
                 f"{text!r} is no place of a record. Write {one}:OFFSET, or {one}:FIRST-LAST."
             )
-        partition, first, last = range_
+        partition, first, last, element = range_
         if last < first:
             raise ValueError(f"{text!r}: its last offset is before its first")
         if len(found) + last - first + 1 > MOST:
             raise ValueError(f"at most {MOST:,} records can be asked for at once")
-        found |= dict.fromkeys(Place(partition, offset) for offset in range(first, last + 1))
+        offsets = range(first, last + 1)
+        found |= dict.fromkeys(Place.at(partition, offset, element) for offset in offsets)
     return sorted(found)
 
 
@@ -56,7 +49,7 @@ def parts_of(asked: Iterable[Place]) -> Parts:
     {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
     """
     found: dict[int, list[tuple[int, int]]] = {}
-    for partition, offset in sorted(asked):
+    for partition, offset in sorted({place[:2] for place in asked}):
         ranges = found.setdefault(partition, [])
         if ranges and ranges[-1][1] == offset:
             ranges[-1] = (ranges[-1][0], offset + 1)

@@ -23,7 +23,7 @@ from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.session import session
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import Place, columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
@@ -35,6 +35,7 @@ from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import (
     ANSWER,
     BY_CLOCK,
+    ELEMENT,
     FAILED,
     QUESTION,
     REACHED,
@@ -93,13 +94,17 @@ class _Answer:
         known = read_identity(self._paths)
         assert known is not None
         self._topic_id = known.topic_id
-        kept = {Place(p, offset): reason for p, offset, reason in question.aside}
-        self._aside = {**kept, **read_failing(self._paths.failing).reasons}
+        kept = {Place(*at): reason for *at, reason in question.aside}
+        self._aside = read_failing(self._paths.failing).reasons.beside(kept)
         self._has, _ = archived_or_why(self._paths.root, spec.inputs, known.topic_id)
 
     def by_key(self) -> DataFrame:
         found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
-        return found.where(F.expr(self._question.key)).select(*_place()).limit(self._question.most)
+        return (
+            found.where(F.expr(self._question.key))
+            .select(*_place(found))
+            .limit(self._question.most)
+        )
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
@@ -108,7 +113,7 @@ class _Answer:
         keys = step.state_key(None) if (step := deduplicates(self._spec)) else ()
         if self._question.beside and keys != ():
             rows = rows.unionAll(self._copies(max(self._question.asked), rows, keys))
-        return rows.groupBy(PARTITION, OFFSET).agg(
+        return rows.groupBy(PARTITION, OFFSET, ELEMENT).agg(
             *(F.max(name).alias(name) for name in (REACHED, WHY, RULES, BY_CLOCK)),
             F.first(ROW, ignorenulls=True).alias(ROW),
         )
@@ -168,8 +173,9 @@ class _Answer:
         )  # fmt: skip
 
 
-def _place() -> tuple[Column, Column]:
-    return F.col("kafka.partition").alias(PARTITION), F.col("kafka.offset").alias(OFFSET)
+def _place(frame: DataFrame) -> Iterator[Column]:
+    names = zip(columns(frame), (PARTITION, OFFSET, ELEMENT), strict=True)
+    return (column.alias(name) for column, name in names)
 
 
 def _row(entered: DataFrame) -> Column:
@@ -180,6 +186,6 @@ def _told(
     frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
 ) -> DataFrame:
     return frame.select(
-        *_place(), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
+        *_place(frame), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
         by_clock.alias(BY_CLOCK), row.alias(ROW),
     )  # fmt: skip

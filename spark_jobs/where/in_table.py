@@ -105,8 +105,7 @@ class InTable:
         """A condition for the rows, or why there is none."""
         spec, row = self.spec, seen.row
         if spec.keyed:
-            partition, offset = place
-            return f'"{PARTITION}" = {partition} AND "{OFFSET}" = {offset}', ""
+            return f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}', ""
         if self.keeps_records:
             types = spec.inputs.types
             conditions = (equals(name, each, types.get(name, "")) for name, each in row.items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.merged import TAKEN_OUT
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import Place, selected_sql
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.values.spans import Span
@@ -73,7 +73,7 @@ class Kept(NamedTuple):
         return next(own, None)
 
     @property
-    def aside(self) -> list[tuple[int, int, str]]:
+    def aside(self) -> list[tuple[int, int, int, str]]:
         """The records that batches had as malformed, with the reasons: a step may fail on them."""
         return [
             (*place, row["reason"])
@@ -155,9 +155,9 @@ def _rows(known: Known, table: str, parts: Parts) -> dict[Place, list[Row]]:
         return found
     near = in_parts(parts, '"partition"', '"offset"', '"offset"')
     own = ops_tables.of_checkpoint(known.paths.pipeline, known.generations)
-    sql = f'SELECT "partition", "offset", {_COLUMNS[table]} FROM {table} WHERE {own} AND ({near})'
+    sql = f"SELECT {selected_sql()}, {_COLUMNS[table]} FROM {table} WHERE {own} AND ({near})"
     for row in ops_tables.query(known.paths.root, table, sql).to_pylist():
-        if within(place := Place(row["partition"], row["offset"]), parts):
+        if within(place := Place.of_row(row), parts):
             found[place].append(row)
     return found
 

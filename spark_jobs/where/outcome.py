@@ -11,6 +11,7 @@ from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
 from spark_jobs.where.ask import Failed
 from spark_jobs.where.asked import parts_of, union, within
+from spark_jobs.where.elements import OTHERS
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.gaps import without_record
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
@@ -52,6 +53,8 @@ class Outcomes(NamedTuple):
                 fate = Fate(place, Became.UNTOLD, batch=batch.id, run_id=batch.run_id)
                 if batch.id not in whole:
                     fate = fate.but(EXPIRED)
+                elif place in lost and place == place.value and self.reader.spec.inputs.spread:
+                    fate = fate.but(f"{OTHERS}: {lost[place]}")
                 elif why := lost.get(place) or self._not_as_then(batch, seen[place]):
                     fate = self._by_counts(fate, batch, why, is_record=place in seen)
                 else:
@@ -101,7 +104,7 @@ class Outcomes(NamedTuple):
         there = sampled(reader.settings, reader.spec, parts_of(here), uncommitted=True)
         for place, batch in gaps.items():
             topic = reader.topic if place in here else None
-            yield place, without_record(place, batch, topic, aborted=place in there)
+            yield place, without_record(place, batch, topic, aborted=place.value in there)
 
     def _not_as_then(self, batch: Accounted, seen: Seen) -> str:
         """Why the steps may say something else than in its batch; empty if they do not."""
@@ -127,7 +130,10 @@ class Outcomes(NamedTuple):
             return fate.but(f"its outcome: by the account of its batch {says} entered")
         if seen.row:
             return fate._replace(became=Became.ACCEPTED)
-        by = seen.rules or "a tombstone, which the topic drops"
+        nothing = "a tombstone, which the topic drops"
+        if self.reader.spec.inputs.spread:
+            nothing = "its value has no record"
+        by = seen.rules or nothing
         if seen.reached != DROPPED:
             by = f"step {seen.reached + 1}: {self.reader.spec.before_state[seen.reached].described}"
         return fate._replace(became=Became.FILTERED, why=by)

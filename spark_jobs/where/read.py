@@ -5,6 +5,7 @@ What a Transform makes of them only Spark can say (by_spark.py).
 
 from __future__ import annotations
 
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -15,13 +16,15 @@ from spark_jobs.repair.offsets.slices import merged
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.inputs import COLUMN
+from spark_jobs.values.own_columns import EMPTY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from spark_jobs.decode.formats import Elements
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 
 DROPPED = -1
@@ -67,16 +70,42 @@ def decoded(
         places = [each for each in sample if spec.inputs.of_partition(each.partition) is topic]
         if not places:
             continue
-        given = records([sample[each]._replace(partition=each.partition) for each in places])
-        columns, reasons = prepare(topic, root, settings).decoder().decode(given)
+        prepared = prepare(topic, root, settings)
+        of = [*_records(topic, prepared.given[0], {each: sample[each] for each in places})]
+        columns, told = prepared.decoder().decode(records([each.record for each in of]))
         rows = values(pa.table(columns, names=[*topic.columns]))
         form = dict.fromkeys(spec.inputs.columns) if spec.inputs.named else {}
         named = {COLUMN: topic.name} if spec.inputs.named else {}
-        for place, row, why in zip(places, rows, reasons, strict=True):
-            gone = topic.tombstones == "dropped" and sample[place].value is None
-            bad = why is not None or gone
-            found[place] = Seen(DROPPED, {}, why) if bad else Seen(0, form | row | named)
+        for each, row, why in zip(of, rows, told, strict=True):
+            no_row = each.dropped or each.why is not None or why is not None
+            bad = None if each.dropped else each.why or why
+            found[each.place] = Seen(DROPPED, {}, bad) if no_row else Seen(0, form | row | named)
     return found
+
+
+class _Record(NamedTuple):
+    place: Place
+    record: Sampled
+    dropped: bool
+    """Whether it is none that enters a step, and is not malformed."""
+    why: str | None = None
+    """Why it is malformed, whatever its fields are."""
+
+
+def _records(topic: Topic, given: object, sample: dict[Place, Sampled]) -> Iterator[_Record]:
+    """Those of the values."""
+    drops = topic.tombstones == "dropped"
+    if not topic.each:
+        for place, value in sample.items():
+            own = value._replace(partition=place.partition)
+            yield _Record(place, own, drops and value.value is None)
+        return
+    by: Elements = resolve_name(topic.format.elements)(topic, given)
+    for place, value in sample.items():
+        for each in by.of(value.value):
+            own = value._replace(partition=place.partition, value=each.value)
+            dropped = each.number == EMPTY or (drops and value.value is None)
+            yield _Record(Place.at(*place[:2], each.number), own, dropped, each.why)
 
 
 def values(table: pa.Table) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import Reader, topic_of
 from spark_jobs.where.ask import Question
 from spark_jobs.where.asked import parts_of
+from spark_jobs.where.elements import expanded
 from spark_jobs.where.events import Events
 from spark_jobs.where.gaps import unread
 from spark_jobs.where.kept import Kept
@@ -64,12 +65,15 @@ class Telling(NamedTuple):
             topic, _ = topic_of(self.spec, self.settings, None)
             return [*unread(None, topic, asked).values()]
         reader = Reader.of(self.spec, self.settings, known, self.ask)
-        having, kept = known.of(asked), Kept.read(known, parts_of(asked))
+        kept = Kept.read(known, parts_of(asked))
+        read = known.of(asked)
+        asked = [*(each for each in asked if each not in read), *expanded(reader, kept, read)]
+        having = known.of(asked)
         found = {place: fate for place in asked if (fate := kept.fate(place, having.get(place)))}
         rest = [place for place in asked if place not in found]
         found |= unread(known, reader.topic, [place for place in rest if place not in having])
-        read = {place: having[place] for place in rest if place in having}
-        found |= {fate.place: fate for fate in Outcomes(reader, kept, read).fates()}
+        again = {place: having[place] for place in rest if place in having}
+        found |= {fate.place: fate for fate in Outcomes(reader, kept, again).fates()}
         source = source_of(self.spec, self.settings)
         told = (
             fate._replace(origin=source.origin(at), read_beside=self._beside(fate, known))

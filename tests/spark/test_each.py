@@ -2,6 +2,7 @@
 of the topic, the account counts values and elements, one bad element is malformed alone.
 """
 
+import copy
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -13,11 +14,15 @@ import pytest
 from confluent_kafka import Producer
 
 from local import broker
+from spark_jobs.repair.undo import undo
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Transform, Tumbling
 from spark_jobs.storage import failpoint
-from tests.harness.crash import Images, over
+from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.spark.test_repair import Repairs
+from tests.spark.told import fates
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
 FIELDS = (
@@ -31,6 +36,16 @@ FIELDS = (
 TOPIC = Topic(
     name="logs", event_time="at", fields=FIELDS, each="resourceLogs[].scopeLogs[].logRecords[]"
 )
+RULED = TOPIC.model_copy(
+    update={
+        "fields": tuple(
+            field.model_copy(update={"pattern": "[a-z]+"}) if field.name == "body" else field
+            for field in FIELDS
+        )
+    }
+)
+"""An element with another body is malformed."""
+HOUR = timedelta(hours=1)
 SPEC = Pipeline(
     name="by_service",
     about="Log records by service and hour.",
@@ -61,7 +76,7 @@ fields AS (
     FROM records
 )
 SELECT service, make_timestamp(nanos // 3600000000000 * 3600000000) AS hour, count(*), max(nanos)
-FROM fields WHERE nanos IS NOT NULL AND body <> 'dropped'
+FROM fields WHERE nanos IS NOT NULL AND body <> 'dropped' AND regexp_full_match(body, ?)
 GROUP BY ALL ORDER BY ALL
 """
 
@@ -100,12 +115,17 @@ class Logs:
             producer.produce(self.made.topic, raw, partition=n % 2, timestamp=_millis())
         assert producer.flush(30) == 0
 
-    def canonical(self) -> list[tuple[Any, ...]]:
-        """What DuckDB makes of all that was sent."""
+    def canonical(self, body: str = ".*") -> list[tuple[Any, ...]]:
+        """What DuckDB makes of all that was sent, of elements with such a body."""
         good = [each.decode() for each in self.sent if _is_object(each)]
         with duckdb.connect() as base:
             base.execute("CREATE TABLE given AS SELECT unnest(?)::JSON AS v", [good])
-            return base.execute(CANONICAL).fetchall()
+            return base.execute(CANONICAL, [body]).fetchall()
+
+    def final(self, body: str = ".*") -> list[tuple[Any, ...]]:
+        """Of that the windows that drains write no more, of elements with such a body."""
+        ends = (START + HOUR * 11).replace(tzinfo=None)  # 700 minutes less the delay
+        return sorted((row for row in self.canonical(body) if row[1] + HOUR <= ends), key=str)
 
     def rows(self) -> list[tuple[Any, ...]]:
         return rows_of(self.made)
@@ -213,13 +233,14 @@ def test_the_table_is_what_duckdb_unnests_with_many_elements_in_one_value(kafka,
 def images(kafka, tmp_path_factory) -> tuple[Logs, Images]:
     """A delivery drained, and a second one with late and bad elements, an image at each place."""
     folder = tmp_path_factory.mktemp("each")
-    logs = Logs(kafka, folder)
-    logs.send(value([record(1), BAD]), value([record(400)]))
+    logs = Logs(kafka, folder, SPEC.model_copy(update={"topic": RULED}))
+    logs.send(value([record(1), BAD, record(9, "9")]), value([record(400)]))
     logs.made.run("first")
     taking = Images(logs.made, folder)
     with pytest.MonkeyPatch.context() as active:
         active.setattr(failpoint, "at", taking.at)
-        logs.send(value([record(2), BAD, record(410)], [record(3), BAD]), value([record(700)]))
+        late = value([record(2), BAD, record(410)], [record(3), record(8, "9")])
+        logs.send(late, value([record(700)]))
         logs.made.run("second")
     return logs, taking
 
@@ -236,7 +257,7 @@ def test_a_killed_run_goes_on_and_no_element_is_lost_or_kept_twice(images, place
     crashed.run("after the crash")
     for table in ("late", "quarantine"):
         assert places(crashed, table) == places(logs.made, table)
-        assert len(places(crashed, table)) == (2 if table == "late" else 3)
+        assert len(places(crashed, table)) == (2 if table == "late" else 4)
     assert rows_of(crashed) == rows_of(logs.made)
     sums = [
         {name: sum(row[name] or 0 for row in made.ops("batches")) for name in COUNTED}
@@ -244,6 +265,69 @@ def test_a_killed_run_goes_on_and_no_element_is_lost_or_kept_twice(images, place
     ]
     assert sums[0] == sums[1]
     assert sums[0]["unaccounted"] == 0
+
+
+@pytest.fixture
+def closed(images, tmp_path) -> Logs:
+    """A copy, in which drains write none of these rows any more."""
+    logs = copy.copy(images[0])
+    logs.made, logs.sent = copied(logs.made, tmp_path / "root"), [*logs.sent]
+    return logs
+
+
+def told(logs: Logs) -> dict[tuple[int, ...], str]:
+    return {
+        at: str(each.became)
+        for at, each in fates(logs.made.spec, logs.made.settings, [(0, 0), (0, 1)]).items()
+    }
+
+
+def test_late_and_bad_elements_are_repaired_and_replayed_alone(closed):
+    logs, made = closed, closed.made
+    of_elements = {
+        (0, 0, 0): "accepted", (0, 0, 1): "malformed", (0, 0, 2): "malformed",
+        (0, 1, 0): "late", (0, 1, 1): "malformed", (0, 1, 2): "accepted", (0, 1, 3): "late",
+        (0, 1, 4): "malformed",
+    }  # fmt: skip
+    assert told(logs) == of_elements
+    done = Repairs(made)
+    before = logs.rows()
+    report, _ = done.done()
+    assert report.account.kept_aside == 5
+    assert report.change.merged == 2
+    assert logs.rows() == logs.final("[a-z]+")
+    merged = {Place.of_row(row): row["fate"] for row in made.ops("merged")}
+    assert merged == {Place(0, 1, 0): "merged", Place(0, 1, 3): "merged"}
+    assert done.plan().idle, "no element waits for a repair"
+    undo(made.spec, made.settings.root, report.repair_id, "undo")
+    assert logs.rows() == before
+    done.done()
+
+    made.change(topic=made.spec.topic.model_copy(update={"fields": FIELDS}))
+    replay, _ = done.done("replay")
+    assert (replay.change.replayed, replay.change.unaccounted) == (2, 0)
+    assert logs.rows() == logs.final()
+    assert done.done("verify", START, START + 5 * HOUR)[0].status == "succeeded"
+    assert done.plan("replay").idle, "BAD is bad by every spec"
+
+
+def test_what_a_stricter_spec_finds_bad_is_kept_with_its_value_and_comes_back(closed):
+    logs, made = closed, closed.made
+    done = Repairs(made)
+    done.done()
+    body = next(field for field in FIELDS if field.name == "service")
+    strict = body.model_copy(update={"one_of": ("nobody",)})
+    fields = tuple(strict if field == body else field for field in RULED.fields)
+    named = made.spec.topic.model_copy(update={"fields": fields})
+    looser, made.spec = made.spec, made.spec.model_copy(update={"topic": named})
+    report, _ = done.done("backfill", START, START + HOUR)
+    assert report.change.newly_bad == 3  # of the values at 0:0 one, at 0:1 two
+    assert not [row for row in logs.rows() if row[1] == START.replace(tzinfo=None)]
+    kept = [(p, o, e, v) for p, o, e, v in places(made, "quarantine") if v is not None]
+    assert {(0, 0, 0, logs.sent[0]), (0, 1, 0, logs.sent[2])} <= {*kept}
+    made.spec = looser
+    done.done("replay")
+    assert logs.rows() == logs.final("[a-z]+")
 
 
 @pytest.mark.parametrize("by", [pytest.param("the driver", marks=long_form), "executors"])

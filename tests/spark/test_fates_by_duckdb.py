@@ -24,6 +24,7 @@ from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Pipeline, Topic, Transform
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from tests.harness.long_form import LONG
@@ -160,7 +161,7 @@ class Sales:
         )
         numbers = pa.table({"batch": [row["batch_id"] for row in rows]})
         wanted = {
-            (part, spot): (batch, missed, became, {tuple(each) for each in of})
+            (part, spot): (batch, missed, became, {Place(*each) for each in of})
             for part, spot, batch, missed, became, of in duckdb.sql(ORACLE).fetchall()
         }
         assert (sent.num_rows, batches.num_rows, numbers.num_rows) == (

@@ -20,7 +20,6 @@ from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import touched
 from spark_jobs.runs.plan import plan
 from spark_jobs.side.port import refuse_misdeclared
-from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Transform, Tumbling
 from spark_jobs.storage import failpoint
@@ -115,7 +114,7 @@ def test_rows_are_drained_killed_resumed_replaced_and_mended(tmp_path, monkeypat
     assert any(each.outdated for each in coverage(made.spec, made.paths, began).intervals)
     refuse_misdeclared(made.spec, made.settings)
     told = fates(made.spec, made.settings, [(0, 2), (0, 4), (0, 5)])
-    assert [told[Place(0, n)].became for n in (2, 4, 5)] == ["malformed", "accepted", "late"]
+    assert [told[0, n].became for n in (2, 4, 5)] == ["malformed", "accepted", "late"]
     repaired, _ = Repairs(made).done()
     assert (repaired.change.unexplained, repaired.change.unaccounted) == (0, 0)
     assert held(made) == truth(orders, 29)

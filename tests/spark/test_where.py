@@ -20,6 +20,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.source.place import Place
 from spark_jobs.source.topic_state import retention
 from spark_jobs.spec import Archive, Latest, Pipeline, Rule, Transform
 from spark_jobs.where import asked
@@ -80,7 +81,12 @@ def test_each_record_of_two_batches_is_told_with_what_became_of_it(scene, spec, 
     assert (a.became, a.batch, a.run_id, a.copies) == ("accepted", 0, "one", ())
     assert (bad.became, bad.why) == ("malformed", "not JSON: " + bad.why.removeprefix("not JSON: "))
     assert (early.became, early.event_time) == ("premature", AT + timedelta(days=3))
-    assert (a2.became, a2.copies, a2.batch, a2.run_id) == ("duplicate", ((0, 0),), e.batch, "two")
+    assert (a2.became, a2.copies, a2.batch, a2.run_id) == (
+        "duplicate",
+        (Place(0, 0),),
+        e.batch,
+        "two",
+    )
     # The table's row tells which of two unlike copies was kept, and nothing tells it of alike ones.
     [row] = [row for row in made.table() if row["id"] == "b"]
     kept, lost = (b, b2) if row["amount"] == 1 else (b2, b)

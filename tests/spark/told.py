@@ -31,10 +31,13 @@ def asking(spec: Pipeline, settings: Settings, jobs: list[Any] | None = None) ->
 
 
 def fates(
-    spec: Pipeline, settings: Settings, places: Iterable[Place], jobs: list[Any] | None = None
-) -> dict[Place, Fate]:
-    """Of each."""
+    spec: Pipeline,
+    settings: Settings,
+    places: Iterable[tuple[int, ...]],
+    jobs: list[Any] | None = None,
+) -> dict[tuple[int, ...], Fate]:
+    """Of each, by partition and offset; by element too, if a value has many."""
     found = Telling(spec, settings, asking(spec, settings, jobs)).fates(
         [Place(*each) for each in places]
     )
-    return {each.place: each for each in found}
+    return {each.place if each.place.number is not None else each.place[:2]: each for each in found}

@@ -65,7 +65,7 @@ def test_late_records_of_the_needed_times_are_there_byte_for_byte_and_no_others(
         ],
     )
     found = kept.write(paths, plan(late=2))
-    assert sorted(rows(found.late)) == [
+    assert sorted(rows(found.late.values)) == [
         (0, 1, NOON, None, None, BYTES, None),
         (0, 2, NOON, None, b"", BYTES, HEADERS),
     ]
@@ -77,13 +77,13 @@ def test_of_the_quarantine_those_are_there_that_the_plan_names(paths):
     bad = [record(offset, event_time=None) for offset in range(12)]
     ops_tables.append(paths.root, "quarantine", [*bad, record(5, partition=3)])
     found = kept.write(paths, plan(quarantined=named))
-    assert sorted(row[:2] for row in rows(found.quarantine)) == [(0, 2), (0, 9), (3, 5)]
+    assert sorted(row[:2] for row in rows(found.quarantine.values)) == [(0, 2), (0, 9), (3, 5)]
     assert found.late is None
 
 
 def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths):
     found = kept.write(paths, plan(late=1, quarantined={0: (1,)}))
-    assert rows(found.late) == rows(found.quarantine) == []
+    assert rows(found.late.values) == rows(found.quarantine.values) == []
 
 
 READ: dict[str, Any] = {
@@ -96,8 +96,8 @@ def test_what_is_not_used_is_kept_aside_at_offsets_that_are_read_from_anywhere(p
     ops_tables.append(paths.root, "late", [record(1), record(10), record(20), record(21, hours=1)])
     ops_tables.append(paths.root, "quarantine", [record(19), record(15, partition=2), record(29)])
     found = kept.write(paths, plan(**READ, late=2))
-    assert sorted(rows(found.places)) == [(0, 1), (0, 20)]
-    assert sorted(rows(found.aside)) == [(0, 19), (0, 21)]
+    assert sorted(rows(found.places)) == [(0, 1, -1), (0, 20, -1)]
+    assert sorted(rows(found.aside)) == [(0, 19, -1), (0, 21, -1)]
 
 
 @pytest.mark.parametrize("at", [pytest.param(5, id="read"), pytest.param(50, id="not read")])
@@ -117,12 +117,12 @@ def test_a_late_record_that_was_found_bad_is_used_once_where_the_plan_names_it(
     place = {(0, at)}
     topic = place if at == 5 else set()
     used = topic - places(found.aside)
-    late = place & places(found.late)
+    late = place & places(found.late.values)
     late_used = late - places(found.bad)
     taken = [
         *(used - places(found.places)),
         *(late_used - places(found.named)),
-        *(place & places(found.quarantine)),
+        *(place & places(found.quarantine and found.quarantine.values)),
     ]
     assert len(taken) == named
     kept_aside = len(topic) + len(late) - len(used) - len(late_used)
@@ -132,7 +132,7 @@ def test_a_late_record_that_was_found_bad_is_used_once_where_the_plan_names_it(
 def test_a_second_try_overwrites_what_a_killed_one_has_left_and_nothing_stays(paths):
     ops_tables.append(paths.root, "late", [record(1)])
     for _ in range(2):
-        assert len(rows(kept.write(paths, plan(late=1)).late)) == 1
+        assert len(rows(kept.write(paths, plan(late=1)).late.values)) == 1
     kept.remove(paths, plan())
     assert not kept.folder(paths, plan()).exists()
 

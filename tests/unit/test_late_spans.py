@@ -113,7 +113,7 @@ def test_the_query_engine_finds_what_each_record_touches_by_itself(ops, way, lat
 def test_a_repair_is_planned_begun_and_accounted_by_the_same_records(ops, way, late, tried, bound):
     made = _late(ops, way, late)
     waits = [
-        (LateRecord(n % PARTITIONS, n, at, missed), way.touched(at, missed))
+        (LateRecord(Place(n % PARTITIONS, n), at, missed), way.touched(at, missed))
         for n, (at, missed) in enumerate(late)
     ]
     final = [span for _, span in waits if span.end <= UNTIL and span.overlaps(bound)]
@@ -121,7 +121,7 @@ def test_a_repair_is_planned_begun_and_accounted_by_the_same_records(ops, way, l
     assert sum(each.records for each in made.ranges(UNTIL, bound)) == len(final)
     behind = len(late) // 3  # the batch that a refused repair knew of
     assert made.untried(UNTIL, behind, tried) == sum(
-        record.offset > behind
+        record.place.offset > behind
         and not span.empty
         and span.end <= UNTIL
         and not any(_had(repair, record, span) for repair in tried)
@@ -137,7 +137,7 @@ def test_a_repair_is_planned_begun_and_accounted_by_the_same_records(ops, way, l
 
 
 def _had(repair: Tried, record: LateRecord, touched: Span) -> bool:
-    return repair.horizon.passed(Place(record.partition, record.offset)) and any(
+    return repair.horizon.passed(record.place) and any(
         span.start <= touched.start and touched.end <= span.end for span in repair.spans
     )
 

@@ -42,7 +42,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "steps/chain.py": {"rows", "newest_us"},
     "steps/canonical/deduplicate.py": {"reused_keys", "ambiguous_copies"},
     # Alone in a select: a record's place, and its group's bucket.
-    "runs/failures/group_search.py": {"p", "o", "g", "first", "last"},
+    "runs/failures/group_search.py": {"g", "first", "last"},
     "repair/compute/judging.py": {"late"},
     # What is observed.
     "repair/unit/key_rows.py": {"rows"},
@@ -53,7 +53,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     # The places of some records.
     "repair/exchange/exchange.py": {"number"},
     # The places of records that a rule refuses; a count by rule.
-    "runs/failures/refused_records.py": {"partition", "offset", "reason"},
+    "runs/failures/refused_records.py": {"reason"},
     "steps/by_rules.py": {"rules"},
     # The ids of schemas, counted.
     "runs/schema_look.py": {"place", "head", "first", "records"},

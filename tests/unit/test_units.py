@@ -12,6 +12,7 @@ from spark_jobs import repair
 from spark_jobs.repair.find.late import LateRecord
 from spark_jobs.repair.unit.range_rows import fates
 from spark_jobs.repair.unit.unit import unit_of
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.topics.flights import FLIGHTS
@@ -69,7 +70,7 @@ WEEKLY = ranged(
         steps=(Aggregate(window=Tumbling(size=timedelta(days=7)), measures={"n": "count(*)"}),),
     )
 )
-LATE = LateRecord(0, 7, WEDNESDAY - timedelta(days=3), WEDNESDAY + timedelta(days=9))
+LATE = LateRecord(Place(0, 7), WEDNESDAY - timedelta(days=3), WEDNESDAY + timedelta(days=9))
 
 
 @pytest.mark.parametrize(
@@ -84,5 +85,7 @@ LATE = LateRecord(0, 7, WEDNESDAY - timedelta(days=3), WEDNESDAY + timedelta(day
 def test_the_day_on_which_a_week_ends_has_the_row_of_its_late_records(span, computed):
     of_this = {"spans": (span,), "needed": (WEEKLY.needed(span),), "batch": 1, "late": 1}
     of_this |= {"kind": "backfill", "horizon": {0: 9}, "until": WEDNESDAY + timedelta(days=9)}
-    found = fates(WEEKLY, roots.repair_plan("weekly", **of_this), [LATE], {(0, 7)}, {(0, 7)})
+    found = fates(
+        WEEKLY, roots.repair_plan("weekly", **of_this), [LATE], {Place(0, 7)}, {Place(0, 7)}
+    )
     assert [each.fate for each in found] == (["merged"] if computed else [])

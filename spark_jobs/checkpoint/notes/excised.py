@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import WHOLE, Place
 from spark_jobs.source.positions import Positions
 
 EXCISED: Final = "excised records"
@@ -148,6 +148,10 @@ class Refused(Mapping[Place, str]):
         named = {place: why for place, why in self._named.items() if place not in places}
         return Refused(named, self._excised, self._spared | {**places})
 
+    def beside(self, named: Mapping[Place, str]) -> Refused:
+        """With these too."""
+        return Refused({**named, **self._named}, self._excised, self._spared)
+
     @property
     def by_name(self) -> Refused:
         """Without those of excisions."""
@@ -182,6 +186,8 @@ class Refused(Mapping[Place, str]):
 
     def get(self, place: Place, default: str | None = None) -> str | None:  # type: ignore[override] # for each record
         why = self._named.get(place)  # an empty one too
+        if why is None and place.element != WHOLE and place not in self._spared:
+            why = self._named.get(place.value)
         why = self.excised(place) if why is None else why
         return default if why is None else why
 

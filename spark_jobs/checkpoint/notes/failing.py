@@ -52,10 +52,18 @@ class FailingRecord(BaseModel):
     offset: int
     reason: str
     """The step, the field and Spark's error."""
+    element: int | None = None
+    """Its number in its value; None: the whole value."""
+
+    @classmethod
+    def at(cls, place: Place, batch: int, reason: str) -> Self:
+        partition, offset, _ = place
+        element = place.number
+        return cls(batch=batch, partition=partition, offset=offset, element=element, reason=reason)
 
     @property
     def place(self) -> Place:
-        return Place(self.partition, self.offset)
+        return Place.at(self.partition, self.offset, self.element)
 
 
 class FailingRecords(Stored):

@@ -27,7 +27,7 @@ class JsonElements:
     hides no other.
     """
 
-    def __init__(self, topic: Topic) -> None:
+    def __init__(self, topic: Topic, _: object) -> None:
         assert topic.each is not None
         ways, keys = levels(topic.each), needed(topic.fields)
         self._levels = [

@@ -71,12 +71,13 @@ def held(plan: RepairPlan, computed: Computed) -> Held:
         return int(of.get["records"]) if observed else 0
 
     topic, late = seen(fetched.kafka, at_offsets), seen(fetched.late, plan.late)
+    records = seen(fetched.records, at_offsets)
     used = seen(fetched.used, at_offsets) + seen(fetched.late_used, plan.late)
     return Held(
         Source(plan.records, topic),
         Source(plan.late, late),
         Source(plan.from_quarantine, seen(fetched.quarantine, plan.quarantined)),
-        topic + late - used,
+        records + late - used,
     )
 
 

@@ -117,9 +117,9 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
             found = all_failing(good, computed, LISTED, spec.inputs) or found
     finally:
         good.unpersist()
-    of = [(spec.inputs.shown(each.partition), each.offset) for each in found[:LISTED]]
-    places = [f"partition {partition} offset {offset}" for partition, offset in of[:NAMED]]
-    records = [f"{partition}:{offset}" for partition, offset in of] or ["PARTITION:OFFSET"]
+    shown = spec.inputs.shown
+    places = [each.place.told(shown) for each in found[:NAMED]]
+    records = [each.place.text(shown) for each in found[:LISTED]] or ["PARTITION:OFFSET"]
     if not places:
         why = (
             f"No record of repair {plan.repair_id} fails by itself: several do together, or behind "
@@ -135,15 +135,14 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
 
 
 def _refused(judging: Judging, found: list[RefusedRecord]) -> RecordsRefused:
-    inputs = judging.spec.inputs
-    of = [(inputs.shown(each.partition), each.offset) for each in found]
-    more = ", and others" if len(of) > NAMED else ""
-    told = ", ".join(f"partition {partition} offset {offset}" for partition, offset in of[:NAMED])
+    shown = judging.spec.inputs.shown
+    more = ", and others" if len(found) > NAMED else ""
+    told = ", ".join(each.place.told(shown) for each in found[:NAMED])
     return RecordsRefused.repair(
         pipeline=judging.spec.name,
         repair=judging.plan.repair_id,
         places=f"{told}{more}",
-        named=" ".join(f"--record {partition}:{offset}" for partition, offset in of),
+        named=" ".join(f"--record {each.place.text(shown)}" for each in found),
     )
 
 

@@ -8,21 +8,23 @@ import logging
 from collections import Counter
 from datetime import UTC, datetime
 from functools import reduce
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.second_read import rejected_columns
+from spark_jobs.audit.second_read import BYTES, rejected_columns
 from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
-from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.dataflow import Dataflow, as_records, dataflow
 from spark_jobs.decode.jvm_choice import why_python
+from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.find.quarantine import spared
 from spark_jobs.repair.offsets.archived import archive_records
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, WHOLE, columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
+    from spark_jobs.repair.compute.kept import Values
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
@@ -48,11 +51,13 @@ class Fetched(NamedTuple):
     """How many records each source gave, records bigint, once they are read."""
 
     kafka: Observation
-    """From Kafka and from the archive."""
+    """From Kafka and from the archive: values."""
+    records: Observation
+    """The records of these."""
     late: Observation
     quarantine: Observation
     used: Observation
-    """The first ones, without those that ops.late and ops.quarantine keep aside."""
+    """Those of the source without those that ops.late and ops.quarantine keep aside."""
     late_used: Observation
     """The late ones likewise."""
 
@@ -93,7 +98,7 @@ class Computed(NamedTuple):
     """
     entered: Seen
     """Records that reach the first stateful step: rows, and used (with a needed event time) bigint;
-    late, and replayed ones, array<struct<partition, offset>>.
+    late, and replayed ones, as late_places.
     """
     kept: Seen
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
@@ -136,8 +141,7 @@ class Judging(NamedTuple):
         cls, spark: SparkSession, spec: Pipeline, settings: Settings, paths: Paths, plan: RepairPlan
     ) -> Judging:
         known = read_failing(paths.failing)
-        used = (Place(p, offset) for p, of in plan.quarantined.items() for offset in of)
-        spares = spared(paths, plan.generations, used, plan.replays, known)
+        spares = spared(paths, plan.generations, plan.quarantined, plan.replays, known)
         failing = known.in_repairs.sparing(spares)
         if not plan.late:  # of others nobody knows the offsets
             every = {
@@ -180,13 +184,19 @@ class Judging(NamedTuple):
         """
         found = self._replace(in_jvm=False).flow(Fetched.unread())
         bad = found.classified.where(has_outcome(QUARANTINED))
-        return bad.select(*rejected_columns(self.spec.inputs))
+        bad = bad.select(*rejected_columns(self.spec.inputs))
+        if not self.spec.inputs.spread:
+            return bad
+        values = _all(self).dropDuplicates([f"kafka.{name}" for name in PLACE[:2]])
+        whole: DataFrame = resolve_name(BYTES).with_values(bad, values, self.spec)
+        return whole
 
     def excised(self) -> Dataflow:
         """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
         known = self._replace(failing=self.failing.by_name, in_jvm=False)
-        places = pa.table(dict(zip(kept.PLACE, self.failing.columns, strict=True)))
-        schema = from_arrow_schema(kept.arrow_schema(kept.PLACE))
+        at = self.failing.columns
+        places = pa.table([*at, [WHOLE] * len(at[0])], schema=kept.arrow_schema(PLACE))
+        schema = from_arrow_schema(places.schema)
         return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 
     def remove_kept(self) -> None:
@@ -198,9 +208,9 @@ class Judging(NamedTuple):
             LOG.warning("%s: %s stays for now: %s", self.plan.pipeline, left, error)
 
 
-def late_places() -> Column:
-    """The places of late and replayed records: array<struct<partition, offset>>."""
-    place = F.struct("kafka.partition", "kafka.offset")
+def late_places(records: DataFrame) -> Column:
+    """The places of late and replayed records: array<struct<partition, offset, element>>."""
+    place = F.struct(*columns(records))
     return F.collect_list(F.when(F.col("kafka.late"), place)).alias("late")
 
 
@@ -216,15 +226,15 @@ def _records(judging: Judging, fetched: Fetched) -> DataFrame:
     if reads := _reads(judging):
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places, aside = (_places(spark, path) for path in (has.places, has.aside))
-        used = _counted(_not_at(_of_source(all_read), aside), fetched.used)
+        own = _counted(_spread(judging, _of_source(all_read)), fetched.records)
+        used = _counted(_not_at(own, aside), fetched.used)
         found.append(_not_at(used, places))
     if has.late is not None:
-        late = _counted(_file(spark, has.late, kept.RECORD).select(_record()), fetched.late)
+        late = _counted(_meant(judging, has.late), fetched.late)
         bad, named = (_places(spark, path) for path in (has.bad, has.named))
         found.append(_not_at(_counted(_not_at(late, bad), fetched.late_used), named))
     if has.quarantine is not None:
-        named = _file(spark, has.quarantine, kept.RECORD).select(_record())
-        found.append(_counted(named, fetched.quarantine))
+        found.append(_counted(_meant(judging, has.quarantine), fetched.quarantine))
     return reduce(DataFrame.unionAll, found)
 
 
@@ -238,11 +248,25 @@ def _reads(judging: Judging) -> list[DataFrame]:
 
 def _all(judging: Judging) -> DataFrame:
     """Every record at the plan's offsets, and every late one that it needs."""
-    late = kept.write(judging.paths, judging.plan).late
+    has = kept.write(judging.paths, judging.plan)
     found = [_of_source(each) for each in _reads(judging)]
-    if late is not None:
-        found.append(_file(judging.spark, late, kept.RECORD).select(_record()))
+    found += [_valued(judging.spark, each.values) for each in (has.late, has.quarantine) if each]
     return reduce(DataFrame.unionAll, found)
+
+
+def _meant(judging: Judging, has: Values) -> DataFrame:
+    """The records of a table."""
+    records = _spread(judging, _valued(judging.spark, has.values))
+    return _at(records, _places(judging.spark, has.elements), "left_semi")
+
+
+def _spread(judging: Judging, values: DataFrame) -> DataFrame:
+    spec, settings = judging.spec, judging.settings
+    return as_records(values, spec.inputs, prepare(spec.inputs[0], settings.root, settings))
+
+
+def _valued(spark: SparkSession, path: UPath) -> DataFrame:
+    return _file(spark, path, kept.VALUE).select(_record())
 
 
 def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
@@ -251,7 +275,7 @@ def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
 
 def _record() -> Column:
     return F.struct(
-        *kept.PLACE,
+        *PLACE[:2],
         F.col("kafka_timestamp").alias("timestamp"),
         F.col("kafka_millis").alias("millis"),
         F.struct("key", "value", "headers").alias("raw"),
@@ -273,7 +297,7 @@ def _of_source(rows: DataFrame) -> DataFrame:
 
 
 def _places(spark: SparkSession, path: UPath | None) -> DataFrame | None:
-    return None if path is None else _file(spark, path, kept.PLACE)
+    return None if path is None else _file(spark, path, PLACE)
 
 
 def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
@@ -281,10 +305,9 @@ def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
 
 
 def _at(rows: DataFrame, places: DataFrame | None, how: str) -> DataFrame:
+    """Of a whole value all records."""
     if places is None:
         return rows
-    return (
-        rows.select("kafka", *(f"kafka.{name}" for name in kept.PLACE))
-        .join(F.broadcast(places), [*kept.PLACE], how)
-        .select("kafka")
-    )
+    at, own = [places[name] for name in PLACE], columns(rows)
+    same = (own[0] == at[0]) & (own[1] == at[1]) & ((at[2] == WHOLE) | (own[2] == at[2]))
+    return rows.join(F.broadcast(places), same, how)

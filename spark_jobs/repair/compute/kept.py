@@ -6,13 +6,17 @@ delta-rs reads the two tables. For Spark, opening and planning them was a quarte
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.source.place import PLACE, WHOLE, Place, same_sql, selected_sql
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.delta.answer import parquet_file
@@ -26,18 +30,26 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.storage.root.paths import Paths
 
-PLACE = ("partition", "offset")
-RECORD = (*PLACE, "kafka_timestamp", "kafka_millis", "key", "value", "headers")
-"""The columns of a record in both tables."""
+VALUE = ("partition", "offset", "kafka_timestamp", "kafka_millis", "key", "value", "headers")
+"""The columns of a record in both tables; of a value with many, which the first of them has."""
+
+
+class Values(NamedTuple):
+    """Records of one table."""
+
+    values: UPath
+    """VALUE, each value once."""
+    elements: UPath | None
+    """PLACE of those of their records that are meant, where a value has many; None: all."""
 
 
 class Kept(NamedTuple):
     """A Parquet file each, or None where there is nothing to read."""
 
-    late: UPath | None
-    """The late records with a needed event time: RECORD."""
-    quarantine: UPath | None
-    """The quarantined records that the plan names: RECORD."""
+    late: Values | None
+    """The late records with a needed event time."""
+    quarantine: Values | None
+    """The quarantined records that the plan names."""
     places: UPath | None
     """PLACE of these at offsets that the plan reads: they are not taken from there."""
     aside: UPath | None
@@ -62,14 +74,13 @@ def write(paths: Paths, plan: RepairPlan) -> Kept:
     into = folder(paths, plan)
     late = quarantine = bad = named = None
     if plan.late:
-        needed = _query(plan, "late", RECORD, _needed(plan))
-        late = into / "late.parquet"
-        _write(late, RECORD, ops_tables.stream(paths.root, "late", needed))
+        needed = _stream(paths, "late", _query(plan, "late", PLACE, _needed(plan)), PLACE)
+        whole = _query(plan, "late", VALUE, f"element IS NULL AND ({_needed(plan)})")
+        late = _values(paths, plan, "late", needed, _stream(paths, "late", whole, VALUE))
         bad = _written(into / "bad.parquet", _in_both(paths, plan, named=False))
         named = _written(into / "named.parquet", _in_both(paths, plan, named=True))
     if plan.quarantined:
-        quarantine = into / "quarantine.parquet"
-        _write(quarantine, RECORD, _named(paths, plan))
+        quarantine = _values(paths, plan, "quarantine", _named(paths, plan), _whole(paths, plan))
     within = _within(plan)
     places = _written(into / "places.parquet", _places(paths, plan, within))
     aside = _written(into / "aside.parquet", _aside(paths, plan, within))
@@ -106,12 +117,65 @@ def _needed(plan: RepairPlan) -> str:
     return plan.needs("event_time")
 
 
+def _values(
+    paths: Paths,
+    plan: RepairPlan,
+    table: Source,
+    meant: Iterator[pa.RecordBatch],
+    whole: Iterator[pa.RecordBatch],
+) -> Values:
+    """`meant`: PLACE of the records, `whole`: VALUE of those that are a value."""
+    into, of = folder(paths, plan), set[Place]()
+
+    def elements() -> Iterator[pa.RecordBatch]:
+        for part in meant:
+            some = part.filter(pc.greater(part.column("element"), WHOLE))
+            of.update(Place(*at) for at in zip(*some.to_pydict().values(), strict=True))
+            yield some
+
+    found = _written(into / f"{table}_elements.parquet", elements())
+    _write(into / f"{table}.parquet", VALUE, chain(whole, _with_bytes(paths, plan, table, of)))
+    return Values(into / f"{table}.parquet", found)
+
+
+def _with_bytes(
+    paths: Paths, plan: RepairPlan, table: Source, elements: set[Place]
+) -> Iterator[pa.RecordBatch]:
+    """VALUE of what these are in, each once: the first record of a value has its bytes."""
+    left = {each.value for each in elements}
+    sql = _query(plan, table, VALUE, f"element IS NOT NULL AND value IS NOT NULL AND {_near(left)}")
+    for part in _stream(paths, table, sql, VALUE) if left else ():
+        places = map(Place, *(part.column(name).to_pylist() for name in VALUE[:2]))
+        first = [place in left and (left.remove(place) or True) for place in places]
+        yield part.filter(pa.array(first, pa.bool_()))
+
+
+def _whole(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
+    sql = _query(plan, "quarantine", VALUE, f"element IS NULL AND {_near(plan.quarantined)}")
+    named = frozenset(plan.quarantined)
+    for part in _stream(paths, "quarantine", sql, VALUE):
+        places = map(Place, *(part.column(name).to_pylist() for name in VALUE[:2]))
+        yield part.filter(pa.array([place in named for place in places], pa.bool_()))
+
+
+def _near(places: Iterable[Place]) -> str:
+    """SQL for all of them, and some between."""
+    offsets = defaultdict[int, list[int]](list)
+    for partition, offset, _ in places:
+        offsets[partition].append(offset)
+    near = any_of(
+        f'("partition" = {partition} AND "offset" BETWEEN {min(of)} AND {max(of)})'
+        for partition, of in offsets.items()
+    )
+    return f"({near or 'false'})"
+
+
 def _places(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBatch]:
     if within:
         needed = _query(plan, "late", PLACE, f"({within}) AND ({_needed(plan)})")
-        yield from ops_tables.stream(paths.root, "late", needed)
+        yield from _stream(paths, "late", needed, PLACE)
     if within and plan.quarantined:
-        yield from _named(paths, plan, PLACE)
+        yield from _named(paths, plan)
 
 
 def _aside(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBatch]:
@@ -119,68 +183,63 @@ def _aside(paths: Paths, plan: RepairPlan, within: str) -> Iterator[pa.RecordBat
         return
     late = _query(plan, "late", PLACE, within)
     others = _query(plan, "late", PLACE, f"({within}) AND NOT ({_needed(plan)})")
-    for part in ops_tables.stream(paths.root, "late", others):
-        yield _of_places(part, PLACE, plan, named=False)
+    yield from _among(plan, _stream(paths, "late", others, PLACE), named=False)
     bad = _beside(_query(plan, "quarantine", PLACE, within), late, "ANTI")
-    for part in ops_tables.stream(paths.root, "quarantine", bad, "late"):
-        yield _of_places(part, PLACE, plan, named=False)
+    yield from _among(plan, _stream(paths, "quarantine", bad, PLACE, "late"), named=False)
 
 
 def _in_both(paths: Paths, plan: RepairPlan, *, named: bool) -> Iterator[pa.RecordBatch]:
     late = _query(plan, "late", PLACE, _needed(plan))
     bad = _beside(_query(plan, "quarantine", PLACE, "true"), late, "SEMI")
-    for part in ops_tables.stream(paths.root, "quarantine", bad, "late"):
-        yield _of_places(part, PLACE, plan, named=named)
+    return _among(plan, _stream(paths, "quarantine", bad, PLACE, "late"), named=named)
 
 
-def _named(
-    paths: Paths, plan: RepairPlan, columns: Sequence[str] = RECORD
+def _named(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
+    sql = _query(plan, "quarantine", PLACE, _near(plan.quarantined))
+    return _among(plan, _stream(paths, "quarantine", sql, PLACE), named=True)
+
+
+def _among(
+    plan: RepairPlan, parts: Iterable[pa.RecordBatch], *, named: bool
 ) -> Iterator[pa.RecordBatch]:
-    near = any_of(
-        f'("partition" = {partition} AND "offset" BETWEEN {min(offsets)} AND {max(offsets)})'
-        for partition, offsets in plan.quarantined.items()
-    )
-    sql = _query(plan, "quarantine", columns, near)
-    for part in ops_tables.stream(paths.root, "quarantine", sql):
-        yield _of_places(part, columns, plan, named=True)
-
-
-def _of_places(
-    part: pa.RecordBatch, columns: Sequence[str], plan: RepairPlan, *, named: bool
-) -> pa.RecordBatch:
-    these = {partition: {*offsets} for partition, offsets in plan.quarantined.items()}
-    partitions, offsets = (part.column(name).to_pylist() for name in PLACE)
-    wanted = [
-        (offset in these.get(partition, ())) == named
-        for partition, offset in zip(partitions, offsets, strict=True)
-    ]
-    # delta-rs gives bytes as views, which PyArrow cannot filter.
-    return part.cast(arrow_schema(columns)).filter(pa.array(wanted, pa.bool_()))
+    """Of PLACE those that the plan names, or the others."""
+    these = frozenset(plan.quarantined)
+    for part in parts:
+        places = map(Place, *(part.column(name).to_pylist() for name in PLACE))
+        yield part.filter(pa.array([(place in these) == named for place in places], pa.bool_()))
 
 
 def _beside(bad: str, late: str, join: Literal["SEMI", "ANTI"]) -> str:
     return (
         f"SELECT bad.* FROM ({bad}) AS bad LEFT {join} JOIN ({late}) AS late_ones "
-        'ON bad."partition" = late_ones."partition" AND bad."offset" = late_ones."offset"'
+        f"ON {same_sql('bad', 'late_ones')}"
     )
 
 
-def _query(plan: RepairPlan, table: Source, columns: Iterable[str], where: str) -> str:
+def _query(plan: RepairPlan, table: Source, columns: Sequence[str], where: str) -> str:
     # A drain after the plan may have added more: those are beyond the plan's offsets.
     own = ops_tables.equals({"pipeline": plan.pipeline})
     generations = ops_tables.among("generation", plan.generations)
-    named = ", ".join(f'"{name}"' for name in columns)
+    named = selected_sql() if columns == PLACE else ", ".join(f'"{name}"' for name in columns)
     return (
         f"SELECT {named} FROM {table} "
         f"WHERE {own} AND {generations} AND batch_id <= {plan.batch} AND ({where})"
     )
 
 
+def _stream(
+    paths: Paths, table: Source, sql: str, columns: Sequence[str], *others: Source
+) -> Iterator[pa.RecordBatch]:
+    # delta-rs gives bytes as views, which PyArrow cannot filter.
+    schema = arrow_schema(columns)
+    return (part.cast(schema) for part in ops_tables.stream(paths.root, table, sql, *others))
+
+
 def _written(path: UPath, parts: Iterable[pa.RecordBatch]) -> UPath | None:
     return path if _write(path, PLACE, parts) else None
 
 
-def _write(path: UPath, columns: Iterable[str], parts: Iterable[pa.RecordBatch]) -> int:
+def _write(path: UPath, columns: Sequence[str], parts: Iterable[pa.RecordBatch]) -> int:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only a stage writes
 
     if not is_remote(str(path)):  # an object store has no folders
@@ -188,6 +247,6 @@ def _write(path: UPath, columns: Iterable[str], parts: Iterable[pa.RecordBatch])
     schema, rows = arrow_schema(columns), 0
     with path.open("wb") as file, pq.ParquetWriter(file, schema) as writer:
         for part in parts:
-            writer.write_batch(part.cast(schema))
+            writer.write_batch(part)
             rows += part.num_rows
     return rows

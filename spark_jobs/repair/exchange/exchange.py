@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -22,11 +23,12 @@ from spark_jobs.journal.change import Change, Facts, Scene, under_way
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.ops.taken_out import PLACE, take_out
+from spark_jobs.ops.taken_out import take_out
 from spark_jobs.repair.exchange.commit import Prepared, passed, replace
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.source.place import PLACE, WHOLE, selected_sql
 from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of
@@ -183,6 +185,8 @@ def move_cursor(facts: Exchange, scene: Scene) -> None:
 BAD = "bad"
 """The folder of a staging that has them, as rows of ops.quarantine."""
 PLACES = pa.schema([SCHEMAS["quarantine"].field(name) for name in PLACE])
+AT: Final = [*PLACE]
+"""As Arrow takes names."""
 
 
 def put_bad(paths: Paths, manifest: Manifest, held: Held) -> None:
@@ -222,15 +226,16 @@ class _Staged:
         """The SQL condition for its rows in ops.quarantine."""
 
     def there(self, generations: Sequence[str]) -> pa.Table:
-        """PLACE of its records that ops.quarantine has from somebody else."""
+        """PLACE of its records that ops.quarantine has from somebody else, by selected_sql."""
         kept = (
             f"{ops_tables.of_checkpoint(self._pipeline, generations)} AND NOT ({self.by_its_run})"
         )
-        others = ops_tables.query(
-            self._root, "quarantine", f'SELECT "partition", "offset" FROM quarantine WHERE {kept}'
-        ).cast(PLACES)
-        places = self._run('SELECT "partition", "offset" FROM bad').read_all().cast(PLACES)
-        return places.join(others, PLACE, join_type="left semi").select(PLACE)
+        sql = f"SELECT {selected_sql()} FROM quarantine WHERE {kept}"
+        others = ops_tables.query(self._root, "quarantine", sql).cast(PLACES)
+        older = PLACE[-1] not in self._run("SELECT * FROM bad LIMIT 0").schema.names
+        bad = "(SELECT *, NULL AS element FROM bad)" if older else "bad"
+        places = self._run(f"SELECT {selected_sql()} FROM {bad}").read_all().cast(PLACES)
+        return places.join(others, AT, join_type="left semi").select(AT)
 
     def parts(self, there: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows of the others."""
@@ -240,8 +245,9 @@ class _Staged:
             if there.num_rows:
                 # By their numbers: Arrow joins no lists, as headers are.
                 numbers = pa.array(range(rows.num_rows))
-                places = rows.select(PLACE).append_column("number", numbers)
-                others = places.join(there, PLACE, join_type="left anti")
+                *at, element = (rows.column(name) for name in PLACE)
+                places = pa.table([*at, pc.fill_null(element, WHOLE), numbers], [*PLACE, "number"])
+                others = places.join(there, AT, join_type="left anti")
                 rows = rows.take(others.column("number"))
             yield from rows.to_batches()
 

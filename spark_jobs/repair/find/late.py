@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import Place, same_sql, selected_sql
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.spans import (
     EPOCH,
@@ -38,8 +38,7 @@ Source = Literal["late", "quarantine"]
 class LateRecord(NamedTuple):
     """A record that a drain dropped as late."""
 
-    partition: int
-    offset: int
+    place: Place
     event_time: datetime
     missed: datetime | None
     """The watermark that it missed."""
@@ -51,9 +50,8 @@ def waiting_sql(paths: Paths, source: Source, generations: Sequence[str], batch:
     """
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
     return (
-        f'{source} LEFT ANTI JOIN (SELECT "partition" AS p, "offset" AS o FROM merged '
-        f"WHERE {own} AND source = '{source}') AS done "
-        f'ON {source}."partition" = done.p AND {source}."offset" = done.o '
+        f"{source} LEFT ANTI JOIN (SELECT {selected_sql()} FROM merged "
+        f"WHERE {own} AND source = '{source}') AS done ON {same_sql(source, 'done')} "
         f"WHERE {own} AND batch_id <= {batch}"
     )
 
@@ -72,9 +70,8 @@ def _fates_sql(paths: Paths, source: Source, generations: Sequence[str], batch: 
     return (
         f"SELECT CASE WHEN {ops_tables.among('fate', FATES)} THEN fate ELSE '' END AS fate, "
         f"count(*) AS n FROM merged LEFT SEMI JOIN ("
-        f'SELECT "partition" AS p, "offset" AS o FROM {source} '
-        f"WHERE {own} AND batch_id <= {batch}) AS kept "
-        'ON merged."partition" = kept.p AND merged."offset" = kept.o '
+        f"SELECT {selected_sql()} FROM {source} "
+        f"WHERE {own} AND batch_id <= {batch}) AS kept ON {same_sql('merged', 'kept')} "
         f"WHERE {own} AND source = '{source}' GROUP BY 1"
     )
 
@@ -88,7 +85,7 @@ def late_fates(paths: Paths, generations: Sequence[str], batch: int) -> tuple[Co
         "late",
         f"SELECT fate, n FROM ({_fates_sql(paths, 'late', generations, batch)}) "
         "UNION ALL SELECT NULL AS fate, count(*) AS n FROM "
-        '(SELECT DISTINCT "partition", "offset" FROM '
+        f"(SELECT DISTINCT {selected_sql()} FROM "
         f"{waiting_sql(paths, 'late', generations, batch)})",
         "merged",
     ).to_pylist()
@@ -225,11 +222,10 @@ class LateSpans(NamedTuple):
         """The records all of whose rows are in one of the spans, at least one, by event time."""
         rows = self.way.rows_of(SpanSql("s", "e")).inside(spans)
         found = self._query(
-            f'SELECT "partition" AS p, "offset" AS o, at, missed FROM {self._spans} WHERE {rows} '
-            "ORDER BY at"
+            f"SELECT {selected_sql()}, at, missed FROM {self._spans} WHERE {rows} ORDER BY at"
         )
         return [
-            LateRecord(row["p"], row["o"], _instant(row["at"]), _missed(row["missed"]))
+            LateRecord(Place.of_row(row), _instant(row["at"]), _missed(row["missed"]))
             for row in found
         ]
 
@@ -238,7 +234,7 @@ class LateSpans(NamedTuple):
         """For FROM: a row a record, from `s` to `e`, in microseconds since 1970."""
         waits = waiting_sql(self.paths, "late", self.generations, self.batch)
         times = (
-            'SELECT "partition", "offset", batch_id, CAST(event_time AS BIGINT) AS at, '
+            f"SELECT {selected_sql()}, batch_id, CAST(event_time AS BIGINT) AS at, "
             f"CAST(watermark_missed AS BIGINT) AS missed FROM {waits}"
         )
         start, end = self.way.touched_sql("at", "missed")

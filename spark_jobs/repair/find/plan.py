@@ -7,13 +7,12 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pydantic import Field as Described
+from pydantic import BeforeValidator, Field as Described
 
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.stored import Stored
@@ -25,6 +24,7 @@ from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.runs.preflight import Preflight
 from spark_jobs.side.port import Pin
+from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.live_place import FOLDER
 from spark_jobs.storage.root.store import is_remote
@@ -40,6 +40,16 @@ if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths
 
 PLAN = "plan.json"
+
+
+def _places(given: object) -> object:
+    """Also of a plan that an older Sluice made: partition -> offsets."""
+    if isinstance(given, dict):
+        return [(partition, offset) for partition, of in given.items() for offset in of]
+    return given
+
+
+Quarantined = Annotated[tuple[Place, ...], BeforeValidator(_places)]
 
 
 class RepairPlan(Stored):
@@ -82,9 +92,9 @@ class RepairPlan(Stored):
     topic_id: str
     compacted: bool = False
     """Whether Kafka compacts the topic: then it may have removed some of these records."""
-    quarantined: dict[int, tuple[int, ...]] = Described(default_factory=dict)
-    """Partition -> offsets of the records that ops.quarantine has and that are used nevertheless:
-    a replay has brought them into the rows, or this one is to.
+    quarantined: Quarantined = ()
+    """The records that ops.quarantine has and that are used nevertheless, ascending: a replay has
+    brought them into the rows, or this one is to.
     """
     replays: tuple[Replayable, ...] = ()
     """Those that this one is to bring."""
@@ -130,7 +140,7 @@ class RepairPlan(Stored):
     @property
     def from_quarantine(self) -> int:
         """How many records are taken from ops.quarantine."""
-        return sum(map(len, self.quarantined.values()))
+        return len(self.quarantined)
 
     @property
     def offsets(self) -> int:
@@ -163,14 +173,6 @@ def needs(
 def new_id() -> str:
     """The id of a repair that begins now."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
-
-
-def by_partition(places: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    """Partition -> its offsets, ascending."""
-    found = defaultdict[int, list[int]](list)
-    for partition, offset in sorted(places):
-        found[partition].append(offset)
-    return {partition: tuple(offsets) for partition, offsets in found.items()}
 
 
 def offsets_in(parts: dict[int, tuple[tuple[int, int], ...]]) -> int:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -22,8 +22,9 @@ from spark_jobs.ops.schema import HEADERS
 from spark_jobs.repair.find.late import waiting_sql
 from spark_jobs.repair.find.unfound import Unfound, unfound
 from spark_jobs.runs.failures.data_error import fails_still
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import WHOLE, Place, selected_sql
 from spark_jobs.spec.analysis.lateness import unheld
+from spark_jobs.spec.fields.each import of_element
 from spark_jobs.values.numbering import input_of
 from spark_jobs.values.spans import FIRST, LAST
 
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
     Limits = Sequence[Unheld]
 
 
+COLUMNS: Final = "kafka_timestamp, planned_at, kind, reason, left_out"
+BY_ELEMENT: Final = "spark_jobs.repair.find.by_element"
+"""Loaded by name: a value of most topics is one record."""
+
+
 class Replayable(NamedTuple):
     """A record in quarantine that is good by today's spec."""
 
@@ -49,6 +55,11 @@ class Replayable(NamedTuple):
     event_time: datetime
     missed: None = None
     """It missed no watermark, so it is in each window of its time (repair/find/late.py)."""
+    element: int = WHOLE
+
+    @property
+    def place(self) -> Place:
+        return Place(self.partition, self.offset, self.element)
 
 
 def waiting(
@@ -69,20 +80,24 @@ def waiting(
     for module in spec.inputs.asks if settings else ():
         resolve_name(module).ask_again(spec, settings, paths.root)
     limits, lookups = unheld(spec), unfound(spec, paths)
-    decoders, excised = [], read_failing(paths.failing).in_repairs
+    decoders, excised, given = [], read_failing(paths.failing).in_repairs, None
     for topic in spec.inputs:
         own: Limits = [limit for limit in limits if limit.field in topic.columns]
         fields = [topic.event_time, *(limit.field for limit in own)]
         fields += [name for of in lookups for name in of.columns if name in topic.columns]
-        decoders.append((prepare(topic, str(paths.root), settings, fields).decoder(), own))
-    parts = ops_tables.stream(
-        paths.root,
-        "quarantine",
-        'SELECT "partition", "offset", kafka_timestamp, planned_at, kind, reason, key, value, '
-        "headers, left_out "
-        f"FROM {waiting_sql(paths, 'quarantine', generations, batch)}",
-        "merged",
-    )
+        prepared = prepare(topic, str(paths.root), settings, fields)
+        decoders.append((prepared.decoder(), own))
+        given = prepared.given[0]
+    waits = waiting_sql(paths, "quarantine", generations, batch)
+    parts: Iterable[list[Row]]
+    if spec.inputs.spread:
+        every = _every_sql(paths, generations, batch)
+        own_bytes = resolve_name(BY_ELEMENT).parts
+        parts = own_bytes(paths, spec.inputs[0], given, COLUMNS, waits, f"quarantine WHERE {every}")
+    else:
+        sql = f"SELECT {selected_sql()}, {COLUMNS}, key, value, headers FROM {waits}"
+        found = ops_tables.stream(paths.root, "quarantine", sql, "merged")
+        parts = (part.to_pylist() for part in found)
     for rows, own, (columns, malformed) in _decoded(parts, decoders, reason.lower(), excised):
         times, *limited = (column.to_pylist() for column in columns)
         keys = _keys_of(lookups, spec, rows, limited[len(own) :])
@@ -99,7 +114,13 @@ def waiting(
             bad = f"malformed: {still}" if still else _bad(spec, row, time)
             if row["left_out"] is not None:
                 bad = f"{row['kind']}: {row['reason']}"
-            yield bad or Replayable(row["partition"], row["offset"], time)
+            at = Place.of_row(row)
+            yield bad or Replayable(at.partition, at.offset, time, element=at.element)
+
+
+def _every_sql(paths: Paths, generations: Sequence[str], batch: int) -> str:
+    """Of ops.quarantine."""
+    return f"{ops_tables.of_checkpoint(paths.pipeline, generations)} AND batch_id <= {batch}"
 
 
 def _keys_of(
@@ -115,7 +136,7 @@ def _keys_of(
 
 
 def _decoded(
-    parts: Iterable[pa.RecordBatch],
+    parts: Iterable[list[Row]],
     decoders: Sequence[tuple[RecordDecoder, Limits]],
     text: str,
     excised: Refused,
@@ -124,16 +145,24 @@ def _decoded(
         for number, (decoder, limits) in enumerate(decoders):
             rows: list[Row] = [
                 row
-                for row in part.to_pylist()
+                for row in part
                 if text in f"{row['kind']}: {_told(row, excised)}".lower()
                 and input_of(row["partition"]) == number
             ]
-            yield rows, limits, decoder.decode(_records(rows))
+            columns, reasons = decoder.decode(_records(rows))
+            yield rows, limits, Decoded(columns, [*map(_of_element, rows, reasons)])
+
+
+def _of_element(row: Row, reason: str | None) -> str | None:
+    if "why" not in row:  # a value is one record
+        return reason
+    why: str | None = row["why"]
+    return why or (reason and of_element(reason))
 
 
 def _told(row: Row, excised: Refused) -> str:
     """Why it waits: one that was bad before may be excised since."""
-    why: str = excised.excised(Place(row["partition"], row["offset"])) or row["reason"]
+    why: str = excised.excised(Place.of_row(row)) or row["reason"]
     return why
 
 
@@ -161,7 +190,7 @@ def used_within(
     used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({where})")
     lost = used and used - _recorded(paths, generations, batch)
     if lost:
-        partition, offset = min(lost)
+        partition, offset, _ = min(lost)
         raise RecordsUnreachable.replayed_gone(
             pipeline=paths.pipeline,
             records=len(lost),
@@ -190,10 +219,10 @@ def spared(
         for row in repairs.stored(paths.root, paths.pipeline, own)
     }
     where = f"{own} AND source = 'quarantine'"
-    sql = f'SELECT repair_id, "partition", "offset" FROM merged WHERE {where}'
-    ours = {Place(each.partition, each.offset) for each in replays}
+    sql = f"SELECT repair_id, {selected_sql()} FROM merged WHERE {where}"
+    ours = {each.place for each in replays}
     for row in ops_tables.query(paths.root, "merged", sql).to_pylist():
-        place = Place(row["partition"], row["offset"])
+        place = Place.of_row(row)
         if place in found and place not in ours:
             found[place] = numbers.get(row["repair_id"], known.excisions)
     return found
@@ -208,17 +237,12 @@ def _number(inputs: dict[str, Any], known: FailingRecords) -> int:
 
 
 def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
-    return _places(
-        paths,
-        "quarantine",
-        f"{ops_tables.of_checkpoint(paths.pipeline, generations)} AND batch_id <= {batch}",
-    )
+    return _places(paths, "quarantine", _every_sql(paths, generations, batch))
 
 
 def _places(paths: Paths, table: str, where: str) -> set[Place]:
-    sql = f'SELECT "partition", "offset" FROM {table} WHERE {where}'
-    rows = ops_tables.query(paths.root, table, sql).to_pylist()
-    return {Place(row["partition"], row["offset"]) for row in rows}
+    sql = f"SELECT {selected_sql()} FROM {table} WHERE {where}"
+    return {Place.of_row(row) for row in ops_tables.query(paths.root, table, sql).to_pylist()}
 
 
 def _bad(spec: Pipeline, row: Row, time: Any) -> str:

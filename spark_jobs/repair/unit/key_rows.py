@@ -28,6 +28,7 @@ from spark_jobs.repair.compute.marked import marked as dependents
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.side.port import rows_of
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import id_of
 from spark_jobs.spec.analysis.looked_up import columns_at, from_rows
 from spark_jobs.spec.analysis.ranged import mended
@@ -77,8 +78,8 @@ class KeyRows:
         read, entered, kept = Observation(), Observation(), Observation()
         good = judging.flow(fetched, read).stateful_input
         rows = F.count(F.lit(1)).alias("rows")
-        good = good.observe(entered, rows, rows.alias("used"), late_places())
-        good = good.observe(kept, rows, late_places())
+        good = good.observe(entered, rows, rows.alias("used"), late_places(good))
+        good = good.observe(kept, rows, late_places(good))
         # Of a given key nobody knows when a batch with its delete was planned: it was after that.
         every = not plan.replays
         since = F.coalesce("kafka.timestamp", F.current_timestamp()) if every else None
@@ -166,10 +167,10 @@ class KeyRows:
                 F.map_values(SET), lambda at: F.struct(at[PARTITION], at[OFFSET])
             )
             places = F.concat(places, at_field)
-        deciding = {(place[0], place[1]) for (place,) in after.select(F.explode(places)).collect()}
-        entered = {(at["partition"], at["offset"]) for at in computed.entered.get["late"]}
+        deciding = {Place(*place) for (place,) in after.select(F.explode(places)).collect()}
+        entered = {Place(*place) for place in computed.entered.get["late"]}
 
-        def fate(place: tuple[int, int]) -> str:
+        def fate(place: Place) -> str:
             if place in deciding:
                 return "merged"
             return "superseded" if place in entered else "filtered"
@@ -180,7 +181,7 @@ class KeyRows:
                 partition=each.partition,
                 offset=each.offset,
                 source="quarantine",
-                fate=fate((each.partition, each.offset)),
+                fate=fate(each.place),
                 event_time=each.event_time,
             )
             for each in plan.replays

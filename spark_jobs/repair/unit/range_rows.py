@@ -22,6 +22,7 @@ from spark_jobs.repair.find.late import LateRecord, LateSpans
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
+from spark_jobs.source.place import Place
 from spark_jobs.source.sources import id_of
 from spark_jobs.spec.analysis.looked_up import carried, telling
 from spark_jobs.spec.analysis.ranged import Ranged
@@ -44,9 +45,8 @@ if TYPE_CHECKING:
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.spec import Pipeline
 
-PLACE: Final = own("place")
-Places = set[tuple[int, int]]
-"""Partition and offset of records."""
+AT: Final = own("at")
+Places = set[Place]
 
 
 class RangeRows:
@@ -68,14 +68,14 @@ class RangeRows:
         good, sides = flow.stateful_input, flow.sides
         needed = F.expr(plan.needs(spec.inputs.event_time, "kafka.partition"))
         count = F.count(F.lit(1)).alias("rows")
-        used = good.observe(entered, count, F.count_if(needed).alias("used"), late_places())
+        used = good.observe(entered, count, F.count_if(needed).alias("used"), late_places(good))
         used = used.where(needed)
         first, copies = spec.first_stateful, Counted()
         if spec.entry and spec.entry.keeps_rows:
             entering = Given(spec, first, spec.inputs.event_time, sides, copies, moved=False)
             used = of_step(used, spec.entry, entering)
             first += 1
-        used = used.observe(kept, count, late_places())
+        used = used.observe(kept, count, late_places(used))
         # What was observed is complete then, and Kafka is read once.
         used = computed_once(used, plan.records_read)
         explaining = _explaining(self._explains(used), spec, sides, first)
@@ -96,7 +96,7 @@ class RangeRows:
         plan, paths = self.plan, self.judging.paths
         late = LateSpans(self.way, paths, plan.generations, plan.batch).computed(plan.spans)
         if plan.current:  # the late ones are read among all others
-            every = {(each.partition, each.offset) for each in late}
+            every = {each.place for each in late}
             return fates(self.way, plan, late, every, every)
         entered, kept = (places(seen.get["late"]) for seen in (computed.entered, computed.kept))
         return fates(self.way, plan, late, entered, kept)
@@ -131,9 +131,9 @@ class RangeRows:
         if not found:
             return paired.withColumn("explained", F.lit(False))
         at = F.coalesce("after", "before")[way.position.column]
-        within = Position(PLACE, way.position.edge).sql(each.span for each in found)
-        told = paired.withColumn(PLACE, at).withColumn("explained", F.expr(within))
-        return told.withColumn("explained", F.coalesce("explained", F.lit(False))).drop(PLACE)
+        within = Position(AT, way.position.edge).sql(each.span for each in found)
+        told = paired.withColumn(AT, at).withColumn("explained", F.expr(within))
+        return told.withColumn("explained", F.coalesce("explained", F.lit(False))).drop(AT)
 
     @property
     def _within(self) -> Column:
@@ -194,8 +194,8 @@ def _explaining(
 
 
 def places(observed: Iterable[Any]) -> Places:
-    """Of an array<struct<partition, offset>>."""
-    return {(place["partition"], place["offset"]) for place in observed}
+    """Of late_places."""
+    return {Place(*place) for place in observed}
 
 
 def fates(
@@ -211,14 +211,16 @@ def fates(
         source: Literal["late", "quarantine"], records: Iterable[LateRecord | Replayable]
     ) -> Iterator[MergedRecord]:
         for record in records:
-            touched = way.touched(record.event_time, record.missed, record.partition)
-            rows, place = way.rows_of(touched), (record.partition, record.offset)
+            place = record.place
+            touched = way.touched(record.event_time, record.missed, place.partition)
+            rows = way.rows_of(touched)
             if any(s.start <= rows.start and rows.end <= s.end for s in plan.spans):
                 left_out = "duplicate" if place in entered else "filtered"
                 yield MergedRecord(
-                    topic_id=id_of(plan.topic_id, record.partition),
-                    partition=record.partition,
-                    offset=record.offset,
+                    topic_id=id_of(plan.topic_id, place.partition),
+                    partition=place.partition,
+                    offset=place.offset,
+                    element=place.number,
                     source=source,
                     fate="merged" if place in kept else left_out,
                     position=touched.start,

@@ -96,10 +96,8 @@ def _refused(run: Run, batch: Batch, known: FailingRecords) -> RecordsRefused | 
     found = list[FailingRecord]()
     for part in slices(batch):
         flow, left = _flow(run, part, known), MOST_ASIDE - len(found)
-        for partition, offset, reason in refused_records(flow, left):
-            found.append(
-                FailingRecord(batch=batch.id, partition=partition, offset=offset, reason=reason)
-            )
+        for place, reason in refused_records(flow, left):
+            found.append(FailingRecord.at(place, batch.id, reason))
     if not found:
         return None
     known.model_copy(update={"proposed": tuple(found)}).put(run.target.failing, run.lease)
@@ -121,10 +119,7 @@ def _flow(run: Run, part: Batch, known: FailingRecords) -> Dataflow:
 
 def places(found: Iterable[FailingRecord], inputs: Topics) -> str:
     """The first of them, for a reader."""
-    first = islice(found, SHOWN)
-    return ", ".join(
-        f"partition {inputs.shown(each.partition)} offset {each.offset}" for each in first
-    )
+    return ", ".join(each.place.told(inputs.shown) for each in islice(found, SHOWN))
 
 
 def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
@@ -134,7 +129,7 @@ def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]
 
 def _new(found: Iterable[FailingRecord], known: FailingRecords) -> list[FailingRecord]:
     """Without those that are malformed already, or this would never end."""
-    return [each for each in found if (each.partition, each.offset) not in known.reasons]
+    return [each for each in found if known.reasons.get(each.place) is None]
 
 
 def _nobody(run: Run, error: DataError, why: str, first: str = "") -> ExpressionFailed:
@@ -212,12 +207,7 @@ def _together(
 
 
 def _record(run: Run, batch: Batch, found: Failing) -> FailingRecord:
-    return FailingRecord(
-        batch=batch.id,
-        partition=found.partition,
-        offset=found.offset,
-        reason=found.error.reason(run.spec),
-    )
+    return FailingRecord.at(found.place, batch.id, found.error.reason(run.spec))
 
 
 def _too_many(run: Run, batch: Batch, error: DataError) -> ExpressionFailed:

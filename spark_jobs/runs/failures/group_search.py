@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.checkpoint.notes.failing import FailingRecord
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.failures.data_error import DataError
+from spark_jobs.source.place import PLACE, Place, columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Tumbling
 from spark_jobs.steps.timers import Timers
@@ -96,9 +97,7 @@ def together(
         failing=known.reasons,
     ).stateful_input
     group = _group(run.spec, entered)
-    rows = entered.select(
-        F.col("kafka.partition").alias("p"), F.col("kafka.offset").alias("o"), group.alias("g")
-    )
+    rows = entered.select(*columns(entered), group.alias("g"))
 
     def error_of(first: int, last: int) -> DataError | None:
         return trial(run, known, group.between(first, last))
@@ -109,15 +108,10 @@ def together(
     buckets = _spans(rows, F.shiftright("g", 64 - BUCKET_BITS))
     records = list[FailingRecord]()
     for found, why in Search(error_of, groups_of).failing(buckets, error):
-        places = rows.where(F.col("g") == found).select("p", "o").limit(most + 1 - len(records))
+        places = rows.where(F.col("g") == found).select(*PLACE).limit(most + 1 - len(records))
+        reason = why.reason_of_sums(run.spec, TOGETHER)
         records += (
-            FailingRecord(
-                batch=batch.id,
-                partition=place["p"],
-                offset=place["o"],
-                reason=why.reason_of_sums(run.spec, TOGETHER),
-            )
-            for place in sorted(places.collect())
+            FailingRecord.at(Place(*place), batch.id, reason) for place in sorted(places.collect())
         )
     return records
 

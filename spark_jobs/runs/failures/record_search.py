@@ -10,8 +10,10 @@ itself: it runs over all other records, and must not fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from operator import and_
 from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -20,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.place import PLACE, Place, columns
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.catalyst import Node, class_name, sequence
 from spark_jobs.values.own_columns import own
@@ -31,8 +34,7 @@ Computed = Callable[[DataFrame], DataFrame]
 class Failing(NamedTuple):
     """A record that fails by itself."""
 
-    partition: int
-    offset: int
+    place: Place
     error: DataError
 
 
@@ -48,17 +50,15 @@ def error_of(rows: DataFrame) -> DataError | None:
 
 
 def failing(part: Batch, good: DataFrame, computed: Computed) -> Iterator[Failing]:
-    """Those at the offsets of the part, in the order of partitions and offsets, each when it is
-    asked for. `good` has the column kafka, and is read for each half: the caller persists it.
-    """
+    """Those at the offsets of the part, by place, each when it is asked
+    for. `good` has the column kafka, and is read for each half: the caller persists it."""
     search = _Search(part, good, computed)
     return search.look(0, part.covered, search.error(0, part.covered))
 
 
 class _Search:
-    """The search in one part of a batch.
-
-    A place is the number of an offset within the part, partition by partition.
+    """The search in one part of a batch: by numbers of its offsets, partition by partition. Then by
+    the elements of a value that has many.
     """
 
     def __init__(self, part: Batch, good: DataFrame, computed: Computed) -> None:
@@ -67,12 +67,13 @@ class _Search:
         self._computed = computed
 
     def look(self, start: int, end: int, error: DataError | None) -> Iterator[Failing]:
-        """The failing records between two places, where it is known whether there are any."""
+        """The failing records between two offsets, where it is known whether there are any."""
         if error is None or start == end:
             return
         if end - start == 1:
-            [(partition, offset, _)] = spans(self._part, start, end)
-            yield Failing(partition, offset, error)
+            at = columns(self._good)
+            rows = self._good.where(self._within(start, end)).select(*at).orderBy(*at)
+            yield from self._among([Place(*row) for row in rows.collect()], error)
             return
         middle = (start + end) // 2
         first = self.error(start, middle)
@@ -81,8 +82,20 @@ class _Search:
         second = self.error(middle, end) if first or end - middle == 1 else error
         yield from self.look(middle, end, second)
 
+    def _among(self, places: Sequence[Place], error: DataError | None) -> Iterator[Failing]:
+        """Those of one value."""
+        if error is None or not places:
+            return
+        if len(places) == 1:
+            yield Failing(places[0], error)
+            return
+        middle = len(places) // 2
+        for some in (places[:middle], places[middle:]):
+            found = self._good.where(_at(some[0]) if len(some) == 1 else _between(some))
+            yield from self._among(some, error_of(self._computed(found)))
+
     def error(self, start: int, end: int) -> DataError | None:
-        """What fails on the records between two places; None if nothing does."""
+        """What fails on the records between two offsets; None if nothing does."""
         return error_of(self._computed(self._good.where(self._within(start, end))))
 
     def _within(self, start: int, end: int) -> Column:
@@ -109,19 +122,16 @@ HOIST: Final = "spark.sql.subexpressionElimination.enabled"
 """Spark computes what two expressions share before both: out of the reach of a TryEval."""
 FAILED: Final = own("failed")
 """The column with the number of the first expression that fails on the record."""
-PARTITION: Final = own("partition")
-OFFSET: Final = own("offset")
 
 
 EXACT: Final = 100
 """Records whose errors are found out one by one."""
 
 
-class Place(NamedTuple):
+class Found(NamedTuple):
     """A record that fails."""
 
-    partition: int
-    offset: int
+    place: Place
     expression: int
     """The same for records on which the same expression of the plan fails."""
 
@@ -129,8 +139,8 @@ class Place(NamedTuple):
 def all_failing(
     good: DataFrame, computed: Computed, most: int, inputs: Topics
 ) -> list[Failing] | None:
-    """The records of `good` that fail by themselves, in the order of partitions and offsets, up to
-    one more than `most`, then without their errors; None if the plan has something else, or what
+    """The records of `good` that fail by themselves, by place, up to one more than
+    `most`, then without their errors; None if the plan has something else, or what
     was found does not explain it.
 
     `good` has the column kafka, and is persisted. Of more than EXACT, the errors name the first
@@ -139,20 +149,20 @@ def all_failing(
     with _each_by_itself(good.sparkSession):
         found = _places(good, computed, most)
     if not found or len(found) > most:
-        return None if not found else [Failing(*each[:2], _unsaid()) for each in found]
-    first = {place.expression: place for place in reversed(found)}
-    errors: dict[Place, DataError] = {}
-    for place in found if len(found) <= EXACT else first.values():
-        error = error_of(computed(good.where(_at(place))))
+        return None if not found else [Failing(each.place, _unsaid()) for each in found]
+    first = {each.expression: each for each in reversed(found)}
+    errors: dict[Found, DataError] = {}
+    for each in found if len(found) <= EXACT else first.values():
+        error = error_of(computed(good.where(_at(each.place))))
         if error is None:
             return None
-        errors[place] = error
+        errors[each] = error
     if error_of(computed(_without(good, found))) is not None:
         return None
     return [
-        Failing(*place[:2], errors.get(place) or _as_at(errors[alike], alike, inputs))
-        for place in found
-        for alike in [first[place.expression]]
+        Failing(each.place, errors.get(each) or _as_at(errors[alike], alike.place, inputs))
+        for each in found
+        for alike in [first[each.expression]]
     ]
 
 
@@ -162,19 +172,28 @@ def _unsaid() -> DataError:
 
 def _as_at(error: DataError, first: Place, inputs: Topics) -> DataError:
     """The error of another record: its message may have the value of the record that it is of."""
-    where = f"partition {inputs.shown(first.partition)} offset {first.offset}"
-    return error._replace(message=f"as at {where}")
+    return error._replace(message=f"as at {first.told(inputs.shown)}")
 
 
 def _at(place: Place) -> Column:
-    return (F.col("kafka.partition") == place.partition) & (F.col("kafka.offset") == place.offset)
+    value = (F.col("kafka.partition") == place.partition) & (F.col("kafka.offset") == place.offset)
+    return value if place.number is None else value & (F.col("kafka.element") == place.element)
 
 
-def _without(good: DataFrame, found: list[Place]) -> DataFrame:
-    places = good.sparkSession.createDataFrame(
-        [each[:2] for each in found], f"{PARTITION} int, {OFFSET} bigint"
-    )
-    same = (F.col("kafka.partition") == F.col(PARTITION)) & (F.col("kafka.offset") == F.col(OFFSET))
+def _between(places: Sequence[Place]) -> Column:
+    """Of some elements of one value, ascending: none of the others between them is good."""
+    first, last = places[0], places[-1]
+    within = F.col("kafka.element").between(first.element, last.element)
+    return _at(first.value) & within
+
+
+def _without(good: DataFrame, found: list[Found]) -> DataFrame:
+    names = [own(name) for name in PLACE]
+    kinds = zip(names, ("int", "bigint", "int"), strict=True)
+    schema = ", ".join(f"{name} {kind}" for name, kind in kinds)
+    places = good.sparkSession.createDataFrame([each.place for each in found], schema)
+    pairs = zip(columns(good), names, strict=True)
+    same = reduce(and_, (of_record == F.col(name) for of_record, name in pairs))
     return good.join(F.broadcast(places), same, "left_anti")
 
 
@@ -188,7 +207,7 @@ def _each_by_itself(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(HOIST, str(before))
 
 
-def _places(good: DataFrame, computed: Computed, most: int) -> list[Place]:
+def _places(good: DataFrame, computed: Computed, most: int) -> list[Found]:
     """Up to one more than `most`; none if the plan has something else than Project and Filter."""
     nodes, node = [], computed(good)._jdf.queryExecution().optimizedPlan()  # noqa: SLF001 - no public way to it
     while class_name(node) in _TRIED:
@@ -199,8 +218,9 @@ def _places(good: DataFrame, computed: Computed, most: int) -> list[Place]:
     rows = _frame(good.sparkSession, node).withColumn(FAILED, F.lit(None).cast("int"))
     for number, each in enumerate(reversed(nodes)):
         rows = _TRIED[class_name(each)](rows, each, number * MOST_COLUMNS)
-    failed = rows.where(F.col(FAILED).isNotNull()).select("kafka.partition", "kafka.offset", FAILED)
-    return sorted(Place(*row) for row in failed.limit(most + 1).collect())
+    failed = rows.where(F.col(FAILED).isNotNull()).select(*columns(rows), FAILED)
+    rows_of = failed.limit(most + 1).collect()
+    return sorted(Found(Place(*at), expression) for *at, expression in rows_of)
 
 
 MOST_COLUMNS: Final = 100_000

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import functions as F
-
+from spark_jobs.source.place import PLACE, Place, columns
 from spark_jobs.steps.by_rules import REFUSED, fails_one, told
 
 if TYPE_CHECKING:
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 class RefusedRecord(NamedTuple):
     """One record."""
 
-    partition: int
-    offset: int
+    place: Place
     reason: str
     """It names all rules that the record fails."""
 
@@ -28,9 +26,8 @@ def by_a_rule(error: DataError) -> bool:
 
 
 def refused_records(flow: Dataflow, most: int) -> list[RefusedRecord]:
-    """The first of them, by partition and offset."""
+    """The first of them, by place."""
     inputs = flow.spec.inputs
     rows = flow.by_decoder.where(fails_one(inputs, "refuse"))
-    place = [F.col("kafka.partition").alias("partition"), F.col("kafka.offset").alias("offset")]
-    found = rows.select(*place, told(inputs).alias("reason")).orderBy("partition", "offset")
-    return [RefusedRecord(*row) for row in found.limit(most).collect()]
+    found = rows.select(*columns(rows), told(inputs).alias("reason")).orderBy(*PLACE)
+    return [RefusedRecord(Place(*at), why) for *at, why in found.limit(most).collect()]

@@ -180,13 +180,8 @@ def unmended(spec: Pipeline) -> str | None:
 
 def unranged(spec: Pipeline) -> str | None:
     """Why no range of its output can be computed by itself; None if one can."""
-    whole = spec.entry and mode_facts(spec.output_mode).replaces_table
-    if whole or spec.inputs.spread:
-        return (
-            "in complete mode the next drain writes the whole result from its state"
-            if whole
-            else "a value of its topic has many records, and no range of them is found yet"
-        )
+    if spec.entry and mode_facts(spec.output_mode).replaces_table:
+        return "in complete mode the next drain writes the whole result from its state"
     if not keeps_time(spec):
         return (
             "a Transform with sql or a function before the first stateful step may change the "

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from spark_jobs.values.path import Path
 
 MOST_LEVELS: Final = 9
+AROUND: Final = r"`\$\.\d\b"
+"""In a reason: how the place begins of a field of an element, or of what is around it."""
 _LISTS: Final = re.compile(r"(.*?)\[\]\.?")
 
 
@@ -60,6 +62,15 @@ def needed(fields: Sequence[Field]) -> dict[int, tuple[str, ...]]:
         for path in field.paths if field.up else ():
             found.setdefault(field.up, {})[str(path[0])] = None
     return {up: tuple(keys) for up, keys in found.items()}
+
+
+def of_element(reason: str) -> str:
+    """A reason as a person reads it.
+
+    >>> of_element("`$.0.at` is missing or null")
+    '`$.at` is missing or null'
+    """
+    return re.sub(AROUND, "`$", reason)
 
 
 def not_yet(what: str) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
+from spark_jobs.source.place import PLACE
 from spark_jobs.spec import Deduplicate
 from spark_jobs.values.own_columns import KAFKA, own
 
@@ -67,7 +68,7 @@ def canonical(
 
 def arrival(rows: DataFrame) -> Column:
     """The order in which copies are preferred: those that a drain accepted before those that were
-    late (the field late of kafka, if it has one), then by Kafka's timestamp, partition and offset.
+    late (the field late of kafka, if it has one), then by Kafka's timestamp and by place.
 
     Rows behind an Aggregate or a GroupState are no records: they have the order of their values.
     """
@@ -78,7 +79,7 @@ def arrival(rows: DataFrame) -> Column:
     sent = F.unix_micros(f"{KAFKA}.timestamp")
     if "millis" in fields:  # what is no time is ordered as the number that it is
         sent = F.coalesce(F.col(f"{KAFKA}.millis"), F.unix_millis(f"{KAFKA}.timestamp"))
-    places = (f"{KAFKA}.{name}" for name in ("partition", "offset"))
+    places = (f"{KAFKA}.{name}" for name in PLACE if name in fields)
     return F.struct(*(f"{KAFKA}.{name}" for name in order), sent.alias("sent"), *places)
 
 
