@@ -9,14 +9,13 @@ whole. The bytes of an element are of no Kafka record: nothing keeps them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame, functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spark_jobs.decode.decoder import with_headers, without_headers
-from spark_jobs.decode.formats import Element, Elements
+from spark_jobs.decode.formats import Element, Elements, Records, elements_of
 from spark_jobs.messages.carried import carried
 from spark_jobs.spec.fields.each import AROUND
 from spark_jobs.values.own_columns import ELEMENT, EMPTY, KAFKA, MALFORMED
@@ -49,7 +48,7 @@ def spread(records: DataFrame, topic: Topic, given: object) -> DataFrame:
         import pyarrow as pa  # noqa: PLC0415 - the driver that only plans does not need it
 
         with carried():
-            by: Elements = resolve_name(topic.format.elements)(topic, given)
+            by = elements_of(topic, given)
         for batch in batches:
             for part in _parts(with_headers(batch.column(KAFKA)), by):
                 yield pa.RecordBatch.from_arrays([part], [KAFKA])
@@ -61,8 +60,8 @@ def spread(records: DataFrame, topic: Topic, given: object) -> DataFrame:
 def _parts(values: pa.StructArray, by: Elements) -> Iterator[pa.StructArray]:
     """The elements of the values, so many bytes at a time."""
     found, parents, size = list[Element](), list[int](), 0
-    for index, value in enumerate(values.field("raw").field("value")):
-        for each in by.of(value.as_py()):
+    for index, of_value in enumerate(by.of(Records.of(values))):
+        for each in of_value:
             found.append(each)
             parents.append(index)
             size += len(each.value or b"")

@@ -46,6 +46,19 @@ class Records(NamedTuple):
     """Lists of structs of key and value; a null list where none were read."""
 
     @classmethod
+    def alone(cls, value: bytes | None, headers: Any = None) -> Self:
+        """One, of which its place and time do not count."""
+        import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+
+        from spark_jobs.ops.schema import HEADERS  # noqa: PLC0415 - as above
+
+        number, none = pa.array([0], pa.int32()), pa.array([None], pa.timestamp("us", "UTC"))
+        values, keys = pa.array([value], pa.binary()), pa.array([None], pa.binary())
+        return cls(
+            values, keys, number, number.cast(pa.int64()), none, pa.array([headers], HEADERS)
+        )
+
+    @classmethod
     def of(cls, kafka: pa.StructArray) -> Self:
         """From the column kafka, as source/port.py has it."""
         raw = kafka.field("raw")
@@ -130,11 +143,30 @@ class Element(NamedTuple):
 class Elements(Protocol):
     """What takes the values of one format apart."""
 
+    decoder: type[Decoder]
+    """Of an element's bytes, as the format's is of a value's."""
+
     def __init__(self, topic: Topic, given: Any, /) -> None:
         """`given` is what the format's decoder has prepared."""
 
-    def of(self, value: bytes | None) -> list[Element]:
-        """At least one. Never raises for a value's bytes."""
+    def of(self, records: Records) -> Iterator[list[Element]]:
+        """Of each value at least one, each when it is asked for. Never raises for a value's
+        bytes.
+        """
+
+
+def elements_of(topic: Topic, given: object) -> Elements:
+    """What takes its values apart. `given` is what its format's decoder has prepared."""
+    made: Elements = resolve_name(topic.format.elements)(topic, given)
+    return made
+
+
+def value_decoder(topic: Topic) -> type[Decoder]:
+    """The class that decodes a record of the topic."""
+    if topic.each is None:
+        return decoder_class(topic.format)
+    found: type[Decoder] = resolve_name(topic.format.elements).decoder
+    return found
 
 
 def decoder_class(format_: Format) -> type[Decoder]:

@@ -21,6 +21,7 @@ from spark_jobs.decode.formats import (
     in_parts,
     refuse_disagreeing,
     taken,
+    value_decoder,
     whole,
 )
 from spark_jobs.decode.headers import NOT_KEPT, HeaderFields, Headers
@@ -105,7 +106,8 @@ class RecordDecoder:
             self._of_value = self._built(places)
             self._value = around(topic, self._of_value, given)
         else:
-            self._value, self._of_value = self._part(topic.format, places, given)
+            self._of_value = self._built(places)
+            self._value = value_decoder(topic)(topic.format, places, self._of_value, given)
         self._rowless: Rowless | None = None
         if topic.envelope == "debezium":
             self._rowless = resolve_name(f"{ENVELOPES}rowless:Rowless")(topic, given)

@@ -14,7 +14,6 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.errors.base import visible
 from spark_jobs.ops.json_of_tables import FieldShown
 from spark_jobs.ops.rejected import Headers as Kept
-from spark_jobs.ops.schema import HEADERS
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -32,12 +31,8 @@ def seen(
     """The declared fields of the value, each decoded alone: one that is wrong hides no other. Or
     none, and why: what is alike for all of them.
     """
-    import pyarrow as pa  # noqa: PLC0415 - a process that only plans needs it not
 
-    number, none = pa.array([0], pa.int32()), pa.array([None], pa.timestamp("us", "UTC"))
-    values, keys = pa.array([value], pa.binary()), pa.array([None], pa.binary())
-    named = pa.array([headers], HEADERS)
-    record = Records(values, keys, number, number.cast(pa.int64()), none, named)
+    record = Records.alone(value, headers)
     found, reasons = list[FieldShown](), list[str]()
     try:
         for field, column, why in _each(topic, root, record):

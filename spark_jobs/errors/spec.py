@@ -18,6 +18,10 @@ class SpecInvalid(SluiceError):
         "Topic {topic!r}: field {field} is required, and the declared schema has no {where}.",
         "Correct the field's path, or declare it with required=False.",
     )
+    schema_without_list = reason(
+        "Topic {topic!r}: each names a list, and the declared schema has no array at {where!r}.",
+        "Correct each: the way to the list, as 'data.items[]'.",
+    )
     schema_disagrees = reason(
         "Topic {topic!r}: field {field} is {given}, and the declared schema has {why} at {where}.",
         "Give the field a type and a format that such a value has, or correct its path.",

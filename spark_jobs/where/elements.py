@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.formats import elements_of
 from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.draft.sample import records
 from spark_jobs.source.place import WHOLE, Place
 from spark_jobs.where.asked import MOST, parts_of, within
 from spark_jobs.where.read import sampled
@@ -13,7 +14,6 @@ from spark_jobs.where.read import sampled
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from spark_jobs.decode.formats import Elements
     from spark_jobs.where.again import Reader
     from spark_jobs.where.kept import Kept
 
@@ -29,14 +29,14 @@ def expanded(reader: Reader, kept: Kept, asked: Collection[Place]) -> list[Place
         return [*asked]
     [topic] = spec.inputs
     given = prepare(topic, settings.root, settings).given[0]
-    by: Elements = resolve_name(topic.format.elements)(topic, given)
+    by = elements_of(topic, given)
     parts = parts_of(asked)
     lost = reader.nowhere(parts)
     there = parts_of([place for place in asked if not within(place, lost)])
+    read = {p: each for p, each in sampled(settings, spec, there).items() if within(p, there)}
     of = {
-        place: [Place.at(*place[:2], each.number) for each in by.of(record.value)]
-        for place, record in sampled(settings, spec, there).items()
-        if within(place, there)
+        place: [Place.at(*place[:2], each.number) for each in elements]
+        for place, elements in zip(read, by.of(records([*read.values()])), strict=True)
     }
     found: dict[Place, None] = {}
     for place in asked:

@@ -5,11 +5,11 @@ What a Transform makes of them only Spark can say (by_spark.py).
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from spark_jobs.decode.formats import elements_of
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import Sampled, records
 from spark_jobs.repair.offsets.slices import merged
@@ -21,7 +21,6 @@ from spark_jobs.values.own_columns import EMPTY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from spark_jobs.decode.formats import Elements
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
@@ -100,9 +99,9 @@ def _records(topic: Topic, given: object, sample: dict[Place, Sampled]) -> Itera
             own = value._replace(partition=place.partition)
             yield _Record(place, own, drops and value.value is None)
         return
-    by: Elements = resolve_name(topic.format.elements)(topic, given)
-    for place, value in sample.items():
-        for each in by.of(value.value):
+    found = elements_of(topic, given).of(records([*sample.values()]))
+    for (place, value), elements in zip(sample.items(), found, strict=True):
+        for each in elements:
             own = value._replace(partition=place.partition, value=each.value)
             dropped = each.number == EMPTY or (drops and value.value is None)
             yield _Record(Place.at(*place[:2], each.number), own, dropped, each.why)

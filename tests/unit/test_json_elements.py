@@ -6,9 +6,10 @@ from itertools import count
 import pytest
 from hypothesis import given, strategies as st
 
+from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.elements import JsonElements
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Archive, Avro, Field, Latest, Pipeline, Topic
+from spark_jobs.spec import Archive, Csv, Field, Latest, Pipeline, Topic
 from spark_jobs.values.own_columns import EMPTY
 from tests.harness.refused import fails
 
@@ -28,7 +29,8 @@ def found(given_: Topic, value: object) -> list[tuple[int | None, object, str | 
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
     return [
         (each.number, each.value and json.loads(each.value), each.why)
-        for each in JsonElements(given_).of(raw)
+        for [*of] in JsonElements(given_, None).of(Records.alone(raw))
+        for each in of
     ]
 
 
@@ -151,7 +153,7 @@ def test_whatever_a_value_is_it_has_a_row_and_no_element_is_lost(value):
         {"each": "a[k=v].b[]"},
         {"envelope": "debezium"},
         {"archive": Archive()},
-        {"format": Avro(registry="main")},
+        {"format": Csv(columns=("t",))},
     ],
 )
 def test_what_has_no_list_and_what_goes_not_with_it_is_refused_by_name(how):

@@ -89,7 +89,7 @@ def text_of(places: Iterable[Place]) -> PlacesText:
     {0: '6-7,9', 2: '1'}
     """
     found = defaultdict[int, list[list[int]]](list)
-    for partition, offset in sorted(set(places)):
+    for partition, offset in sorted({place[:2] for place in places}):
         ranges = found[partition]
         if ranges and ranges[-1][1] == offset - 1:
             ranges[-1][1] = offset

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_jobs.decode.avro import wire
 from spark_jobs.decode.schemas.avro import NO_DEFAULT, Node, NodeField
+from spark_jobs.decode.schemed.unreadable import unreadable
 
 FILE: Final = "<avro>"
 PROMOTED: Final = {
@@ -46,12 +47,22 @@ class Compiled(NamedTuple):
         return path
 
 
-def compiled(writer: Node, reader: Node, keep: Collection[str], raw: Collection[str]) -> Compiled:
+def compiled(
+    writer: Node,
+    reader: Node,
+    keep: Collection[str],
+    raw: Collection[str],
+    *,
+    alone: bool = False,
+) -> Compiled:
     """The function that reads a record of the writer and gives these fields of the reader's.
 
-    The fields in `raw` give what is on the wire: numbers for times and dates.
+    The fields in `raw` give what is on the wire: numbers for times and dates. `alone`: a time that
+    cannot be held is Unreadable, and hides no other value.
     """
     code = _Code()
+    if alone:
+        code.names |= {name: unreadable(code.names[name]) for name in ("time", "local_time", "day")}
     code.top(writer, reader, list(keep), raw)
     source = "\n".join(code.lines)
     exec(compile(source, FILE, "exec"), code.names)

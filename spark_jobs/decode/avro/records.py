@@ -76,10 +76,16 @@ class AvroDecoder(SchemedDecoder):
     """As the port has it."""
 
     def __init__(
-        self, format_: Avro, places: Sequence[Place], wanted: Sequence[str], given: Given | None
+        self,
+        format_: Avro,
+        places: Sequence[Place],
+        wanted: Sequence[str],
+        given: Given | None,
+        objects: Objects | None = None,
     ) -> None:
         self._reads = parse(format_.reader) if format_.reader else None
-        super().__init__(places, wanted, given, Schema("AVRO", format_.wrote, (), None))
+        declared = Schema("AVRO", format_.wrote, (), None)
+        super().__init__(objects or Objects(places, wanted), given, declared)
 
     @staticmethod
     def shape(format_: Avro, topic: Topic) -> Shape | None:
@@ -124,7 +130,9 @@ class SchemaReader:
             for name in self._tops
             if name in objects.raw and (at := wire(known[name])) and reader.kind == "record"
         }
-        self._compiled: Compiled = compiled(writer, reader, self._tops, set(self._wire))
+        self._compiled: Compiled = compiled(
+            writer, reader, self._tops, set(self._wire), alone=objects.alone
+        )
         self._nulls = (None,) * len(self._tops)
 
     def read(self, values: Sequence[bytes], start: int) -> Read:

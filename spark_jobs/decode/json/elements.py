@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from spark_jobs.decode.formats import EMPTY as NO_BYTES, REFUSED, Element
-from spark_jobs.decode.json.decoder import not_json
+from spark_jobs.decode.json.decoder import JsonDecoder, not_json
 from spark_jobs.decode.json.unnamed import Names
-from spark_jobs.spec.fields.each import levels, needed
+from spark_jobs.spec.fields.each import levels, missing, needed
 from spark_jobs.values.own_columns import EMPTY
-from spark_jobs.values.path import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from spark_jobs.decode.formats import Records
     from spark_jobs.spec import Topic
 
 LIST: Final = "found"
@@ -27,6 +27,8 @@ class JsonElements:
     hides no other.
     """
 
+    decoder = JsonDecoder
+
     def __init__(self, topic: Topic, _: object) -> None:
         assert topic.each is not None
         ways, keys = levels(topic.each), needed(topic.fields)
@@ -36,8 +38,11 @@ class JsonElements:
         self._first, self._names = ways[0], Names()
         self._names.put(ways[0])
 
-    def of(self, value: bytes | None) -> list[Element]:
+    def of(self, records: Records) -> Iterator[list[Element]]:
         """As the port has it."""
+        return (self._of_value(value.as_py()) for value in records.values)
+
+    def _of_value(self, value: bytes | None) -> list[Element]:
         if not value:
             return [Element(None, None, NO_BYTES if value is not None else None)]
         try:
@@ -49,8 +54,7 @@ class JsonElements:
             why = self._names.wrong(value) or str(error) if told else not_json(value, error)
             return [Element(None, None, why)]
         if members is None:
-            missing = f"`$.{as_text(self._first)}` is missing or null: an empty list is []"
-            return [Element(None, None, self._names.wrong(value) or missing)]
+            return [Element(None, None, self._names.wrong(value) or missing(self._first))]
         found = list[Element]()
         self._add(found, 1, members, around)
         return found or [Element(EMPTY, None)]

@@ -85,11 +85,16 @@ class ProtobufDecoder(SchemedDecoder):
     """As the port has it."""
 
     def __init__(
-        self, format_: Protobuf, places: Sequence[Place], wanted: Sequence[str], given: Given | None
+        self,
+        format_: Protobuf,
+        places: Sequence[Place],
+        wanted: Sequence[str],
+        given: Given | None,
+        objects: Objects | None = None,
     ) -> None:
         self._message = format_.message
         described = Schema("PROTOBUF", "", (), format_.described)
-        super().__init__(places, wanted, given, described, placed=True)
+        super().__init__(objects or Objects(places, wanted), given, described, placed=True)
 
     @staticmethod
     def shape(format_: Protobuf, topic: Topic) -> Shape | None:
@@ -112,7 +117,7 @@ class SchemaReader:
 
     def __init__(self, schema: Schema, message: str, objects: Objects) -> None:
         self._message = message
-        self._tops = objects.tops
+        self._tops, self._alone = objects.tops, objects.alone
         self._nothing: list[Get] = [nothing] * len(self._tops)
         self._read: dict[str, tuple[Message, list[Get]]] = {}
         self._times = frozenset[str]()
@@ -184,7 +189,10 @@ class SchemaReader:
     def _known(self, name: str) -> tuple[Message, list[Get]]:
         if name not in self._read:
             message = self._messages.of(name)
-            getters = [message.getter(top, ticks=top in self._times) for top in self._tops]
+            getters = [
+                message.getter(top, ticks=top in self._times, alone=self._alone)
+                for top in self._tops
+            ]
             self._read[name] = message, getters
         return self._read[name]
 

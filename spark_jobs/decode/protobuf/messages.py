@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as F
 
+from spark_jobs.decode.schemed.unreadable import unreadable
 from spark_jobs.values.conversions import EPOCH
 
 Get = Callable[[Any], Any]
@@ -98,14 +99,16 @@ class Message:
         field = self.fields.get(name)
         return bool(field and not field.is_repeated and _name(field) == TIMESTAMP)
 
-    def getter(self, name: str, *, ticks: bool) -> Get:
-        """What gives the field's value in Python; with `ticks`, of a time microseconds."""
+    def getter(self, name: str, *, ticks: bool, alone: bool = False) -> Get:
+        """What gives the field's value in Python; with `ticks`, of a time microseconds. `alone`:
+        one that cannot be said is Unreadable, and hides no other.
+        """
         field = self.fields.get(name)
         if field is None:
             return nothing
         if ticks and self.is_time(name):
             return _present(name, microseconds)
-        return _of_field(field)
+        return _of_field(field, alone=alone)
 
 
 def microseconds(message: Any) -> int:
@@ -116,10 +119,11 @@ def microseconds(message: Any) -> int:
     return int(seconds) * 1_000_000 + int(nanos) // 1000
 
 
-def _of_field(field: FieldDescriptor) -> Get:
-    name, value = field.name, _of_value(field)
+def _of_field(field: FieldDescriptor, *, alone: bool) -> Get:
+    name, value = field.name, _of_value(field, alone=alone)
     if field.is_repeated and is_map(field):
-        key, of = (_of_value(field.message_type.fields_by_name[part]) for part in ("key", "value"))
+        parts = (field.message_type.fields_by_name[part] for part in ("key", "value"))
+        key, of = (_of_value(part, alone=alone) for part in parts)
         return lambda message: {_key(key(k)): of(v) for k, v in getattr(message, name).items()}
     if field.is_repeated:
         return lambda message: [value(each) for each in getattr(message, name)]
@@ -134,8 +138,10 @@ def _present(name: str, value: Get) -> Get:
     return lambda message: value(getattr(message, name)) if message.HasField(name) else None
 
 
-def _of_value(field: FieldDescriptor) -> Get:
+def _of_value(field: FieldDescriptor, *, alone: bool) -> Get:
     """What makes one value of the field one in Python."""
+    if alone and not isinstance(made := _of_value(field, alone=False), _Nested):
+        return made if made is _same else unreadable(made)
     if field.enum_type is not None:
         return _symbol(symbols(field.enum_type))
     name = _name(field)
@@ -146,7 +152,7 @@ def _of_value(field: FieldDescriptor) -> Get:
     if name in AS_JSON:
         return _as_json
     known = {TIMESTAMP: _time, DECIMAL: _decimal}
-    return known.get(name) or _Nested(field.message_type)
+    return known.get(name) or _Nested(field.message_type, alone=alone)
 
 
 class _Nested:
@@ -154,13 +160,14 @@ class _Nested:
     it.
     """
 
-    def __init__(self, descriptor: Descriptor) -> None:
-        self._descriptor = descriptor
+    def __init__(self, descriptor: Descriptor, *, alone: bool) -> None:
+        self._descriptor, self._alone = descriptor, alone
         self._getters: list[tuple[str, Get]] | None = None
 
     def __call__(self, message: Any) -> dict[str, Any]:
         if self._getters is None:
-            self._getters = [(each.name, _of_field(each)) for each in self._descriptor.fields]
+            fields = self._descriptor.fields
+            self._getters = [(each.name, _of_field(each, alone=self._alone)) for each in fields]
         return {name: get(message) for name, get in self._getters}
 
 

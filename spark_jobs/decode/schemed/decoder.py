@@ -10,6 +10,7 @@ from spark_jobs.decode.formats import EMPTY, TOMBSTONE, Decoded, Records
 from spark_jobs.decode.schemed.objects import Objects
 from spark_jobs.decode.schemed.registered import Given, Reader, Registered, counted, header_of
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.spec.fields.each import levels
 from spark_jobs.values import type_tree
 from spark_jobs.values.path import as_text
 
@@ -71,10 +72,26 @@ def either(shapes: Iterable[Shape]) -> Shape:
     return Shape(frozenset[str]().union(*(part.kinds for part in parts)), inner)
 
 
-def refuse(topic: str, places: Iterable[Place], shape: Shape) -> None:
+def of_element(topic: Topic, shape: Shape) -> Shape:
+    """Of an element, as spec/fields/each.py has it; of the value where it is one record. Raises
+    SpecInvalid if the schema has no such lists of records.
+    """
+    if topic.each is None:
+        return shape
+    ways, around = levels(topic.each), [shape]
+    for way in ways:
+        found = _at(around[-1], way)
+        if found is None or not {ANY, "array"} & found.kinds:
+            raise SpecInvalid.schema_without_list(topic=topic.name, where=as_text(way))
+        around.append(found.inner(0) or scalar(ANY))
+    inward = [*reversed(around)]
+    return Shape(frozenset(("object",)), lambda up: inward[int(up)])
+
+
+def refuse(topic: Topic, places: Iterable[Place], shape: Shape) -> None:
     """Raise SpecInvalid if the topic's schema gives a field what it cannot be."""
     for place in places:
-        _refuse(topic, place, shape)
+        _refuse(topic.name, place, shape)
 
 
 def _refuse(topic: str, place: Place, shape: Shape | None) -> None:
@@ -136,15 +153,9 @@ class SchemedDecoder(ABC):
     """As the port has it. `placed`: whether the places of the message are behind an id."""
 
     def __init__(
-        self,
-        places: Sequence[Place],
-        wanted: Sequence[str],
-        given: Given | None,
-        declared: Schema,
-        *,
-        placed: bool = False,
+        self, objects: Objects, given: Given | None, declared: Schema, *, placed: bool = False
     ) -> None:
-        self._objects = Objects(places, wanted)
+        self._objects = objects
         self._registered = given and Registered(self._objects, given, self._of, placed=placed)
         self._alone = None if given else self._of(declared)
 
@@ -154,7 +165,8 @@ class SchemedDecoder(ABC):
     def refuse(cls, format_: Any, topic: Topic, places: Sequence[Place]) -> None:
         """As the port has it."""
         if shape := cls.shape(format_, topic):
-            refuse(topic.name, places, shape)
+            of_value = any(place.field.part == "value" for place in places)
+            refuse(topic, places, of_element(topic, shape) if of_value else shape)
 
     @staticmethod
     @abstractmethod

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
 from spark_jobs.decode.columns.column import Column, Wrong, each_value
 from spark_jobs.decode.columns.text_column import DAYS, checked, day, judged, text_column
 from spark_jobs.decode.columns.times import NANOSECONDS, from_epoch
+from spark_jobs.decode.schemed.unreadable import Unreadable
 from spark_jobs.spec import Local
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
@@ -89,6 +90,9 @@ class Read(NamedTuple):
 
 class Objects:
     """Makes the columns of the places."""
+
+    alone: ClassVar[bool] = False
+    """Whether a value that cannot be held is Unreadable, and its record is no wrong one yet."""
 
     def __init__(self, places: Sequence[Place], wanted: Sequence[str]) -> None:
         self.places = places
@@ -291,6 +295,8 @@ def _is(value: Any, wanted: type, tree: Type) -> Any:
 
 
 def _name(value: Any) -> str:
+    if isinstance(value, Unreadable):
+        return value.why
     return NAMES.get(type(value), "a value of another type")
 
 

@@ -5,9 +5,9 @@ with its own bytes. The first of a value's records has the value.
 from __future__ import annotations
 
 from itertools import groupby
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
+from spark_jobs.decode.formats import Records, elements_of
 from spark_jobs.ops import ops_tables
 from spark_jobs.source.place import Place, selected_sql
 
@@ -38,7 +38,7 @@ def parts(
     """The rows, with `columns` and WHY, and an element's bytes as `value`. `given` is what the
     topic's format has prepared; `waiting` and `kept` are for FROM: those that wait, and all.
     """
-    by: Elements = resolve_name(topic.format.elements)(topic, given)
+    by = elements_of(topic, given)
     found, size = list[Row](), 0
     for values, rows in _by_value(paths, columns, waiting, kept):
         for row in _elements(by, values, rows):
@@ -72,7 +72,8 @@ def _sorted(paths: Paths, sql: str) -> Iterator[Row]:
 
 
 def _elements(by: Elements, value: Row | None, rows: Sequence[Row]) -> Iterator[Row]:
-    numbered = {each.number: each for each in by.of(value["value"] if value else None)}
+    record = Records.alone(value["value"], value["headers"]) if value else Records.alone(None)
+    numbered = {each.number: each for [*of] in by.of(record) for each in of}
     of_value = {"key": value["key"], "headers": value["headers"]} if value else {}
     records = sum(number is not None and number >= 0 for number in numbered)
     for row in rows:

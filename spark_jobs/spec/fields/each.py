@@ -64,6 +64,11 @@ def needed(fields: Sequence[Field]) -> dict[int, tuple[str, ...]]:
     return {up: tuple(keys) for up, keys in found.items()}
 
 
+def missing(way: Path) -> str:
+    """Why a value has no list."""
+    return f"`$.{paths.as_text(way)}` is missing or null: an empty list is []"
+
+
 def of_element(reason: str) -> str:
     """A reason as a person reads it.
 

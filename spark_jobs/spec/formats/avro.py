@@ -23,6 +23,7 @@ IdIn = Annotated[
     ),
 ]
 ASKS: Final = "spark_jobs.runs.schema_look"
+ELEMENTS: Final = "spark_jobs.decode.schemed.elements:SchemedElements"
 NOT_ROWS: Final = frozenset({"id_in"})
 """An id means one schema wherever it is."""
 
@@ -47,6 +48,7 @@ class Avro(Format):
 
     kind: ClassVar[str] = "avro"
     decoder: ClassVar[str] = "spark_jobs.decode.avro.records:AvroDecoder"
+    elements: ClassVar[str] = ELEMENTS
     layout: ClassVar[str] = "spark_jobs.files.avro:AvroFile"
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from spark_jobs.spec.formats.avro import ASKS, NOT_ROWS, IdIn, refuse_registry
+from spark_jobs.spec.formats.avro import ASKS, ELEMENTS, NOT_ROWS, IdIn, refuse_registry
 from spark_jobs.spec.formats.format import Format
 from spark_jobs.spec.model import refuse
 
@@ -24,6 +24,7 @@ class Protobuf(Format):
 
     kind: ClassVar[str] = "protobuf"
     decoder: ClassVar[str] = "spark_jobs.decode.protobuf.decoder:ProtobufDecoder"
+    elements: ClassVar[str] = ELEMENTS
     not_rows: ClassVar[frozenset[str]] = NOT_ROWS
 
     registry: str = ""
