@@ -5,12 +5,13 @@ the fields that they carry.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from spark_jobs.decode import alone
-from spark_jobs.decode.formats import Records
+from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.spec.sql import names_in
@@ -77,23 +78,29 @@ class Condition(NamedTuple):
         Of a malformed one each field counts by itself.
         """
         wanted = [*self.prepared.topic.columns]
-        at = 0
-        for decoded in self.prepared.decoder().parts(records(rows)):
+        taken = taken_apart(records(rows), self.topic, self.prepared.given[0])
+        told, at = dict[int, tuple[Any, ...]](), 0
+        for decoded in self.prepared.decoder().parts(taken.records):
             count = len(decoded.reasons)
+            parents = taken.parents[at : at + count]
             found = dict(zip(wanted, decoded.columns, strict=True))
-            asked = pa.table({name: found[name] for name in self.names})
             bad = [n for n, why in enumerate(decoded.reasons) if why is not None]
-            holds = dict(self._of(asked))
-            yield from ((at + n, holds.get(n, ())) for n in range(count) if n not in {*bad})
+            holds = dict[int, tuple[Any, ...]].fromkeys(range(count), ())
+            holds |= self._of(pa.table({name: found[name] for name in self.names}))
+            for n in bad:
+                del holds[n]
             if bad:
-                parts = [self._alone(rows.slice(at + n, 1)) for n in bad]
-                yield from ((at + bad[n], v) for n, v in self._of(pa.concat_tables(parts)))
+                parts = [self._alone(taken.records.at([at + n])) for n in bad]
+                holds |= {bad[n]: values for n, values in self._of(pa.concat_tables(parts))}
+            for n, values in sorted(holds.items()):
+                told[parents[n]] = told.get(parents[n]) or values
             at += count
+        yield from sorted(told.items(), key=itemgetter(0))
 
-    def _alone(self, row: pa.Table) -> pa.Table:
+    def _alone(self, record: Records) -> pa.Table:
         """What can be read of one record."""
         places = [place for place in self.topic.value_places if place.field.name in self.names]
-        record, found = records(row), dict[str, pa.Array]()
+        found = dict[str, pa.Array]()
         if record.values.null_count == 0:
             read = alone.of_value(self.topic, self.prepared.given[0], record, places)
             found = {field.name: column for field, column, why in read if why is None}

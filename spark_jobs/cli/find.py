@@ -121,11 +121,7 @@ def _condition(name: str, where: str, root: str) -> Condition:
     from spark_jobs.census.rows import Condition  # noqa: PLC0415 - as above
     from spark_jobs.decode.record_decoder import prepare  # noqa: PLC0415 - as above
 
-    topic = _topic(name)
-    if topic.each:
-        told = f"a value of {topic.name} has many records, and a condition is about one"
-        raise typer.BadParameter(told, param_hint="--where")
-    found = Condition(where, prepare(topic, root, None))
+    found = Condition(where, prepare(_topic(name), root, None))
     try:
         found.check()
     except Exception as error:  # noqa: BLE001 - DataFusion's errors have no common class

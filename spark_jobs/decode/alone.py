@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spark_jobs.decode import raised
-from spark_jobs.decode.formats import decoder_class
+from spark_jobs.decode.formats import value_decoder
 
 if TYPE_CHECKING:
     from spark_jobs.decode.formats import Decoded, Read, Records
@@ -18,7 +18,7 @@ def of_value(
     topic: Topic, given: object, record: Records, places: Sequence[Place]
 ) -> Iterator[Read]:
     """The fields at these places of the value. `given` is what the topic's format has prepared."""
-    kind = decoder_class(topic.format)
+    kind = value_decoder(topic)
     for place in places:
         decoder = kind(topic.format, [free(place)], [place.field.name], given)
         yield alone(decoder.decode, place, record)

@@ -161,6 +161,32 @@ def elements_of(topic: Topic, given: object) -> Elements:
     return made
 
 
+class Taken(NamedTuple):
+    """The elements of some values."""
+
+    records: Records
+    """With an element's bytes in place of its value's."""
+    parents: list[int]
+    """The number of the value that each is in."""
+    whys: list[str | None]
+    """As Element has it."""
+
+
+def taken_apart(records: Records, topic: Topic, given: object) -> Taken:
+    """The records of the values; themselves, where a value is one."""
+    if topic.each is None:
+        count = len(records.values)
+        return Taken(records, [*range(count)], [None] * count)
+    import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
+
+    of = enumerate(elements_of(topic, given).of(records))
+    found = [(number, each) for number, elements in of for each in elements]
+    parents = [number for number, _ in found]
+    values = pa.array([each.value for _, each in found], pa.binary())
+    made = records.at(parents)._replace(values=values)
+    return Taken(made, parents, [each.why for _, each in found])
+
+
 def value_decoder(topic: Topic) -> type[Decoder]:
     """The class that decodes a record of the topic."""
     if topic.each is None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.alone import of_value
-from spark_jobs.decode.formats import Records, decoder_class, enveloped
+from spark_jobs.decode.formats import Records, decoder_class, enveloped, taken_apart
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.base import visible
 from spark_jobs.ops.json_of_tables import FieldShown
@@ -26,16 +26,16 @@ MOST_FIELD: Final = 300
 
 
 def seen(
-    topic: Topic, root: UPath, value: bytes, headers: Kept | None
+    topic: Topic, root: UPath, value: bytes, headers: Kept | None, element: int | None = None
 ) -> tuple[tuple[FieldShown, ...], str]:
-    """The declared fields of the value, each decoded alone: one that is wrong hides no other. Or
-    none, and why: what is alike for all of them.
+    """The declared fields of the value, or of one of its records, each decoded alone: one that is
+    wrong hides no other. Or none, and why: what is alike for all of them.
     """
 
     record = Records.alone(value, headers)
     found, reasons = list[FieldShown](), list[str]()
     try:
-        for field, column, why in _each(topic, root, record):
+        for field, column, why in _each(topic, root, record, element):
             got = None if why else column[0].as_py()
             text = None if got is None else json.dumps(got, ensure_ascii=False, default=str)
             found.append(
@@ -54,9 +54,10 @@ def seen(
     return tuple(found), ""
 
 
-def _each(topic: Topic, root: UPath, record: Records) -> Iterator[Read]:
+def _each(topic: Topic, root: UPath, record: Records, element: int | None) -> Iterator[Read]:
     given = decoder_class(topic.format).prepare(topic.format, topic, str(root), None)
     if around := enveloped(topic):
         yield from around.each(topic, given, record)
-    else:
-        yield from of_value(topic, given, record, topic.value_places)
+        return
+    taken = taken_apart(record, topic, given)
+    yield from of_value(topic, given, taken.records.at([element or 0]), topic.value_places)
