@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, cast
 
 import msgspec
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from spark_jobs.spec.fields.each import of_element
+from spark_jobs.values.own_columns import EMPTY as NO_ELEMENT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,15 +168,23 @@ class Taken(NamedTuple):
     """With an element's bytes in place of its value's."""
     parents: list[int]
     """The number of the value that each is in."""
-    whys: list[str | None]
-    """As Element has it."""
+    of: list[Element] | None
+    """None where a value is one record."""
+
+    def reason(self, number: int, told: str | None) -> str | None:
+        """Why one is malformed, where its decoder says this; None of an empty list."""
+        if self.of is None:
+            return told
+        if self.of[number].number == NO_ELEMENT:
+            return None
+        return self.of[number].why or (told and of_element(told))
 
 
 def taken_apart(records: Records, topic: Topic, given: object) -> Taken:
     """The records of the values; themselves, where a value is one."""
     if topic.each is None:
         count = len(records.values)
-        return Taken(records, [*range(count)], [None] * count)
+        return Taken(records, [*range(count)], None)
     import pyarrow as pa  # noqa: PLC0415 - a process that only plans does not need it
 
     of = enumerate(elements_of(topic, given).of(records))
@@ -184,7 +192,7 @@ def taken_apart(records: Records, topic: Topic, given: object) -> Taken:
     parents = [number for number, _ in found]
     values = pa.array([each.value for _, each in found], pa.binary())
     made = records.at(parents)._replace(values=values)
-    return Taken(made, parents, [each.why for _, each in found])
+    return Taken(made, parents, [each for _, each in found])
 
 
 def value_decoder(topic: Topic) -> type[Decoder]:

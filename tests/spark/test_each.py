@@ -5,6 +5,7 @@ of the topic, the account counts values and elements, one bad element is malform
 import copy
 import json
 from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import duckdb
 import pytest
 from confluent_kafka import Producer
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from local import broker
 from spark_jobs.repair.undo import undo
@@ -19,8 +21,9 @@ from spark_jobs.source.place import Place
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Transform, Tumbling
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, copied, over
-from tests.harness.long_form import long_form
+from tests.harness.long_form import LONG, long_form
 from tests.harness.scene import Scene
+from tests.spark.otel import FORMATS
 from tests.spark.test_repair import Repairs
 from tests.spark.told import fates
 
@@ -101,25 +104,29 @@ BAD = {"timeUnixNano": "soon", "body": {"stringValue": "x"}}
 class Logs:
     """A topic of such values."""
 
-    def __init__(self, kafka: str, folder: Any, spec: Pipeline = SPEC) -> None:
+    def __init__(
+        self, kafka: str, folder: Any, spec: Pipeline = SPEC, format_: str = "json"
+    ) -> None:
+        kind, self.encode = FORMATS[format_]
+        spec = spec.model_copy(update={"topic": spec.topic.model_copy(update={"format": kind})})
         self.made = Scene(kafka, folder, spec, partitions=2, stores=1)
         broker.create_topic(kafka, self.made.topic, 2)
-        self.sent = list[bytes]()
+        self.sent, self.said = list[bytes](), list[str]()
 
     def send(self, *values: object) -> None:
         how = {"message.max.bytes": 20_000_000, "compression.type": "gzip"}  # it repeats itself
         producer = Producer({"bootstrap.servers": self.made.kafka, **how})
         for n, each in enumerate(values):
-            raw = each if isinstance(each, bytes) else json.dumps(each).encode()
+            raw = each if isinstance(each, bytes) else self.encode(each)
             self.sent.append(raw)
+            self.said += [] if isinstance(each, bytes) else [json.dumps(each)]
             producer.produce(self.made.topic, raw, partition=n % 2, timestamp=_millis())
         assert producer.flush(30) == 0
 
     def canonical(self, body: str = ".*") -> list[tuple[Any, ...]]:
         """What DuckDB makes of all that was sent, of elements with such a body."""
-        good = [each.decode() for each in self.sent if _is_object(each)]
         with duckdb.connect() as base:
-            base.execute("CREATE TABLE given AS SELECT unnest(?)::JSON AS v", [good])
+            base.execute("CREATE TABLE given AS SELECT unnest(?)::JSON AS v", [self.said])
             return base.execute(CANONICAL, [body]).fetchall()
 
     def final(self, body: str = ".*") -> list[tuple[Any, ...]]:
@@ -154,13 +161,6 @@ def rows_of(made: Scene) -> list[tuple[Any, ...]]:
 
 def _millis() -> int:
     return round((START + timedelta(days=3)).timestamp() * 1000)
-
-
-def _is_object(raw: bytes) -> bool:
-    try:
-        return isinstance(json.loads(raw), dict)
-    except ValueError:
-        return False
 
 
 def places(made: Scene, table: str) -> list[tuple[int, int, int | None, bytes | None]]:
@@ -271,7 +271,7 @@ def test_a_killed_run_goes_on_and_no_element_is_lost_or_kept_twice(images, place
 def closed(images, tmp_path) -> Logs:
     """A copy, in which drains write none of these rows any more."""
     logs = copy.copy(images[0])
-    logs.made, logs.sent = copied(logs.made, tmp_path / "root"), [*logs.sent]
+    logs.made = copied(logs.made, tmp_path / "root")
     return logs
 
 
@@ -328,6 +328,56 @@ def test_what_a_stricter_spec_finds_bad_is_kept_with_its_value_and_comes_back(cl
     made.spec = looser
     done.done("replay")
     assert logs.rows() == logs.final("[a-z]+")
+
+
+KILLED = ("planned", "table.committed", "audit", "audited", "checks", "judged")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@settings(max_examples=2 if LONG else 1, deadline=None, suppress_health_check=[*HealthCheck])
+@given(st.integers(0, 10**6))
+def test_random_values_become_what_duckdb_unnests_after_kills_a_repair_and_a_replay(
+    kafka, tmp_path_factory, format_, seed
+):
+    """Of each value some elements are late, some are bad by a rule, and some by any."""
+    chance = Random(seed)
+    spec = SPEC.model_copy(update={"topic": RULED, "max_offsets_per_batch": 8})
+    logs = Logs(kafka, tmp_path_factory.mktemp(format_), spec, format_)
+
+    def records(newest: int) -> list[dict[str, Any]]:
+        made = [
+            record(chance.uniform(0, newest), chance.choice(["a", "b", "9", "dropped"]))
+            for _ in range(chance.randint(0, 5))
+        ]
+        return [BAD if chance.random() < 0.1 else each for each in made]
+
+    for number, newest in enumerate((120, 400, 700)):
+        lists = ([records(newest) for _ in range(chance.randint(0, 3))] for _ in range(6))
+        logs.send(*(value(*each, service=chance.choice("xyz")) for each in lists))
+        logs.send(value([record(newest)]), value([record(newest)]))
+        killed = f"killed-{number}"
+        failpoint.ACTIVE[chance.choice(KILLED)] = "raise"
+        try:
+            with suppress(failpoint.Failure):
+                logs.made.drain(killed)
+        finally:
+            failpoint.ACTIVE.clear()
+        logs.made.run(f"run-{number}")
+    for run in ("killed-0", "run-0", "run-2"):
+        logs.account(run)
+    counts = [{**row} for row in logs.made.ops("batches")]
+    done = Repairs(logs.made)
+    if not done.plan().idle:
+        done.done()
+    assert logs.rows() == logs.final("[a-z]+")
+    logs.made.change(topic=logs.made.spec.topic.model_copy(update={"fields": FIELDS}))
+    if not done.plan("replay").idle:
+        report, _ = done.done("replay")
+        assert report.account.unaccounted == 0
+    assert logs.rows() == logs.final()
+    assert done.done("verify", START, START + 11 * HOUR)[0].status == "succeeded"
+    bad = sum(row["malformed"] for row in counts)
+    assert len({each[:3] for each in places(logs.made, "quarantine")}) == bad
 
 
 @pytest.mark.parametrize("by", [pytest.param("the driver", marks=long_form), "executors"])

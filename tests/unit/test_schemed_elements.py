@@ -14,7 +14,6 @@ from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Avro, Field, Json, Protobuf, Topic
-from spark_jobs.spec.fields.each import of_element
 from tests.harness.refused import fails
 from tests.harness.schemas import avro, by_fastavro, framed, keep
 
@@ -119,8 +118,8 @@ def found(of: Topic, *values: bytes | None, root: str = "") -> list[tuple[Any, .
     taken = taken_apart(records, of, prepared.given[0])
     columns, reasons = prepared.decoder().decode(taken.records)
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
-    told = zip(taken.parents, rows, taken.whys, reasons, strict=True)
-    return [(p, row, why or (reason and of_element(reason))) for p, row, why, reason in told]
+    told = zip(taken.parents, rows, map(taken.reason, range(len(reasons)), reasons), strict=True)
+    return [*told]
 
 
 def reading(at: int | None, value: float = 1.0) -> dict[str, Any]:
