@@ -34,7 +34,8 @@ class Many(NamedTuple):
         for parent in self.parents:
             counts[parent] += 1
         low, high = min(counts), max(counts)
-        return f"{len(self.rows):,} records in {self.values:,} values, {low} to {high} in each"
+        each = str(low) if low == high else f"{low} to {high}"
+        return f"{len(self.rows):,} records in {self.values:,} values, {each} in each"
 
     def fields(self, clock_ms: float, notes: dict[str, str]) -> list[Drafted]:
         """Of the records, and of what they are in."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.decode.formats import enveloped
-from spark_jobs.draft.sample import compressed_by, inflated
+from spark_jobs.decode.formats import enveloped, taken_apart
+from spark_jobs.draft.sample import compressed_by, inflated, records
 from spark_jobs.spec import Json, Topic
 from spark_jobs.spec.fields.place import Place
 from spark_jobs.values.path import Member, Path, as_text
@@ -100,6 +100,9 @@ def unseen(topic: Topic, sample: Sequence[Sampled]) -> Iterator[Unseen]:
     if isinstance(topic.format.within, Json):
         by = compressed_by(sample)
         values = [_parsed(each.value) for each in (inflated(sample, by) if by else sample)]
+        if topic.each:
+            elements = taken_apart(records([*sample]), topic, None).records.values
+            values = [_parsed(each.as_py()) for each in elements]
         if around := enveloped(topic):
             values = [around.as_object(*both) for both in zip(values, headers, strict=True)]
         yield from _lacking(topic.value_places, values)
