@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +13,8 @@ from spark_jobs.values.path import Path, as_text, readable
 FEW_AROUND: Final = 3
 """Fields beside a list of records, at most: with more, the list is a part of one record."""
 MOST_LISTS: Final = 4
+SEVERAL: Final = 2
+"""Records that one value has at least."""
 _PAIR: Final = {"key", "name", "value", "type"}
 """Keys of what is a pair of name and value, and no record."""
 
@@ -68,7 +71,7 @@ def many(values: Sequence[Any], clock_ms: float) -> Many | None:
             for member in _at(each, way) or ()
         ]
     rows = [(n, each, around) for n, each, around in inner if isinstance(each, dict)]
-    if not ways or len(rows) <= len(values):
+    if not ways or max(Counter(n for n, *_ in rows).values(), default=0) < SEVERAL:
         return None
     around = [[each[up] for *_, each in rows] for up in range(len(ways))]
     each = ".".join(f"{as_text(way)}[]" if way else "[]" for way in ways)

@@ -147,7 +147,7 @@ def test_a_value_that_is_a_list_of_records_is_drafted_by_its_elements(each, valu
     assert f'each="{each}",' in text(made, 60)
     around = {field.name: field.up for field in made.topic.fields if field.up}
     assert around == {
-        "[]": {}, OTEL: {"scope_name": 1, "resource_attributes": 2}, "data.readings[]": {"gateway": 1},
+        "[]": {}, OTEL: {"scope_name": 1, "attributes": 2}, "data.readings[]": {"gateway": 1},
     }[each]  # fmt: skip
 
 
