@@ -224,6 +224,9 @@ class RejectedLine(Part):
     generation: str = Described(description="the checkpoint's generation that rejected it")
     partition: int = Described(description="its partition")
     offset: int = Described(description="its offset")
+    element: int | None = Described(
+        default=None, description="its number in its value, of a topic with `each`"
+    )
     kafka_timestamp: datetime | None = Described(
         description="its Kafka timestamp; null if that is no time"
     )

@@ -91,11 +91,12 @@ def rejected(
     rows = ops_tables.query(
         root,
         table,
-        'SELECT topic, generation, partition, "offset", kafka_timestamp, kafka_millis, event_time, '
+        'SELECT topic, generation, partition, "offset", element, kafka_timestamp, kafka_millis, '
+        "event_time, "
         f"{reason} AS reason, "
         f"{MISSED[table]} AS watermark_missed, batch_id AS batch, run_id FROM {table} WHERE {own} "
-        f'ORDER BY kafka_timestamp DESC NULLS LAST, partition, "offset" DESC LIMIT {limit + 1} '
-        f"OFFSET {offset}",
+        'ORDER BY kafka_timestamp DESC NULLS LAST, partition, "offset" DESC, element '
+        f"LIMIT {limit + 1} OFFSET {offset}",
     ).to_pylist()
     return Rejected(
         days=tuple(Bucket(**row | {"day": _date(row["day"])}) for row in days),
@@ -161,29 +162,35 @@ def record(
     root: UPath,
     pipeline: str,
     table: Table,
-    place: tuple[str, int, int],
+    place: tuple[str, int, int, int | None],
     declared: Declared,
     withheld: Withheld | None,
 ) -> RecordPage | None:
-    """The record at this place: generation, partition, offset; None without one.
+    """The record at this place: generation, partition, offset, element; None without one.
 
     If the bytes are `withheld`, nothing of them is read.
     """
-    generation, partition, offset = place
-    own = ops_tables.equals(
+    generation, partition, offset, element = place
+    of_value = ops_tables.equals(
         {"pipeline": pipeline, "generation": generation, "partition": partition, '"offset"': offset}
     )
+    own = f"{of_value} AND element IS NOT DISTINCT FROM {'NULL' if element is None else element}"
     raw = "" if withheld else ", key, value, headers"
     rows = ops_tables.query(
         root,
         table,
-        'SELECT topic, generation, partition, "offset", kafka_timestamp, kafka_millis, event_time, '
+        'SELECT topic, generation, partition, "offset", element, kafka_timestamp, kafka_millis, '
+        "event_time, "
         f"coalesce(left({REASON[table]}, {MOST_REASON}), '') AS reason, {MISSED[table]} AS "
         f"watermark_missed, batch_id AS batch, run_id{raw} FROM {table} WHERE {own} LIMIT 1",
     ).to_pylist()
     if not rows:
         return None
     line = RejectedLine(**rows[0])
+    if raw and element is not None:  # the first record of a value has its bytes
+        sql = f"SELECT key, value, headers FROM {table} WHERE {of_value} AND value IS NOT NULL"
+        whole = ops_tables.query(root, table, f"{sql} LIMIT 1").to_pylist()
+        rows = [row | (whole[0] if whole else {}) for row in rows]
     late_by = None
     if line.watermark_missed is not None and line.event_time is not None:
         late_by = (line.watermark_missed - line.event_time).total_seconds()

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
+from spark_jobs.source.place import PLACE
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 
@@ -164,15 +165,15 @@ VIEWS = {
         | {name: f"operator['{name}']" for name in COUNTS},
     ),
     Table.late: View(
-        _same("pipeline", "event_time", "watermark_missed", "value", "partition", "offset")
+        _same("pipeline", "event_time", "watermark_missed", "value", *PLACE)
         | {"batch": '"batch_id"'}
         | _same("step", "kafka_timestamp"),
-        'batch_id DESC, partition, "offset"',
+        'batch_id DESC, partition, "offset", element',
         "late",
     ),
     Table.quarantine: View(
-        _same("pipeline", "kind", "reason", "value", "partition", "offset", "kafka_timestamp"),
-        'kafka_timestamp DESC NULLS LAST, partition, "offset"',
+        _same("pipeline", "kind", "reason", "value", *PLACE, "kafka_timestamp"),
+        'kafka_timestamp DESC NULLS LAST, partition, "offset", element',
         "quarantine",
     ),
     Table.checks: View(

@@ -85,7 +85,8 @@ class Scratch(NamedTuple):
 
     def reasons(self, kind: str) -> list[str]:
         """Why each record of this kind was rejected."""
-        sql = f"SELECT reason FROM quarantine WHERE kind = '{kind}' ORDER BY partition, \"offset\""
+        by = 'partition, "offset", element'
+        sql = f"SELECT reason FROM quarantine WHERE kind = '{kind}' ORDER BY {by}"
         return [row["reason"] for row in self.query("quarantine", sql)]
 
     def query(self, table: str, sql: str) -> list[dict[str, Any]]:

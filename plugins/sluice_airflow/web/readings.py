@@ -63,6 +63,7 @@ class _Place(NamedTuple):
     generation: str
     partition: int
     offset: int
+    element: int | None
 
 
 def _place(
@@ -70,8 +71,11 @@ def _place(
     generation: Annotated[str, Query(max_length=200, description="the checkpoint's generation")],
     partition: Annotated[int, Query(ge=0, le=2**31 - 1, description="the record's partition")],
     offset: Annotated[int, Query(ge=0, le=2**63 - 1, description="its offset")],
+    element: Annotated[
+        int | None, Query(ge=0, le=2**31 - 1, description="its number in its value")
+    ] = None,
 ) -> _Place:
-    return _Place(table, generation, partition, offset)
+    return _Place(table, generation, partition, offset, element)
 
 
 Place = Annotated[_Place, Depends(_place)]
@@ -142,7 +146,7 @@ def record(pipeline: str, place: _Place, withheld: Withheld | None) -> RecordPag
     known = partitions(pipeline).inputs  # the record is there, whatever became of the spec
     topic = known.of_partition(place.partition) if known else None
     with installed(pipeline, kept=False) as root:
-        declared = _declared(topic, root) if topic else Declared()
+        declared = _declared(topic, root, place.element) if topic else Declared()
         found = ops_rejected.record(root, pipeline, place.table, place[1:], declared, withheld)
     if found is None:
         raise not_found()
@@ -155,10 +159,11 @@ def partitions(pipeline: str) -> Partitions:
         return partitions_of(pipeline, str(root))
 
 
-def _declared(topic: Topic, root: UPath) -> Declared:
+def _declared(topic: Topic, root: UPath, element: int | None) -> Declared:
     """JSON shows the fields that no spec declares, too."""
     of_json = partial(ops_rejected.of_json, declared=topic.keys_of_a_value)
-    read = of_json if topic.format == JSON else partial(seen, topic, root)
+    whole = topic.format == JSON and element is None
+    read = of_json if whole else partial(seen, topic, root, element=element)
     return Declared(read, topic.types_of_headers)
 
 

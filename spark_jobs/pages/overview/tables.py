@@ -20,6 +20,7 @@ from spark_jobs.ops.json_of_tables import RunLine
 from spark_jobs.pages.overview.json_of_overview import Mark
 from spark_jobs.pages.overview.reading import Notes, Waits
 from spark_jobs.repair.manifest import read_manifest
+from spark_jobs.source.place import same_sql, selected_sql
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import EPOCH
 
@@ -128,7 +129,7 @@ def _rejected(
     found = defaultdict[str, tuple[int, tuple[str, ...]]](lambda: (0, ()))
     if ops_tables.exists(root, table):
         done = (
-            'SELECT merged.pipeline AS of, "partition" AS p, "offset" AS o '
+            f"SELECT merged.pipeline AS of, {selected_sql()} "
             f"FROM {_joined('merged', known)} AND source = '{table}' AND {FATES}"
         )
         rows = _asked(
@@ -136,8 +137,8 @@ def _rejected(
             table,
             "SELECT waits.pipeline, count(*), array_agg(DISTINCT run_id) FROM "
             f"(SELECT {table}.* FROM {_joined(table, known)}) AS waits LEFT ANTI JOIN ({done}) AS "
-            'done ON waits.pipeline = done.of AND waits."partition" = done.p '
-            'AND waits."offset" = done.o GROUP BY waits.pipeline',
+            f"done ON waits.pipeline = done.of AND {same_sql('waits', 'done')} "
+            "GROUP BY waits.pipeline",
             "merged",
         )
         found.update({name: (number, tuple(filter(None, runs))) for name, number, runs in rows})
