@@ -56,7 +56,9 @@ def _further_out(of: Drafted, up: int) -> Drafted:
 
 def many(values: Sequence[Any], clock_ms: float) -> Many | None:
     """None where a value is one record."""
-    ways, inner = list[Path](), [(n, value, ()) for n, value in enumerate(values)]
+    ways = list[Path]()
+    inner: list[tuple[int, Any, tuple[Mapping[str, Any], ...]]]
+    inner = [(n, value, ()) for n, value in enumerate(values)]
     if all(isinstance(value, list) for value in values):
         ways, inner = [()], [(n, each, ({},)) for n, of, _ in inner for each in of]
     while len(ways) < MOST_LISTS and inner:

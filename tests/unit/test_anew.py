@@ -245,6 +245,19 @@ def test_where_kafka_has_records_no_longer_only_what_is_kept_again_goes(vain):
     assert left(vain) == {("g0", 4), ("g0", 25), ("g1", 3)}
 
 
+def test_of_a_value_with_many_records_nothing_goes_while_one_of_them_is_not_kept_again(vain):
+    """Its bytes are with one of them, maybe with that one."""
+    run = superseding(vain, OLD, until=20)
+    own = {"pipeline": SPEC.name, "batch_id": 0, "partition": 0, "kind": "malformed"}
+    elements = [("g0", 5, 0), ("g0", 5, 2), ("g1", 5, 2), ("g0", 6, 1), ("g1", 6, 1)]
+    made = [own | {"generation": g, "offset": o, "element": e} for g, o, e in elements]
+    ops_tables.append(vain.paths.root, "quarantine", made)
+    vain.batch(2, Account(covered=10, gaps=1, removed=1, read=9, malformed=9))
+    take_out_read_again(run)
+    assert left(vain) == {
+        ("g0", 4), ("g0", 25), ("g1", 3), ("g0", 5), ("g1", 5), ("g1", 6)}  # fmt: skip
+
+
 def test_the_offsets_of_another_topic_are_other_records(vain):
     run = superseding(vain, OLD.model_copy(update={"topic_id": "topic-0"}), until=30)
     take_out_read_again(run)

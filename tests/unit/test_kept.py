@@ -1,5 +1,6 @@
 """What a repair takes from ops.late and ops.quarantine, byte for byte, and not from Kafka."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from upath import UPath
 from spark_jobs.ops import ops_tables
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.source.place import Place
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span
 from tests.harness.roots import ROOT, repair_plan
@@ -84,6 +86,41 @@ def test_of_the_quarantine_those_are_there_that_the_plan_names(paths):
 def test_what_is_gone_since_the_plan_is_an_empty_file_so_that_it_is_missed(paths):
     found = kept.write(paths, plan(late=1, quarantined={0: (1,)}))
     assert rows(found.late.values) == rows(found.quarantine.values) == []
+
+
+def test_of_elements_the_value_is_there_once_and_which_of_its_records_are_meant(paths):
+    """The first rejected one has the bytes, which may itself be not needed, or known already."""
+
+    def late(offset: int, element: int, hours: int = 0, value: bytes | None = None, **more: Any):
+        return record(offset, hours, element=element, value=value, **more)
+
+    of_two = [late(1, 2, 1, b"one"), late(1, 5), late(1, 7), late(2, 0, value=b"two"),
+              late(3, 0, 1, b"three")]  # fmt: skip
+    ops_tables.append(paths.root, "late", [*of_two, late(2, 0, value=b"two", generation="g0")])
+    bad = [record(1, element=0, event_time=None, value=b"one"),
+           record(1, element=9, event_time=None, value=None),
+           record(8, event_time=None, value=b"refused as a whole")]  # fmt: skip
+    ops_tables.append(paths.root, "quarantine", bad)
+    found = kept.write(paths, plan(**READ, late=3, quarantined=[(0, 1, 9)]))
+    assert [(*row[:2], row[5]) for row in rows(found.late.values)] == [
+        (0, 1, b"one"), (0, 2, b"two")]  # fmt: skip
+    assert {*rows(found.late.elements)} == {(0, 1, 5), (0, 1, 7), (0, 2, 0)}
+    assert [(*row[:2], row[5]) for row in rows(found.quarantine.values)] == [(0, 1, b"one")]
+    assert rows(found.quarantine.elements) == [(0, 1, 9)]
+    assert {*rows(found.places)} == {(0, 1, 5), (0, 1, 7), (0, 2, 0), (0, 1, 9)}
+    assert sorted(rows(found.aside)) == [(0, 1, 0), (0, 1, 2), (0, 3, 0), (0, 8, -1)]
+
+
+def test_a_plan_that_an_older_sluice_made_names_its_records_by_partition():
+    made = plan(quarantined={0: (2, 9), 3: (5,)})
+    assert made.quarantined == (Place(0, 2), Place(0, 9), Place(3, 5))
+    older = made.model_dump(mode="json") | {
+        "quarantined": {"3": [5]},
+        "replays": [[3, 5, NOON.isoformat(), None]],
+    }
+    read = RepairPlan.model_validate_json(json.dumps(older))
+    assert read.quarantined == tuple(each.place for each in read.replays) == (Place(3, 5),)
+    assert RepairPlan.model_validate_json(made.model_dump_json()) == made
 
 
 READ: dict[str, Any] = {

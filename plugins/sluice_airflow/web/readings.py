@@ -87,10 +87,11 @@ def _chosen(
     generation: Annotated[str | None, Query(max_length=200)] = None,
     partition: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
     offset: Annotated[int | None, Query(ge=0, le=2**63 - 1)] = None,
+    element: Annotated[int | None, Query(ge=0, le=2**31 - 1)] = None,
 ) -> _Place | None:
     if table is None or generation is None or partition is None or offset is None:
         return None
-    return _Place(table, generation, partition, offset)
+    return _Place(table, generation, partition, offset, element)
 
 
 Chosen = Annotated[_Place | None, Depends(_chosen)]

@@ -85,7 +85,7 @@ def of_element(topic: Topic, shape: Shape) -> Shape:
             raise SpecInvalid.schema_without_list(topic=topic.name, where=as_text(way))
         around.append(found.inner(0) or scalar(ANY))
     inward = [*reversed(around)]
-    return Shape(frozenset(("object",)), lambda up: inward[int(up)])
+    return Shape(frozenset(("object",)), lambda up: inward[int(str(up))])
 
 
 def refuse(topic: Topic, places: Iterable[Place], shape: Shape) -> None:

@@ -107,7 +107,7 @@ class SchemedElements:
             _Level(way, keys.get(len(ways) - n, ()), len(ways) - n) for n, way in enumerate(ways)
         ]
         first = self._levels[0]
-        self._wholes = Wholes(tuple(dict.fromkeys((*first.way[:1], *first.keys))))
+        self._wholes = Wholes(tuple(dict.fromkeys((*map(str, first.way[:1]), *first.keys))))
         kind: Any = decoder_class(topic.format)
         self._values = kind(topic.format, (), (), given, self._wholes)
         self._head = _start(given)

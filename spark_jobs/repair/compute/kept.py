@@ -145,8 +145,10 @@ def _with_bytes(
     left = {each.value for each in elements}
     sql = _query(plan, table, VALUE, f"element IS NOT NULL AND value IS NOT NULL AND {_near(left)}")
     for part in _stream(paths, table, sql, VALUE) if left else ():
-        places = map(Place, *(part.column(name).to_pylist() for name in VALUE[:2]))
-        first = [place in left and (left.remove(place) or True) for place in places]
+        places = [*map(Place, *(part.column(name).to_pylist() for name in VALUE[:2]))]
+        at = {place: n for n, place in reversed([*enumerate(places)])}
+        first = [place in left and at[place] == n for n, place in enumerate(places)]
+        left -= at.keys()
         yield part.filter(pa.array(first, pa.bool_()))
 
 

@@ -5,7 +5,7 @@ with its own bytes. The first of a value's records has the value.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.formats import Records, elements_of
 from spark_jobs.ops import ops_tables
@@ -39,7 +39,7 @@ def parts(
     topic's format has prepared; `waiting` and `kept` are for FROM: those that wait, and all.
     """
     by = elements_of(topic, given)
-    found, size = list[Row](), 0
+    found, size = list[dict[str, Any]](), 0
     for values, rows in _by_value(paths, columns, waiting, kept):
         for row in _elements(by, values, rows):
             found.append(row)
