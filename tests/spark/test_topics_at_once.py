@@ -6,6 +6,7 @@ from datetime import timedelta
 from pyspark.sql import functions as F
 
 from spark_jobs.dataflow import dataflow
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Field, Transform
 from spark_jobs.values.numbering import PARTITIONS
 from spark_jobs.values.own_columns import MALFORMED, OUTCOME
@@ -32,7 +33,7 @@ def test_each_record_is_decoded_once_and_by_its_own_topics_declaration(spark, ca
         for offset, value in enumerate(found)
     ]
     given = spark.createDataFrame(rows, SCHEMA).coalesce(1).select(F.struct("*").alias("kafka"))
-    failing = {(PARTITIONS, 1): "a person says so"}
+    failing = {Place(PARTITIONS, 1): "a person says so"}
     flow = dataflow(given, SPEC, SETTINGS, {}, clock_ms=CLOCK_MS, failing=failing)
     found = flow.classified.select("kafka.partition", "kafka.offset", "topic", OUTCOME, MALFORMED)
     told = {row[:2]: (row.topic, row[OUTCOME]) for row in found.collect()}

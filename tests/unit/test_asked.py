@@ -2,8 +2,9 @@
 
 import pytest
 
+from spark_jobs.source.place import Place
 from spark_jobs.where.asked import MOST, parts_of, places
-from tests.unit.specs import EU, TWO_APART, pipeline
+from tests.unit.specs import EU, TWO_APART, pipeline, topic
 
 ONE = pipeline().inputs
 TWO = pipeline(**TWO_APART).inputs
@@ -19,11 +20,18 @@ TWO = pipeline(**TWO_APART).inputs
     ids=["one", "a range", "a list, each once and in order"],
 )
 def test_places_are_typed_as_they_are_shown(texts, found):
-    assert places(ONE, texts) == found
+    assert places(ONE, texts) == [Place(*each) for each in found]
 
 
 def test_of_several_topics_a_place_has_its_topics_name():
-    assert places(TWO, [f"{EU.name}/3:5", "us/3:5"]) == [(3, 5), (65539, 5)]
+    found = [Place(3, 5), Place(65539, 5)]
+    assert places(TWO, [f"{EU.name}/3:5", "us/3:5"]) == found
+
+
+def test_a_record_of_a_value_with_many_has_its_number_behind():
+    of_many = pipeline(topic=topic(each="[]")).inputs
+    assert places(of_many, ["3:7:2", "3:8"]) == [Place(3, 7, 2), Place(3, 8)]
+    assert Place(3, 7, 2).text() == "3:7:2"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +42,7 @@ def test_of_several_topics_a_place_has_its_topics_name():
         (ONE, "0:9-7"),
         (ONE, ""),
         (ONE, "0:-7"),
+        (ONE, "0:7:1"),
         (TWO, "0:7"),
         (ONE, f"0:0-{MOST}"),
     ],

@@ -13,6 +13,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.runs.failures.record_search import spans
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import MALFORMED
 from tests.harness.refused import fails, has
@@ -29,7 +30,8 @@ def test_what_is_stored_is_read_again(tmp_path):
     path = UPath(tmp_path / "failing.json")
     assert read_failing(path).reasons == {}
     FailingRecords().with_more(RECORDS, audited=2).write(path)
-    assert read_failing(path).reasons == {(0, 30): "of 3", (0, 40): "of 4", (0, 50): "of 5"}
+    assert read_failing(path).reasons == {
+        Place(0, 30): "of 3", Place(0, 40): "of 4", Place(0, 50): "of 5"}  # fmt: skip
 
 
 def test_records_are_forgotten_once_their_batch_is_audited_and_not_before():
@@ -75,7 +77,8 @@ def test_a_failing_record_is_decoded_as_a_malformed_one_and_its_bytes_are_kept()
     batch = pa.RecordBatch.from_arrays([kafka], ["kafka"])
     policy = CapturePolicy.of(0, 1, 1767268800000)
     prepared, keeps = prepare(fields, "memory://none", None), RawFilter(fields, policy)
-    failing = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
+    reasons = {(0, 8): "step 1: DIVIDE_BY_ZERO", (1, 8): "another reason", (0, 9): "not here"}
+    failing = {Place(*at): why for at, why in reasons.items()}
     columns = {field.name: field.type for field in fields.fields}
     work = _Work(prepared, prepared.decoder(), keeps, None, None, columns)
     [part] = work.decoded(batch, failing, named=False)

@@ -50,8 +50,6 @@ BESIDE_NONE: dict[str, set[str]] = {
     "repair/compute/failing.py": {"partition", "first", "last"},
     "repair/unit/session_rows.py": {"begin", "end", "n", "explained"},
     "repair/compute/account.py": {"rows_before", "rows_after", "unexplained", "rounded", "_hours", "_"},
-    # The places of some records.
-    "repair/exchange/exchange.py": {"number"},
     # The places of records that a rule refuses; a count by rule.
     "runs/failures/refused_records.py": {"reason"},
     "steps/by_rules.py": {"rules"},

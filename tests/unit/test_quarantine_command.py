@@ -11,6 +11,7 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.errors import DecisionRefused, LeaseHeld
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.place import Place
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -59,21 +60,21 @@ def test_what_a_run_has_proposed_is_malformed_once_a_person_agrees(settings):
     )
     assert failing(settings).reasons == {}
     put_aside(settings)
-    assert sorted(failing(settings).reasons) == [(0, 21), (0, 25)]
+    assert sorted(failing(settings).reasons) == [Place(0, 21), Place(0, 25)]
     assert quarantine(SPEC, settings, (), "", "ana").execute is None
 
 
 def test_records_that_a_person_names_are_never_forgotten(settings):
     put_aside(settings, "0:3", "1:7-9")
     known = failing(settings).with_more((), audited=99).up_to(0)
-    assert sorted(known.in_repairs) == [(0, 3), (1, 7), (1, 8), (1, 9)]
+    assert [each[:2] for each in sorted(known.in_repairs)] == [(0, 3), (1, 7), (1, 8), (1, 9)]
     assert known.in_repairs[0, 3] == "put aside by ana: it overflows"
 
 
 def test_a_batch_that_is_accounted_for_keeps_a_record_as_what_it_was(settings):
     """Should its account be lost, it is made again."""
     put_aside(settings, "0:3", "0:20")
-    assert sorted(failing(settings).reasons) == [(0, 20)]
+    assert sorted(failing(settings).reasons) == [Place(0, 20)]
 
 
 @pytest.mark.parametrize("named", ["0", "0:x", "0:9-3", "-1:3", "0:0-100000"])

@@ -250,7 +250,8 @@ def test_a_replayed_record_waits_no_more_and_every_later_repair_uses_it_until_th
     def used(*minutes: int) -> set[int]:
         span = Span(*(DAY + timedelta(minutes=n) for n in minutes))
         return {
-            offset for _, offset in used_within(root.paths, SPEC.inputs, ("g1",), 9, needs([span]))
+            offset
+            for _, offset, _ in used_within(root.paths, SPEC.inputs, ("g1",), 9, needs([span]))
         }
 
     assert used(0, 60) == {20, 21}
