@@ -1,5 +1,5 @@
-"""Place: where one record is in its source: its parts, their order, and their columns, for Python,
-for SQL and for Spark.
+"""Place: where one record is in its source: its parts, their order, and their columns. Those of
+Spark: columns.py.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from pyspark.sql import Column, DataFrame
 
 WHOLE: Final = -1
 """In place of an element's number: the whole value. Tables have null there, or no such column."""
@@ -81,13 +79,3 @@ def same_sql(one: str, other: str) -> str:
         f'{one}."partition" = {other}."partition" AND {one}."offset" = {other}."offset" '
         f"AND coalesce({one}.element, {WHOLE}) = coalesce({other}.element, {WHOLE})"
     )
-
-
-def columns(records: DataFrame) -> list[Column]:
-    """PLACE of rows with the column kafka; WHOLE where no value has many records."""
-    from pyspark.sql import functions as F  # noqa: PLC0415 - a plan has no rows
-
-    partition, offset, element = PLACE
-    there = element in records.select("kafka.*").columns
-    number = F.coalesce(f"kafka.{element}", F.lit(WHOLE)) if there else F.lit(WHOLE)
-    return [F.col(f"kafka.{partition}"), F.col(f"kafka.{offset}"), number.alias(element)]

@@ -68,7 +68,7 @@ def test_records_that_a_person_names_are_never_forgotten(settings):
     put_aside(settings, "0:3", "1:7-9")
     known = failing(settings).with_more((), audited=99).up_to(0)
     assert [each[:2] for each in sorted(known.in_repairs)] == [(0, 3), (1, 7), (1, 8), (1, 9)]
-    assert known.in_repairs[0, 3] == "put aside by ana: it overflows"
+    assert known.in_repairs[Place(0, 3)] == "put aside by ana: it overflows"
 
 
 def test_a_batch_that_is_accounted_for_keeps_a_record_as_what_it_was(settings):
