@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from local import broker
+from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.undo import undo
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Transform, Tumbling
@@ -320,8 +321,10 @@ def test_what_a_stricter_spec_finds_bad_is_kept_with_its_value_and_comes_back(cl
     fields = tuple(strict if field == body else field for field in RULED.fields)
     named = made.spec.topic.model_copy(update={"fields": fields})
     looser, made.spec = made.spec, made.spec.model_copy(update={"topic": named})
-    report, _ = done.done("backfill", START, START + HOUR)
+    report = done.stage(plan := done.plan("backfill", START, START + HOUR))
     assert report.change.newly_bad == 3  # of the values at 0:0 one, at 0:1 two
+    approve(made.paths, plan.repair_id, "test")
+    done.swap(plan)
     assert not [row for row in logs.rows() if row[1] == START.replace(tzinfo=None)]
     kept = [(p, o, e, v) for p, o, e, v in places(made, "quarantine") if v is not None]
     assert {(0, 0, 0, logs.sent[0]), (0, 1, 0, logs.sent[2])} <= {*kept}
