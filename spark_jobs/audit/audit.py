@@ -38,7 +38,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink import writer
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.reader import MOST_STATE_ROWS
+from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.steps.classify import Outcome
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint

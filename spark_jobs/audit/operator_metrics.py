@@ -22,7 +22,7 @@ from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.state.reader import start_coordinator
+from spark_jobs.state.open_groups import start_coordinator
 from spark_jobs.state.table import store_columns
 from spark_jobs.steps.capture import ENTERED_SEEN
 from spark_jobs.steps.chain import is_late, observation_name

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.values.spans import Span
 
-UNDO = "/undo"
-"""The end of an undo's id, after the repair's."""
 WITHOUT_COMMIT = f"state = 'canonical' AND {ops_tables.among('kind', SWAP_KINDS)}"
 """Of the repairs that found the table as they had computed it."""
 State = Literal["staged", "rejected", "canonical", "swapped", "undone", "failed"]

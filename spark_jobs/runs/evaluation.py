@@ -31,7 +31,7 @@ from spark_jobs.runs.timely import Metric, timely
 from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.spec.checks.check import StateMetrics
-from spark_jobs.state.reader import MOST_STATE_ROWS
+from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
 

@@ -18,7 +18,7 @@ from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps import transform
-from spark_jobs.steps.beside.lookup import FOUND
+from spark_jobs.steps.beside.unmatched import FOUND
 from spark_jobs.steps.by_rules import fails_one
 from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator

@@ -170,6 +170,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "placed": ((), (), (), ("id", "at"), ("id", "at"), (), (), ()),
     "rejects": (*[False] * 6, True, False),
     "sides": ((), (), (), (), (), (), (SHOPS,), ()),
+    "counts_unmatched": (*[()] * 6, ("shops",), ()),
     "found_by": (*[{}] * 6, {"id": "shop"}, {}),
     "with_expressions": (
         {},

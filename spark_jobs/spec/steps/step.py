@@ -203,6 +203,13 @@ class Step(Model):
         return {}
 
     @property
+    def counts_unmatched(self) -> tuple[str, ...]:
+        """The tables beside the stream for which it marks each record that finds no row there
+        (steps/beside/unmatched.py).
+        """
+        return ()
+
+    @property
     def rejects(self) -> bool:
         """Whether it puts records into quarantine: its operator is a RejectingOperator then
         (steps/operator.py), and it stands before all steps that are not such.
