@@ -23,7 +23,6 @@ from spark_jobs.audit.audited_batch import (
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
 from spark_jobs.audit.counting import Grouped, counting
-from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.audit.operator_metrics import fresh_keys, operator_metrics
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import captured, with_reasons
@@ -139,7 +138,8 @@ class Audit:
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
         step = self._spec.keyed
-        by_key = keyed(self.run.target.table.path, written, step) if step else None
+        table = self.run.target.table.path
+        by_key = resolve_name(step.accounts)(table, written, step) if step else None
         account = balance(self._spec, batch, progress, records, rows_out, by_key)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)

@@ -25,7 +25,7 @@ from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account, StateUse
-from spark_jobs.ops.views import NEWEST
+from spark_jobs.ops.terms import NEWEST
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics

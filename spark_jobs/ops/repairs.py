@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.merged import TAKEN_OUT
+from spark_jobs.ops.terms import TAKEN_OUT
 from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:

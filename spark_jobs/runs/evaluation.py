@@ -15,6 +15,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import checks as expectations
@@ -28,7 +29,6 @@ from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.runs.timely import Metric, timely
-from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
 from spark_jobs.spec.checks.check import StateMetrics
 from spark_jobs.state.open_groups import MOST_STATE_ROWS
@@ -193,11 +193,11 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _remembered(run: Run) -> float | None:
-    if not run.spec.keyed or not run.target.table.exists():
+    table, step = run.target.table, run.spec.keyed
+    if step is None or not table.exists():
         return None
-    table = run.target.table
-    found = size_at(table.path, table.version())
-    return None if found is None else found.remembered / max(found.live, 1)
+    found: float | None = resolve_name(step.remembers_share)(table.path, table.version())
+    return found
 
 
 def _behind(run: Run) -> float | None:

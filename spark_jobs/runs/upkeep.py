@@ -2,18 +2,16 @@
 
 It removes state that no batch needs. It takes the rejected records of superseded generations out of
 the ops tables, once a batch of the present one has read the same offsets and judged them. Those
-that Kafka has no longer stay where they are. And it forgets the deletes of a table that delta-rs
-does not write, such as one with deletion vectors: `sluice maintain` has no Spark.
+that Kafka has no longer stay where they are. And it has a step that follows a key forget deletes.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import Superseded, read_superseded
@@ -21,44 +19,15 @@ from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores
 from spark_jobs.ops import ops_tables
-from spark_jobs.sink.keyed.standing import size
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.table.delta.commit import within
-from spark_jobs.table.delta.door import is_table, open_table, untried
-from spark_jobs.table.history import FORGOT
-from spark_jobs.values.own_columns import DELETED, DELETED_AT
-from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import SparkSession
-    from upath import UPath
-
     from spark_jobs.checkpoint.run import Run
     from spark_jobs.ops.schema import Row
-
-
-def forget(spark: SparkSession, path: UPath, after: timedelta, now: datetime) -> bool:
-    """Forget what maintain would, in one commit a day at most. Whether there was one."""
-    if not is_table(path) or not untried(table := open_table(path)):
-        return False
-    found = size(table, path)
-    if found is not None and not found.remembered:
-        return False
-    from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
-
-    before = (now - after).replace(hour=0, minute=0, second=0, microsecond=0)
-    where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
-    stored = DeltaTable.forPath(spark, spark_url(path))
-    if stored.toDF().where(where).isEmpty():
-        return False
-    note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps({FORGOT: where})}
-    with within(spark, note):
-        stored.delete(where)
-    return True
 
 
 LOG = logging.getLogger(__name__)
@@ -80,15 +49,9 @@ def purge_state(run: Run, query_run_id: str) -> None:
 
 
 def forget_deletes(run: Run) -> None:
-    """Of a table that `sluice maintain` cannot write. A failure is logged, likewise."""
-    if run.spec.keyed is None or not (after := run.spec.keyed.forgets_after):
-        return
-    try:
-        run.lease.confirm()
-        if forget(run.spark, run.target.table.path, after, datetime.now(UTC)):
-            LOG.info("%s: forgot deletes older than forget_deletes_after", run.spec.name)
-    except Exception as error:  # noqa: BLE001 - whatever Spark or Delta says
-        LOG.warning("%s: could not forget deletes: %s", run.spec.name, error)
+    """Of a table that follows a key and that `sluice maintain` cannot write."""
+    if step := run.spec.keyed:
+        resolve_name(step.forgets)(run, step)
 
 
 def purge_after_failure(run: Run, error: Exception) -> None:

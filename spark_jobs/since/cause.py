@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import accounts, repairs
-from spark_jobs.ops.merged import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.where.asked import MOST

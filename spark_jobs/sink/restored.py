@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import TableReplaced
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.merged import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.table import history
 from spark_jobs.table.entry import Entry
 from spark_jobs.table.tables import table_of

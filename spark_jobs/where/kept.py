@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.merged import TAKEN_OUT, UNDO
+from spark_jobs.ops.terms import TAKEN_OUT, UNDO
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged, unranged

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql.types import StructType
 from upath import UPath
 
-from spark_jobs.audit.keyed_account import by_key, keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -325,7 +325,7 @@ class Followed(Root):
         done = written(Delta(paths.table), known.owners(self.spec.name), batch).get(batch)
         read = len(self._changes(batch))
         found = keyed(paths.table, done, self.step)
-        account = by_key(Account(covered=read, read=read, accepted=read), found)
+        account = found.told(Account(covered=read, read=read, accepted=read))
         assert (found.fates.all, account.unaccounted) == (read, 0)
         where = {"pipeline": self.spec.name, "generation": known.generation, "batch_id": batch}
         row = where | account.row() | {"run_id": "run", "audited_at": datetime.now(UTC)}

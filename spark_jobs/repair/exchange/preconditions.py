@@ -13,7 +13,7 @@ from spark_jobs.errors import ApprovalMissing, RepairOverlapped, StagingStale, S
 from spark_jobs.journal.runner import leased
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import repairs
-from spark_jobs.ops.merged import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.manifest import Manifest, read_manifest
 from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.table.tables import table_of

@@ -22,7 +22,7 @@ from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.merged import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
 from spark_jobs.repair.find.outdated_rows import LENGTHS, Outdated
 from spark_jobs.repair.find.plan import refuse_foreign

@@ -24,7 +24,7 @@ from spark_jobs.errors import RepairUnknown, catalogue
 from spark_jobs.messages.kind import EXCISING_KINDS, LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.merged import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.standing import Standing

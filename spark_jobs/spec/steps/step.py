@@ -19,6 +19,7 @@ from spark_jobs.values.gap import Gap
 from spark_jobs.values.spans import MICROSECOND, Position, Span, Times
 
 if TYPE_CHECKING:
+    from spark_jobs.spec.steps.following import Following
     from spark_jobs.spec.topic import Topic
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -186,6 +187,11 @@ class Step(Model):
     @property
     def logic(self) -> str | None:
         """The name in the pipeline's logic.py that the step runs, if any."""
+        return None
+
+    @property
+    def follows(self) -> Following | None:
+        """Itself, if it makes its table follow a key: then it is the last step."""
         return None
 
     @property
