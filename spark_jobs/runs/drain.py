@@ -20,7 +20,7 @@ from spark_jobs.launch.limits import RunLimits, StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.preflight import Preflight
+from spark_jobs.runs.preflight import Preflight, refuse_restored
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.resume.opening import Opened, opened
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
@@ -33,7 +33,6 @@ from spark_jobs.runs.upkeep import (
     take_out_read_again,
 )
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import REJECTIONS

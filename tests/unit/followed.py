@@ -25,8 +25,8 @@ from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.fields import fingerprint
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN

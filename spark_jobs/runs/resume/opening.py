@@ -18,7 +18,7 @@ from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.limits import StopRequest
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs.preflight import Preflight, cut, preflight
-from spark_jobs.runs.resume.anew import settled
+from spark_jobs.runs.resume.settled import settled
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
