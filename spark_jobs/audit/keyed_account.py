@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from spark_jobs.sink.keyed.standing import gained
 from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.table.arrow_rows import few
 from spark_jobs.table.delta.answer import reader_of
 from spark_jobs.table.delta.door import change_feed
-from spark_jobs.table.delta.few_rows import few
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:

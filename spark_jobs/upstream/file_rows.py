@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta.answer import parquet_file
+from spark_jobs.table.arrow_rows import parquet_file
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:
