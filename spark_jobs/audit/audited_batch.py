@@ -29,7 +29,7 @@ from spark_jobs.ops.terms import NEWEST
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.beside.unmatched import unmatched
+from spark_jobs.steps.beside.matched import unmatched
 from spark_jobs.steps.capture import ENTERED_SEEN
 from spark_jobs.steps.chain import is_of_a_step
 from spark_jobs.steps.classify import QUARANTINED, Outcome

@@ -16,7 +16,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import late_if_far, unheld
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.beside.unmatched import FOUND
+from spark_jobs.steps.beside.matched import FOUND
 from spark_jobs.steps.by_rules import fails_one
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator
 from spark_jobs.values.gap import Gap, Unheld

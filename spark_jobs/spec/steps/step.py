@@ -211,7 +211,7 @@ class Step(Model):
     @property
     def counts_unmatched(self) -> tuple[str, ...]:
         """The tables beside the stream for which it marks each record that finds no row there
-        (steps/beside/unmatched.py).
+        (steps/beside/matched.py).
         """
         return ()
 

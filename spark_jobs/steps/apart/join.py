@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.spec.steps.join import SEEN
-from spark_jobs.steps.beside.unmatched import count_name
+from spark_jobs.steps.beside.matched import count_name
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator
 from spark_jobs.values.own_columns import KAFKA, own

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.side.dimension import FROM, TO, key_column
 from spark_jobs.spec import Lookup
-from spark_jobs.steps.beside.unmatched import FOUND, count_name
+from spark_jobs.steps.beside.matched import FOUND, count_name
 from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import KAFKA
 

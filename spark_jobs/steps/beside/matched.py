@@ -1,4 +1,4 @@
-"""Unmatched: how many rows find none in a table beside the stream, whichever step looks for it.
+"""Matched: how many rows find a row in a table beside the stream, and how many find none.
 
 A step before the stateful ones marks its records in a field of kafka, which is counted with the
 stateful input. Any other step has FOUND in its output, which is counted there.
