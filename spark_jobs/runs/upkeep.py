@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.run import Run
 
 
-TAKE_OUT: Final = "spark_jobs.runs.superseded:take_out_read_again"
+TAKE_OUT: Final = "spark_jobs.runs.resume.superseded:take_out_read_again"
 LOG = logging.getLogger(__name__)
 
 

@@ -520,7 +520,8 @@ class Pipeline(Model):
     @property
     def keyed(self) -> Following | None:
         """The step that makes the table follow a key, if there is one. It is the last one."""
-        return self.steps[-1].follows if self.steps else None
+        follows = self.steps and self.steps[-1].follows
+        return cast("Following", self.steps[-1]) if follows else None
 
     @property
     def first_stateful(self) -> int:

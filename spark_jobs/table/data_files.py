@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 if TYPE_CHECKING:
     from upath import UPath
 
-KEPT_BY: Final = "spark_jobs.table.delta.file_log:FileLog"
+KEPT_BY: Final = "spark_jobs.table.published.file_log:FileLog"
 """Of which format such tables are."""
 
 

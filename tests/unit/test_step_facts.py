@@ -64,7 +64,6 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     "touched": lambda step: step.touched(SPAN, RANGES, "flights"),
     "copies_for": lambda step: step.copies_for(HOUR),
     "first_timely": lambda step: step.first_timely(NOON),
-    "follows": lambda step: step.follows is step,
     "found_by": lambda step: step.found_by("shops"),
     "settled_after": lambda step: step.settled_after(RANGES),
     "position_after": lambda step: step.position_after(AT, RANGES),

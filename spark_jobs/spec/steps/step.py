@@ -19,7 +19,6 @@ from spark_jobs.values.gap import Gap
 from spark_jobs.values.spans import MICROSECOND, Position, Span, Times
 
 if TYPE_CHECKING:
-    from spark_jobs.spec.steps.following import Following
     from spark_jobs.spec.topic import Topic
 
 EvictedBy = Literal["watermark", "processor", "nothing"]
@@ -190,9 +189,9 @@ class Step(Model):
         return None
 
     @property
-    def follows(self) -> Following | None:
-        """Itself, if it makes its table follow a key: then it is the last step."""
-        return None
+    def follows(self) -> bool:
+        """Whether it makes its table follow a key: then it is a Following, and the last step."""
+        return False
 
     @property
     def sides(self) -> tuple[SideTable, ...]:
