@@ -203,7 +203,7 @@ def _remembered(run: Run) -> float | None:
 
 
 def _behind(run: Run) -> float | None:
-    """Seconds from the watermark of the last batch to that of the next one; None without a batch or
+    """Seconds from the watermark of the last batch to the next batch's; None without a batch or
     a watermark.
     """
     committed = run.checkpoint.committed()
