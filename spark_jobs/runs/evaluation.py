@@ -195,8 +195,7 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _remembered(run: Run) -> float | None:
-    table, step = run.target.table, run.spec.keyed
-    if step is None or not table.exists():
+    if (step := run.spec.keyed) is None or not (table := run.target.table).exists():
         return None
     found: float | None = resolve_name(step.remembers_share)(table.path, table.version())
     return found
