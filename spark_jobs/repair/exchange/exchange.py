@@ -27,7 +27,7 @@ from spark_jobs.ops.taken_out import take_out
 from spark_jobs.repair.exchange.commit import Prepared, passed, replace
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.source.place import PLACE, WHOLE, selected_sql
 from spark_jobs.storage import failpoint
 from spark_jobs.table import history

@@ -150,7 +150,7 @@ def all_failing(
     with _each_by_itself(good.sparkSession):
         found = _places(good, computed, most)
     if not found or len(found) > most:
-        return None if not found else [Failing(each.place, _unsaid()) for each in found]
+        return None if not found else [Failing(each.place, DataError("", "", "")) for each in found]
     first = {each.expression: each for each in reversed(found)}
     errors: dict[Found, DataError] = {}
     for each in found if len(found) <= EXACT else first.values():
@@ -165,10 +165,6 @@ def all_failing(
         for each in found
         for alike in [first[each.expression]]
     ]
-
-
-def _unsaid() -> DataError:
-    return DataError("", "", "")
 
 
 def _as_at(error: DataError, first: Place, inputs: Topics) -> DataError:
