@@ -337,14 +337,14 @@ KILLED = ("planned", "table.committed", "audit", "audited", "checks", "judged")
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@settings(max_examples=2 if LONG else 1, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=4 if LONG else 1, deadline=None, suppress_health_check=[*HealthCheck])
 @given(st.integers(0, 10**6))
 def test_random_values_become_what_duckdb_unnests_after_kills_a_repair_and_a_replay(
     kafka, tmp_path_factory, format_, seed
 ):
     """Of each value some elements are late, some are bad by a rule, and some by any."""
     chance = Random(seed)
-    spec = SPEC.model_copy(update={"topic": RULED, "max_offsets_per_batch": 8})
+    spec = SPEC.model_copy(update={"topic": RULED})
     logs = Logs(kafka, tmp_path_factory.mktemp(format_), spec, format_)
 
     def records(newest: int) -> list[dict[str, Any]]:
