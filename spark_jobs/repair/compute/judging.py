@@ -188,7 +188,9 @@ class Judging(NamedTuple):
         bad = bad.select(*rejected_columns(self.spec.inputs))
         if not self.spec.inputs.spread:
             return bad
-        values = _all(self).dropDuplicates([f"kafka.{name}" for name in PLACE[:2]])
+        value = PLACE[:2]
+        values = _all(self).select("kafka", *(f"kafka.{name}" for name in value))
+        values = values.dropDuplicates([*value])
         whole: DataFrame = resolve_name(BYTES).with_values(bad, values, self.spec)
         return whole
 
