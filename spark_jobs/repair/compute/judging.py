@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_jobs.audit.second_read import BYTES, rejected_columns
+from spark_jobs.audit.rejected_record import BYTES
+from spark_jobs.audit.second_read import rejected_columns
 from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
 from spark_jobs.dataflow import Dataflow, as_records, dataflow
 from spark_jobs.decode.jvm_choice import why_python
