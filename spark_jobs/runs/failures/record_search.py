@@ -72,9 +72,8 @@ class _Search:
         if error is None or start == end:
             return
         if end - start == 1:
-            at = columns(self._good)
-            rows = self._good.where(self._within(start, end)).select(*at).orderBy(*at)
-            yield from self._among([Place(*row) for row in rows.collect()], error)
+            rows = self._good.where(self._within(start, end)).select(*columns(self._good))
+            yield from self._among(sorted(Place(*row) for row in rows.collect()), error)
             return
         middle = (start + end) // 2
         first = self.error(start, middle)
