@@ -1,5 +1,5 @@
 """Place: where one record is in its source: its parts, their order, and their columns. Those of
-Spark: columns.py.
+Spark: place_columns.py.
 """
 
 from __future__ import annotations

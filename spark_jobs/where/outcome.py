@@ -11,7 +11,7 @@ from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
 from spark_jobs.where.ask import Failed
 from spark_jobs.where.asked import parts_of, union, within
-from spark_jobs.where.elements import OTHERS
+from spark_jobs.where.expanded import OTHERS
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.gaps import without_record
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable

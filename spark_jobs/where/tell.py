@@ -14,8 +14,8 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import Reader, topic_of
 from spark_jobs.where.ask import Question
 from spark_jobs.where.asked import parts_of
-from spark_jobs.where.elements import expanded
 from spark_jobs.where.events import Events
+from spark_jobs.where.expanded import expanded
 from spark_jobs.where.gaps import unread
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.known import Known

@@ -25,8 +25,8 @@ from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
 from spark_jobs.repair.find.quarantine import spared
 from spark_jobs.repair.offsets.archived import archive_records
-from spark_jobs.source.columns import columns
 from spark_jobs.source.place import PLACE, WHOLE
+from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome

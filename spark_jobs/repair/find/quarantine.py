@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS: Final = "kafka_timestamp, planned_at, kind, reason, left_out"
-BY_ELEMENT: Final = "spark_jobs.repair.find.by_element"
+BY_ELEMENT: Final = "spark_jobs.repair.find.waiting_elements"
 """Loaded by name: a value of most topics is one record."""
 
 

@@ -23,8 +23,8 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.checkpoint.notes.failing import FailingRecord
 from spark_jobs.dataflow import dataflow
 from spark_jobs.runs.failures.data_error import DataError
-from spark_jobs.source.columns import columns
 from spark_jobs.source.place import PLACE, Place
+from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Tumbling
 from spark_jobs.steps.timers import Timers

@@ -21,9 +21,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from spark_jobs.runs.failures.data_error import DataError
-from spark_jobs.source.columns import columns
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.place import PLACE, Place
+from spark_jobs.source.place_columns import columns
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.catalyst import Node, class_name, sequence
 from spark_jobs.values.own_columns import own

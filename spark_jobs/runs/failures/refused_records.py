@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.source.columns import columns
 from spark_jobs.source.place import PLACE, Place
+from spark_jobs.source.place_columns import columns
 from spark_jobs.steps.by_rules import REFUSED, fails_one, told
 
 if TYPE_CHECKING:

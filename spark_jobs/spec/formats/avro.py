@@ -23,7 +23,7 @@ IdIn = Annotated[
     ),
 ]
 ASKS: Final = "spark_jobs.runs.schema_look"
-ELEMENTS: Final = "spark_jobs.decode.schemed.elements:SchemedElements"
+ELEMENTS: Final = "spark_jobs.decode.schemed.object_elements:SchemedElements"
 NOT_ROWS: Final = frozenset({"id_in"})
 """An id means one schema wherever it is."""
 
