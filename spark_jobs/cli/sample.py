@@ -178,9 +178,7 @@ def _show(made: Draft, records: int) -> None:
         say(f"no room for {', '.join(layout.left_out)}")
     say("")
     dropped = f", {done.dropped:,} are tombstones" if done.dropped else ""
-    every = len(done.rows) + done.dropped + done.malformed.total()
-    of = f"{every:,} records of {records:,} values" if made.topic.each else f"{records:,} records"
-    say(f"{len(done.rows):,} of {of} are good{dropped}")
+    say(f"{len(done.rows):,} of {records:,} records are good{dropped}")
     for reason, count in done.malformed.most_common(SHOWN):
         first = done.examples[reason]
         place = f"partition {first.partition}, offset {first.offset}"

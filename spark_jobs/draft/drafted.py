@@ -73,11 +73,11 @@ def draft(
     Raises SampleUnusable, or SpecInvalid where the name is none.
     """
     ordered = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    of_them, fields, format_, envelope, told, each_list, evidence = _read(ordered, root)
+    of_them, fields, format_, envelope, told = _read(ordered, root)
     notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
-    shown = dict(evidence)
+    shown = dict[str, str]()
     key: Format = TEXT
     stamps = [each.timestamp for each in of_them]
     if envelope is None and not is_registered(ordered):
@@ -103,7 +103,6 @@ def draft(
         event_time=clock,
         fields=tuple(each.field for each in fields),
         envelope=envelope,
-        each=each_list,
         format=format_,
         key=key,
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
@@ -131,7 +130,7 @@ def _read(ordered: Sequence[Sampled], root: str) -> Reading:
         return of_registered(ordered, root)
     if by := compressed_by(ordered):
         plain = inflated(ordered, by)
-        inner = of_csv(plain) or of_json(plain, may_be_many=False)
+        inner = of_csv(plain) or of_json(plain)
         return inner._replace(format=Compressed(by=by, format=inner.format))
     return of_csv(ordered) or of_json(ordered)
 

@@ -48,10 +48,6 @@ class Reading(NamedTuple):
     envelope: Envelope | None = None
     notes: Mapping[str, str] = MappingProxyType({})
     """As a draft has them."""
-    each: str | None = None
-    """As Topic has it."""
-    shown: Mapping[str, str] = MappingProxyType({})
-    """Likewise."""
 
 
 def drafted(

@@ -99,11 +99,6 @@ def text(draft: Draft, records: int) -> str:
         *_said(draft, "event_time", "event_time"),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
-        *(
-            [*_said(draft, "each", "each"), f"    each={_quoted(topic.each)},"]
-            if topic.each
-            else []
-        ),
         *(_format(draft) if topic.format != JSON else []),
         *([f"    key={_made(topic.key)},"] if topic.key != TEXT else []),
         *(f"    # {each}: {said}" for each in BESIDE if (said := draft.shown.get(each))),
@@ -157,7 +152,7 @@ def _constant(spec: Pipeline) -> str:
 
 def _field(field: Field, notes: Mapping[str, str]) -> Iterator[str]:
     given = [f"name={_quoted(field.name)}", f"type={_quoted(field.type)}"]
-    for name in ("part", "path", "up", "format", "required"):
+    for name in ("part", "path", "format", "required"):
         value = getattr(field, name)
         if value != Field.model_fields[name].default:
             given.append(f"{name}={_quoted(value)}")

@@ -16,7 +16,6 @@ from spark_jobs.decode.json.connect import DECIMAL, UNITS
 from spark_jobs.draft.avro_schema import MOST_DIGITS
 from spark_jobs.draft.fields import Drafted, Reading, drafted
 from spark_jobs.draft.leaf import DEEPEST, FEW, Kind, Leaf, kind, leaves
-from spark_jobs.draft.many import FEW_AROUND, many
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec.fields.place import Envelope
@@ -35,6 +34,8 @@ _PLAIN: Final = {
     "boolean": Kind("boolean"),
     "bytes": Kind("binary"),
 }
+FEW_AROUND: Final = 3
+"""Fields of a value that is a list of records and what they have in common."""
 _DEEPEST: Final = DEEPEST + 2
 """With what is around a row."""
 
@@ -88,38 +89,14 @@ def _decimal(given: object) -> Kind:
 CLOUD: Final = ("specversion", "id", "source", "type")
 
 
-def of_json(ordered: Sequence[Sampled], *, may_be_many: bool = True) -> Reading:
+def of_json(ordered: Sequence[Sampled]) -> Reading:
     """Raises SampleUnusable."""
-    if may_be_many and (reading := _of_many(ordered)):
-        return reading
     good = objects(ordered)
     found, of_them = [value for _, value in good], [each for each, _ in good]
     envelope = _envelope(found)
     notes = dict[str, str]()
     fields = _fields(found, envelope, of_them, notes)
     return Reading(of_them, fields, envelope=envelope, notes=notes)
-
-
-def _of_many(ordered: Sequence[Sampled]) -> Reading | None:
-    """Of values that are lists of records; None where few are."""
-    read = [(each, _parsed(each.value)) for each in ordered]
-    good = [(each, value) for each, value in read if isinstance(value, dict | list)]
-    stamps = [each.timestamp for each, _ in good if each.timestamp is not None]
-    clock_ms = median(stamps) if stamps else 0
-    found = many([value for _, value in good], clock_ms)
-    if found is None or len(good) * 2 < sum(bool(each.value) for each in ordered):
-        return None
-    notes = dict[str, str]()
-    fields = found.fields(clock_ms, notes)
-    records = [good[parent][0] for parent in found.parents]
-    return Reading(records, fields, notes=notes, each=found.each, shown={"each": found.shown})
-
-
-def _parsed(value: bytes | None) -> Any:
-    try:
-        return json.loads((value or b"").decode())  # no mark, no UTF-16: as decoders
-    except (ValueError, RecursionError):
-        return None
 
 
 def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
@@ -129,7 +106,11 @@ def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
     found = list[tuple[Sampled, dict[str, Any]]]()
     valued = [each.value for each in sample if each.value]
     for each in sample:
-        if isinstance(parsed := _parsed(each.value), dict):
+        try:
+            parsed = json.loads((each.value or b"").decode())  # no mark, no UTF-16: as decoders
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(parsed, dict):
             found.append((each, parsed))
     if (several := sum(map(_has_several, valued))) * 2 > len(valued):
         raise SampleUnusable.several_in_one(found=several, sampled=len(valued))

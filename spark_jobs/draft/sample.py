@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.compressed_decoder import gunzip, unzstd
-from spark_jobs.decode.formats import Records, taken_apart
+from spark_jobs.decode.formats import Records
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
@@ -251,11 +251,9 @@ class Tried(NamedTuple):
 
 def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
     """Raises SpecInvalid where a declared schema does not fit the fields."""
-    wanted, prepared = topic.columns, prepare(topic, root, None, topic.columns)
-    taken = taken_apart(records(list(sample)), topic, prepared.given[0])
-    sample = [sample[parent] for parent in taken.parents]
-    columns, reasons = prepared.decoder().decode(taken.records)
-    reasons = [*map(taken.reason, range(len(reasons)), reasons)]
+    given = records(list(sample))
+    wanted = topic.columns
+    columns, reasons = prepare(topic, root, None, wanted).decoder().decode(given)
     values = [column.to_pylist() for column in columns]
     malformed, examples = Counter[str](), dict[str, Sampled]()
     good, rows, times, dropped, premature = list[Sampled](), [], list[float](), 0, 0
@@ -264,7 +262,7 @@ def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
         if why is not None:
             malformed[why] += 1
             examples.setdefault(why, sample[place])
-        elif taken.records.values[place].as_py() is None:  # a tombstone, or an empty list
+        elif topic.tombstones == "dropped" and sample[place].value is None:
             dropped += 1
         else:
             row = {name: of[place] for name, of in zip(wanted, values, strict=True)}
