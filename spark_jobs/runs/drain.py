@@ -41,7 +41,7 @@ from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
 
-REJECTED = "spark_jobs.runs.first_rejected:first_rejected"
+REJECTED = "spark_jobs.runs.told.first_rejected:first_rejected"
 """What says in words what was wrong with a batch's records."""
 LOG = logging.getLogger(__name__)
 
