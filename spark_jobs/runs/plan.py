@@ -19,7 +19,6 @@ from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
-from spark_jobs.runs.resume.would_pin import beside_lines
 from spark_jobs.runs.timely import overdue, timely
 from spark_jobs.runs.told import plan_lines
 from spark_jobs.settings.installation import Settings
@@ -96,7 +95,7 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         to_publish=to_publish,
         lines=(
             *plan_lines.lines(ours, found, settings, paths, done, new),
-            *(beside_lines(ours, settings, found) if reasons else ()),
+            *(plan_lines.beside_lines(ours, settings, found) if reasons else ()),
             *plan_lines.of_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
             *plan_lines.of_publication(to_publish, paths),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.notes.published import publisher
+from spark_jobs.checkpoint.pins import pin
 from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.launch.submit import files_jar
 from spark_jobs.runs.lag import lag_lines
@@ -89,3 +91,18 @@ def of_publication(version: int | None, paths: Paths) -> tuple[str, ...]:
     return (
         f"table version {version} has passed the checks and is not published. {publisher(paths)}",
     )
+
+
+def beside_lines(spec: Pipeline, settings: Settings, found: Preflight) -> Iterator[str]:
+    """A line for each table beside the stream: what a drain would read. Raises what `pin` does."""
+    in_table = partial(found.target.table.newest_batch, found.target.owner)
+    pinned = pin(found.checkpoint, in_table, spec, settings)
+    marked = {side.name for side in spec.sides if not side.keeps} if pinned.batch >= 0 else ()
+    for name, of in pinned.inputs.items():
+        moved = ""
+        if name in pinned.moved:
+            was = pinned.moved[name]
+            moved = "; no note tells the one before" if was is None else f"; before {was.version}"
+            if name in marked:
+                moved += ", and rows that it changes are marked for `sluice repair`"
+        yield f"{name}, read beside: version {of.version}{moved}"
