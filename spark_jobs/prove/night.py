@@ -15,10 +15,8 @@ from spark_jobs.errors import CheckFailed, RangeThinned, RecordsUnreachable, Slu
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.prove.budget import RUN_PREFIX, Budget, budget, seconds
-from spark_jobs.prove.covered import covered
+from spark_jobs.prove.covered import Held, covered, published_until, tell_proved
 from spark_jobs.prove.proof import REFUTING
-from spark_jobs.prove.provable import Held
-from spark_jobs.prove.told import published_until, tell_proved
 from spark_jobs.repair.find.coverage import Interval
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.offsets.reach import Reach
@@ -106,24 +104,22 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
         each for each in found.intervals if each.state == "canonical" and each.end <= until
     ]
     horizon = Checkpoint(paths.checkpoint).batch(found.batch).end
-    gone = Reach.of(way, paths, known, held.earliest, horizon).lacking([*map(_span, intervals)])
-    due = [each for each in intervals if _span(each) not in gone]
+    gone = Reach.of(way, paths, known, held.earliest, horizon).lacking(
+        [each.span for each in intervals]
+    )
+    due = [each for each in intervals if each.span not in gone]
     number = int(of.tonight / of.cost) if of.cost else 0
     return Night(
         spec.name,
-        tuple(map(_span, sorted(due, key=_proved)[:number])),
+        tuple(each.span for each in sorted(due, key=_proved)[:number]),
         len(intervals),
         sum(each.proved_at is not None for each in intervals),
-        tuple(_span(each) for each in intervals if each.refuted_at),
+        tuple(each.span for each in intervals if each.refuted_at),
         gone,
-        tuple((_span(each), each.provable_until) for each in intervals if each.provable_until),
+        tuple((each.span, each.provable_until) for each in intervals if each.provable_until),
         found.untold if any(each.untold for each in intervals) else "",
         of,
     )
-
-
-def _span(each: Interval) -> Span:
-    return Span(each.start, each.end)
 
 
 def _proved(each: Interval) -> tuple[datetime, datetime]:

@@ -8,13 +8,21 @@ Without Spark, until records are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, cast
 
-from spark_jobs.errors import QuestionRefused
+from spark_jobs.errors import (
+    FilesUnfit,
+    KafkaRefused,
+    KafkaUnreachable,
+    QuestionRefused,
+    RecordsGone,
+    TopicMissing,
+    UpstreamUnfit,
+)
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.positions import Parts, Positions
 
@@ -28,6 +36,11 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
+
+UNANSWERED: Final = (
+    KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
+)  # fmt: skip
+"""What a source raises that gives no answer now. Questions of a person go on without it."""
 
 
 class SourceState(NamedTuple):
@@ -79,6 +92,15 @@ class Leaving(NamedTuple):
         """Nobody can tell for these partitions."""
         behind = Positions(dict.fromkeys(partitions, 2**63 - 1))
         return cls((Positions(),) * len(times), why, behind)
+
+
+class Gap(NamedTuple):
+    """What an offset is at which a batch has found no record."""
+
+    kind: Literal["aborted", "marker", "removed"]
+    why: str
+    untold: str = ""
+    """What of it nobody can tell; empty if it is told."""
 
 
 class Sampled(NamedTuple):
@@ -156,10 +178,21 @@ class Source(Records, Protocol):
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         """What it will still have at these times, ascending."""
 
+    def stays(self) -> str:
+        """For how long it keeps a record, in words."""
+
     def refuse_gone(self, parts: Parts) -> None:
         """Raise RecordsUnreachable if a person has taken away what is at some of these offsets;
         what retention takes, `earliest` says.
         """
+
+    def taken(self, parts: Parts) -> Parts:
+        """At which of these offsets somebody has taken away records that it had, as far as the
+        source has noted them; what retention takes, `earliest` says.
+        """
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        """What each of these is, at which a batch has found no record, from `earliest` on."""
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
         """The records at these offsets, without Spark. `uncommitted` as in `read`."""
@@ -182,8 +215,20 @@ class Lasting:
         """See Source."""
         return ()
 
+    def stays(self) -> str:
+        """See Source."""
+        return "the source keeps the record for ever"
+
     def refuse_gone(self, parts: Parts) -> None:
         """See Source."""
+
+    def taken(self, parts: Parts) -> Parts:  # noqa: ARG002 - the port's
+        """See Source."""
+        return {}
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        """See Source."""
+        return dict.fromkeys(places, Gap("removed", "the source had no record there"))
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
         """See Source. A source whose records `sluice where` is to tell has its own. Raises

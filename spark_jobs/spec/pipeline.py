@@ -466,7 +466,7 @@ class Pipeline(Model):
                     )
 
     def _refuse_each(self) -> None:
-        beside = {"files": self.topic.lies, "a step that follows a key": self.keyed}
+        beside = {"files": not self.topic.of_kafka, "a step that follows a key": self.keyed}
         for what in (name for name, there in beside.items() if there and self.topic.each):
             refuse("each", self.topic.each, *not_yet(what))
 

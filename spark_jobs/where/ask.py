@@ -1,12 +1,12 @@
-"""Ask: the question that needs Spark's SQL, by an application of Spark, or by the worker that there
-is. Needs no Spark.
+"""Ask: what is asked of records that are read again, and the question that needs Spark's SQL: by an
+application of Spark, or by the worker that there is. Needs no Spark.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
@@ -17,9 +17,10 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
-from spark_jobs.where.read import Seen, values
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from spark_jobs.settings.installation import Settings
 
 QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
@@ -27,6 +28,27 @@ QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
 REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
+
+
+DROPPED = -1
+"""In place of a count of steps: it enters none."""
+
+
+class Seen(NamedTuple):
+    """A record, as today's spec has it."""
+
+    reached: int
+    """How many of the steps before the first that remembers have let it through; DROPPED of a
+    tombstone, of a record that a rule drops, or of one that is not good.
+    """
+    row: dict[str, Any]
+    """What enters the next step, if it has passed all; else nothing. Times are numbers."""
+    why: str | None = None
+    """Why it is malformed by today's spec."""
+    rules: str | None = None
+    """Which rules it fails, if one of them drops it."""
+    untold: str = ""
+    """Why the steps may have said something else in its batch."""
 
 
 class Question(BaseModel):
@@ -101,3 +123,24 @@ def answered(folder: Path) -> dict[Place, Seen]:
         )
         for told, row in zip(table.to_pylist(), entered, strict=True)
     }
+
+
+def values(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows. Times are microseconds and days are numbers: Arrow gives Python no time that Python has
+    not.
+    """
+    for at, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            micros = table.column(at).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
+            table = table.set_column(at, field.name, micros)
+        elif pa.types.is_date32(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.int32()))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def key_of(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """One text for equal values of these columns, as Spark compares them."""
+    return repr(
+        [0.0 if (value := row[name]) == 0 and isinstance(value, float) else value for name in names]
+    )

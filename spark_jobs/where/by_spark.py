@@ -35,6 +35,7 @@ from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import (
     ANSWER,
     BY_CLOCK,
+    DROPPED,
     FAILED,
     QUESTION,
     REACHED,
@@ -45,7 +46,6 @@ from spark_jobs.where.ask import (
 )
 from spark_jobs.where.asked import union
 from spark_jobs.where.copies import deduplicates
-from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,24 +6,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.source.positions import parts_of
 from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
-from spark_jobs.where.ask import Failed
-from spark_jobs.where.asked import parts_of, union, within
+from spark_jobs.where.ask import DROPPED, Failed
+from spark_jobs.where.asked import union, within
 from spark_jobs.where.fate import Became, Fate
-from spark_jobs.where.gaps import without_record
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
 from spark_jobs.where.kept import Kept
-from spark_jobs.where.read import DROPPED, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from spark_jobs.source.place import Place
     from spark_jobs.where.again import Reader
+    from spark_jobs.where.ask import Seen
     from spark_jobs.where.known import Accounted
-    from spark_jobs.where.read import Seen
 
 EXPIRED: Final = (
     "its outcome: rejected records of its batch are no longer kept (SLUICE_REJECTED_DAYS), and it "
@@ -42,7 +41,9 @@ class Outcomes(NamedTuple):
 
     def fates(self) -> Iterator[Fate]:
         lost, seen, kept_of = self._read_again()
-        gaps = {p: b for p, b in self.asked.items() if p not in lost and p not in seen}
+        absent = {p: b for p, b in self.asked.items() if p not in lost and p not in seen}
+        gaps = {p: b for p, b in absent.items() if not b.none("gaps", "unknown")}
+        lost |= dict.fromkeys(absent.keys() - gaps.keys(), "its source has it no more")
         found = dict(self._gaps(gaps))
         whole = self.kept.whole(self.asked.values())
         table = InTable(self.reader.spec, self.reader.known.paths, self.reader.known.batches)
@@ -81,10 +82,8 @@ class Outcomes(NamedTuple):
     def _unreadable(self) -> dict[Place, str]:
         """The places that nobody can read again as their batch did, and why."""
         reader, parts = self.reader, self.reader.nowhere(parts_of(self.asked))
-        gone = f"Kafka was not asked: {reader.why_not}" if reader.why_not else "Kafka is past it"
-        found = {
-            place: f"{gone}, and no archive has it" for place in self.asked if within(place, parts)
-        }
+        gone = f"{reader.why_not or 'its source has it no more'}, and no archive has it"
+        found = {place: gone for place in self.asked if within(place, parts)}
         if reader.spec.sides:
             pins = {batch.id: reader.pins(batch) for batch in self.asked.values()}
             found |= {
@@ -96,12 +95,15 @@ class Outcomes(NamedTuple):
 
     def _gaps(self, gaps: Mapping[Place, Accounted]) -> Iterator[tuple[Place, Fate]]:
         """Of offsets that batches have read, and no committed record is at."""
-        reader, earliest = self.reader, self.reader.earliest
-        here = {place for place in gaps if not earliest.passed(place)}
-        there = sampled(reader.settings, reader.spec, parts_of(here), uncommitted=True)
+        earliest = self.reader.earliest
+        told = self.reader.source.gaps([place for place in gaps if not earliest.passed(place)])
         for place, batch in gaps.items():
-            topic = reader.topic if place in here else None
-            yield place, without_record(place, batch, topic, aborted=place in there)
+            fate = Fate(place, Became.REMOVED, batch=batch.id, run_id=batch.run_id)
+            if (gap := told.get(place)) is None:
+                lacks = "what was there: the archive has no record, and its source has it no more"
+                yield place, fate.but(lacks)
+            else:
+                yield place, fate._replace(became=Became(gap.kind), why=gap.why).but(gap.untold)
 
     def _not_as_then(self, batch: Accounted, seen: Seen) -> str:
         """Why the steps may say something else than in its batch; empty if they do not."""
