@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
-from spark_jobs.census.blocks import inflated
+from spark_jobs.census.content import inflated
 from spark_jobs.values.times import EPOCH, iso
 
 CUT: Final = 32
@@ -57,7 +57,8 @@ def texts(value: object) -> Iterator[str]:
         yield value.decode(errors="replace")
     elif isinstance(value, datetime):
         for unit in ("seconds", "milliseconds", "microseconds"):
-            yield from (iso(value, between, unit) for between in ("T", " "))
+            for form in (iso(value, between, unit) for between in ("T", " ")):
+                yield from (form, f"{form}Z")
     elif isinstance(value, date):
         yield value.isoformat()
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
@@ -67,14 +68,26 @@ def texts(value: object) -> Iterator[str]:
 
 
 def binary(value: object) -> Iterator[bytes]:
-    """A value as Spark's rows in a state store have it: the second form is of an ordered key."""
+    """A value as Spark's rows in a state store have it, of each type that may have it: in eight
+    bytes, a short one before zeros; and as an ordered key has it.
+    """
     if isinstance(value, datetime):
         value = (value.replace(tzinfo=value.tzinfo or UTC) - EPOCH) // (EPOCH.resolution)
+    elif isinstance(value, date):
+        value = (value - EPOCH.date()).days
+    elif isinstance(value, Decimal) and value.is_finite():
+        value = int(value.scaleb(-int(value.as_tuple().exponent)))
+        if not -(2**63) <= value < 2**63:
+            yield value.to_bytes((value.bit_length() + 8) // 8, "big", signed=True)
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         yield struct.pack("<q", value)
         yield struct.pack(">Q", (value + 2**63) % 2**64)
+        if -(2**31) <= value < 0:
+            yield struct.pack("<ii", value, 0)
     elif isinstance(value, float):
         yield struct.pack("<d", value)
+        with suppress(OverflowError):
+            yield struct.pack("<fi", value, 0)
 
 
 def written(text: str) -> bytes:

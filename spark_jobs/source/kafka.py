@@ -35,7 +35,8 @@ MARKER: Final = Gap("marker", "the end of a transaction")
 COMPACTED: Final = Gap(
     "removed",
     "there is no record any more",
-    "whether it was a marker, or compaction has removed a record: a broker does not tell them apart",
+    "whether it was a marker, or compaction has removed a record: a broker does not tell them "
+    "apart",
 )
 
 

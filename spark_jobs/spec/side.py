@@ -34,10 +34,10 @@ class SideTable(Model):
 
     @property
     def lies(self) -> str:
-        """Where another one is (side/place.py): its path, or a file's from the pipelines' folder."""
+        """Where another one is (side/place.py): a path, or a file's from the pipelines' folder."""
         return ""
 
     @property
     def columns(self) -> dict[str, str]:
-        """Column of the table that is read -> its Spark SQL type; empty where nobody has said it."""
+        """Column of the table that is read -> its Spark SQL type, as far as it is declared."""
         return {}

@@ -14,7 +14,7 @@ from spark_jobs.where.ask import DROPPED, Failed
 from spark_jobs.where.asked import union, within
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
-from spark_jobs.where.kept import Kept
+from spark_jobs.where.kept import DID, Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -177,8 +177,13 @@ class Outcomes(NamedTuple):
     def _entered(self, fate: Fate, seen: Seen, kept: set[Place] | None) -> Fate:
         """With the repairs that have used it, and as its key's Deduplicate has it."""
         spec, at = self.reader.spec, time_of(seen.row[self.reader.spec.inputs.event_time])
-        used = self.kept.computed_again(spec, fate.place, None if isinstance(at, str) else at)
+        again = [*self.kept.computed_again(spec, fate.place, None if isinstance(at, str) else at)]
+        used = (f"{row['kind']} {row['repair_id']} {DID[row['state']]}" for row in again)
         fate = fate._replace(event_time=at, used_by=(*used,))
+        topic = spec.inputs.of_partition(fate.place.partition).name
+        if kept is None and spec.entry and spec.entry.drops_within(topic):
+            why = "whether it was kept: the step drops copies before it makes pairs"
+            return fate._replace(became=Became.EITHER).but(why)
         if kept is None or kept == {fate.place}:
             return fate
         others = tuple(sorted(kept - {fate.place, copies.UNREAD}))
@@ -192,6 +197,8 @@ class Outcomes(NamedTuple):
                 f"which copy was kept: {lost if beyond else ANY}"
             )
         fate = fate._replace(became=Became.DUPLICATE, copies=others)
+        if any(row["state"] == "swapped" for row in again):
+            fate = fate.but("whether a repair has put it into the rows in place of that record")
         if beyond:
             return fate.but("of which record: it may be one that nobody can read any more")
         return fate.but(f"of which of them: {ANY}" if len(others) > 1 else "")

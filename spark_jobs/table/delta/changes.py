@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 def changes(log: Log, since: int, until: int) -> Iterator[Change]:
-    """Of the commits behind `since`, up to `until`, which the log has all: those that change rows."""
+    """Those of the commits behind `since`, up to `until`. The log has all of them."""
     known: Replay | None = None  # read where a commit takes something away, which few do
     for version in range(since + 1, until + 1):
         actions = log.commit(version)
