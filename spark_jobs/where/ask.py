@@ -4,14 +4,13 @@ application of Spark, or by the worker that there is. Needs no Spark.
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.launch.warm.client import asked
+from spark_jobs.launch.question import Failed, ask as ask_spark, rows_of
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
@@ -20,11 +19,12 @@ from spark_jobs.values.own_columns import OFFSET, PARTITION, own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from spark_jobs.settings.installation import Settings
 
-QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
-"""Files of a job's folder."""
+FAILED: Final = "failed.txt"
+"""In a job's folder: why it has no answer."""
 REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class Question(BaseModel):
-    """A file, since a command line holds no 10,000 places."""
+    """Of records, by their places or by a condition."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,38 +73,21 @@ class Question(BaseModel):
     most: int = 0
 
 
-class Failed(Exception):
-    """The application has failed, and has said why; `why` is empty unless a record was it."""
-
-    def __init__(self, status: int, why: str = "") -> None:
-        super().__init__(status)
-        self.status = status
-        self.why = why
-
-
 def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
     """What it tells. Raises Failed."""
-    # A worker's Python processes may end behind the run.
-    with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
-        put(question, Path(folder))
-        job = Where(pipeline=pipeline, folder=folder)
-        every = (question.beside, *question.asked.values())
-        if status := asked(settings, job, sum(map(offsets_in, every))):
-            raise Failed(status)
-        return answered(Path(folder))
+    offsets = sum(map(offsets_in, (question.beside, *question.asked.values())))
+    return ask_spark(settings, question, partial(_job, pipeline), offsets, answered)
 
 
-def put(question: Question, folder: Path) -> None:
-    """For answered to answer."""
-    (folder / QUESTION).write_text(question.model_dump_json())
+def _job(pipeline: str, folder: str) -> Where:
+    return Where(pipeline=pipeline, folder=folder)
 
 
 def answered(folder: Path) -> dict[Place, Seen]:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    with pa.OSFile(str(folder / ANSWER)) as file:
-        table = pa.ipc.open_file(file).read_all()
+    table = rows_of(folder)
     entered: list[dict[str, Any]] = [{}] * table.num_rows
     if ROW in table.column_names:
         column = table[ROW].combine_chunks()

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.launch.question import Failed
 from spark_jobs.source.positions import parts_of
 from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
-from spark_jobs.where.ask import DROPPED, Failed
+from spark_jobs.where.ask import DROPPED
 from spark_jobs.where.asked import union, within
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
+from spark_jobs.launch.question import Failed
 from spark_jobs.messages.request import Request
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.planner import plan_repair
@@ -23,7 +24,6 @@ from spark_jobs.runs.publish.publication import publish
 from spark_jobs.source.topic_state import retention
 from spark_jobs.spec import Archive, Latest, Pipeline, Rule, Transform
 from spark_jobs.where import asked
-from spark_jobs.where.ask import Failed
 from spark_jobs.where.tell import Telling
 from tests.harness.command import answer, sluice, sluice_here
 from tests.harness.crash import copied
