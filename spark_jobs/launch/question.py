@@ -1,5 +1,7 @@
-"""Question: what a command asks of Spark about records. An application of its own, or the worker that
-there is, answers in the files of a folder, since a command line holds no 10,000 places.
+"""Question: what a command asks of Spark about records.
+
+An application of its own, or the worker that there is, answers in the files of a folder, since a
+command line holds no 10,000 places.
 """
 
 from __future__ import annotations

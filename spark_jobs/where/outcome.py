@@ -59,7 +59,7 @@ class Outcomes(NamedTuple):
                 else:
                     fate = self._by_steps(fate, batch, seen[place])
                 if fate.became is Became.ACCEPTED and not fate.untold:
-                    fate = self._entered(fate, seen[place], kept_of.get(place))
+                    fate = self.entered(fate, seen[place], kept_of.get(place))
                     fate = table.went(fate, seen[place], batch, looked_up=looked_up)
                 fate = self.kept.found_bad(fate, batch)
             yield fate
@@ -175,7 +175,7 @@ class Outcomes(NamedTuple):
             if not kept.rejected(place, batch)
         }
 
-    def _entered(self, fate: Fate, seen: Seen, kept: set[Place] | None) -> Fate:
+    def entered(self, fate: Fate, seen: Seen, kept: set[Place] | None) -> Fate:
         """With the repairs that have used it, and as its key's Deduplicate has it."""
         spec, at = self.reader.spec, time_of(seen.row[self.reader.spec.inputs.event_time])
         again = [*self.kept.computed_again(spec, fate.place, None if isinstance(at, str) else at)]

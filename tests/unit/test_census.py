@@ -27,7 +27,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.spec import Field
 from spark_jobs.storage.root import paths
 from spark_jobs.topics.flights import FLIGHTS
-from tests.unit.specs import FIELDS, topic
+from tests.unit.specs import FIELDS, deployed, topic
 
 CANARY, OTHER = "canary-4711", "canary-47110"
 SCHEMA = {"id": pa.string(), "shop": pa.string(), "amount": pa.int64()}
@@ -183,6 +183,88 @@ def test_a_text_that_statistics_cut_is_found_by_its_start(tmp_path):
     name = "a-very-long-name-of-a-customer-that-goes-on"
     write_deltalake(f"{tmp_path}/tables/t", rows(name))
     assert kinds(tmp_path, sql=f"id = '{name}'") == {"table": 1, "log of a table": 1}
+
+
+READS = """
+from spark_jobs.spec import Dimension, Field, Lookup, Pipeline, Table, Topic, Transform
+
+SALES = Topic(
+    name="sales",
+    fields=(
+        Field(name="id", type="string"), Field(name="at", type="timestamp"),
+        Field(name="shop", type="string"), Field(name="amount", type="bigint"),
+    ),
+    event_time="at",
+)
+SHOPS = Dimension(
+    table="shops.csv", key=(Field(name="of", type="bigint"),),
+    fields=(Field(name="town", type="string"),),
+)
+SPEC = Pipeline(
+    name="{name}", about="Sales.", topic={topic},
+    steps=(
+        Transform(select={select}),
+        Lookup(dimension=SHOPS, on={{"of": "{key}"}}),
+    ),
+)
+"""
+"""A pipeline that calls a column otherwise, and looks it up by a third name."""
+
+
+def _select(**renamed):
+    return {"id": "id", "at": "at"} | renamed
+
+
+def test_a_number_is_found_by_the_names_that_other_pipelines_have_for_it(tmp_path, monkeypatch):
+    first = {"topic": "SALES", "key": "paid", "select": _select(paid="amount")}
+    second = {"topic": 'Table(of="first", event_time="at")', "key": "cents"}
+    second["select"] = _select(cents="paid")
+    texts = [READS.format(name=n, **of) for n, of in (("first", first), ("second", second))]
+    deployed(tmp_path / "own", monkeypatch, texts[0], "first", second=texts[1])
+    root = tmp_path / "root"
+    parquet(root, "tables/first/p.parquet", pa.table({"id": ["a", "b"], "paid": [17, 18]}))
+    parquet(root, "tables/second/p.parquet", pa.table({"id": ["a", "b"], "cents": [17, 18]}))
+    parquet(root, "sides/9f.parquet", pa.table({"of": [17, 18], "town": ["x", "y"]}))
+    mark = json.dumps({"of": 17})
+    parquet(root, "ops/outdated/p.parquet", pa.table({"key": [mark, '{"of": 18}']}))
+    found = census(root, sql="amount = 17").found
+    assert {each.place: each.entries for each in found} == {
+        "tables/first": 1, "tables/second": 1, "sides": 1, "ops/outdated": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "sql", "stored"),
+    [
+        ("date", "amount = DATE '1980-05-17'", struct.pack("<q", 3789)),
+        ("date", "amount = DATE '1960-05-17'", struct.pack("<ii", -3516, 0)),
+        ("decimal(9,2)", "amount = 12.50", struct.pack("<q", 1250)),
+        ("int", "amount = -17", struct.pack("<ii", -17, 0)),
+        ("float", "amount = 0.5", struct.pack("<fi", 0.5, 0)),
+        ("bigint", "amount = 10", struct.pack("<q", 10)),
+    ],
+    ids=["date", "date before 1970", "decimal", "int below 0", "float", "a line end among bytes"],
+)
+def test_a_value_of_each_type_is_found_as_a_state_store_has_it(tmp_path, kind, sql, stored):
+    fields = (*FIELDS[:3], Field(name="amount", type=kind))
+    asked = Condition(sql, prepare(topic(fields=fields), "", None))
+    types = {"date": pa.date32(), "decimal(9,2)": pa.decimal128(9, 2), "int": pa.int32(),
+             "float": pa.float32(), "bigint": pa.int64()}  # fmt: skip
+    values = {"date": [-3516, 3789], "decimal(9,2)": ["12.50"], "int": [-17], "float": [0.5],
+              "bigint": [10]}  # fmt: skip
+    column = pa.array(values[kind], pa.int32() if kind == "date" else None).cast(types[kind])
+    parquet(tmp_path, "tables/t/p.parquet", pa.table({"amount": column}))
+    zipped(tmp_path, f"{PLACE}/spark/state/0/0/2_a.zip", b"\0\1" + stored + b"\2\0")
+    assert {each.kind for each in Census(UPath(tmp_path), asked).answer().found} == {
+        "table",
+        "state",
+    }
+
+
+def test_a_time_is_found_with_its_zone(tmp_path):
+    parquet(tmp_path, "ops/late/p.parquet", kept(record("b")))
+    write(tmp_path, "reports/t/run.json", {"problem": {"what": "at 2026-01-01T00:00:00.000Z it"}})
+    assert kinds(tmp_path, sql="at = TIMESTAMP '2026-01-01 00:00:00Z'") == {"late": 1, "reports": 1}
 
 
 def test_a_number_is_found_in_statistics_folders_and_state(tmp_path):

@@ -70,7 +70,8 @@ class Datasets:
         """
         read = [self._input(n, name, report) for n, name in enumerate(self._topics)]
         beside = (each for step in self._spec.steps for each in step.sides)
-        return read + [self._beside(each) for each in beside if read]
+        placed = (each for each in beside if each.pipeline or each.lies)
+        return read + [self._beside(each) for each in placed if read]
 
     def _beside(self, table: SideTable) -> InputDataset:
         shape: DatasetFacet = schema.SchemaDatasetFacet(
