@@ -12,7 +12,7 @@ from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_valid
 
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
-from spark_jobs.spec.checks.rule_share import rule_metrics
+from spark_jobs.spec.checks.rule import rule_metrics
 from spark_jobs.spec.checks.unmatched_share import PREFIX as UNMATCHED
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
