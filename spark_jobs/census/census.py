@@ -17,15 +17,17 @@ from spark_jobs.census.content import count, tables
 from spark_jobs.census.kinds import Kind, kind_of
 from spark_jobs.census.rows import RECORD, Carried, Condition, Told
 from spark_jobs.census.words import Words, literals
-from spark_jobs.errors import SluiceError
+from spark_jobs.errors import PipelineUnknown, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.spec.analysis.columns import origins_of
+from spark_jobs.spec.analysis.columns import columns_of, origins_of
 from spark_jobs.spec.archive import PREFIX, archive_name
 from spark_jobs.storage.root.live_place import LIVE
 from spark_jobs.storage.root.paths import CHECKPOINTS
 
 if TYPE_CHECKING:
     from upath import UPath
+
+    from spark_jobs.spec import Pipeline
 
 VALUES = ("value", "headers")
 MOST_VALUES = 1000
@@ -103,18 +105,18 @@ class Census:
                 self._unread[f"{path}: a link to a folder elsewhere"] = None
 
     def _values(self, condition: Condition, files: list[str]) -> Words:
-        values = set(literals(condition.sql))
+        values = {repr(each): each for each in literals(condition.sql)}  # 12.5 is no 12.50
         for path in files:
             if "_delta_log" not in path and len(values) < MOST_VALUES:
                 for _, row in self._matching(path, condition):
-                    values |= {each for each in row if _is_plain(each)}
+                    values |= {repr(each): each for each in row if _is_plain(each)}
         if len(values) >= MOST_VALUES:
             self._unread[
                 f"more than {MOST_VALUES} different values match: statistics, state and reports "
                 "were not searched for all; narrow the condition"
             ] = None
         carried = (own for each in self._of_pipeline.values() for own in each.values())
-        return Words.of(values, {*condition.names, *self._keys}.union(*carried))
+        return Words.of(values.values(), {*condition.names, *self._keys}.union(*carried))
 
     def _matching(self, path: str, condition: Condition) -> Iterator[Told]:
         with suppress(Exception):  # said where the file is counted
@@ -196,28 +198,36 @@ class Census:
             return self._of_pipeline[pipeline]
         found = {name: [name] for name in self._condition.names}
         self._of_pipeline[pipeline] = {name: (name,) for name in found}
-        with suppress(SluiceError):
-            spec = registry.load(pipeline)
-            for side in (each for topic in spec.inputs for each in topic.beside if each.pipeline):
-                for name, columns in self._columns_of(side.pipeline or "").items():
-                    found[name] += columns
-            entering = {column: name for name, own in found.items() for column in own}
-            for column, of in origins_of(spec).items():
-                for each in (each for each in of if each.column in entering):
-                    if each.how == "identity":
-                        found[entering[each.column]].append(column)
-                    elif column not in entering:
-                        self._unread[
-                            f"{pipeline}: column {column} is computed from {each.column}, and not "
-                            "compared"
-                        ] = None
-            looked_up = (step.found_by(side.name) for step in spec.steps for side in step.sides)
-            self._keys |= {
-                key for by in looked_up for key, column in by.items() if column in entering
-            }
+        try:
+            self._follow(registry.load(pipeline), found)
+        except PipelineUnknown:  # it is no pipeline's: another table of the root
+            pass
+        except SluiceError as error:
+            self._not_compared(pipeline, f"its spec does not load ({error.code})")
         told = {name: tuple(dict.fromkeys(own)) for name, own in found.items()}
         self._of_pipeline[pipeline] = told
         return told
+
+    def _follow(self, spec: Pipeline, found: dict[str, list[str]]) -> None:
+        """Add to what is found of each field the columns that the steps carry it in."""
+        for side in (each for topic in spec.inputs for each in topic.beside if each.pipeline):
+            for name, columns in self._columns_of(side.pipeline or "").items():
+                found[name] += columns
+        entering = {column: name for name, own in found.items() for column in own}
+        if columns_of(spec) is None:
+            self._not_compared(spec.name, "a step makes columns that only Spark knows")
+        for column, of in origins_of(spec).items():
+            for each in (each for each in of if each.column in entering):
+                if each.how == "identity":
+                    found[entering[each.column]].append(column)
+                elif column not in entering:
+                    self._not_compared(spec.name, f"{column} is computed from {each.column}")
+        carrying = {column for own in found.values() for column in own}
+        for by in (step.found_by(side.name) for step in spec.steps for side in step.sides):
+            self._keys |= {key for key, column in by.items() if column in carrying}
+
+    def _not_compared(self, pipeline: str, why: str) -> None:
+        self._unread[f"{pipeline}: not all columns are compared: {why}"] = None
 
     def _place(self, path: str) -> str:
         parts = path.split("/")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_jobs.files.noted import Noted
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import Source
-    from spark_jobs.source.positions import Offset, Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Files, Pipeline
     from spark_jobs.storage.lease_view import Held
 
@@ -175,7 +175,7 @@ class FilesSource(NamedTuple):
     def taken(self, parts: Parts) -> Parts:
         """Whose files went, or are others."""
         listed, folder = self.listed, folder_of(self.declared, self.root)
-        found = list[Offset]()
+        found = list[tuple[int, int]]()
         for piece in (p for ranges in parts.values() for r in ranges for p in pieces(listed, *r)):
             try:
                 refuse_changed(folder, listed, piece.noted)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import Source, Versions
-    from spark_jobs.source.positions import Offset, Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.storage.lease_view import Held
 
@@ -174,7 +174,7 @@ class RowsSource(Lasting):
 
     def taken(self, parts: Parts) -> Parts:
         """Whose files a VACUUM has removed."""
-        known, found = self._noted(), defaultdict[int, list[Offset]](list)
+        known, found = self._noted(), defaultdict[int, list[tuple[int, int]]](list)
         for file, some in known.within(parts) if known else ():
             if not self._there(file):
                 found[file.partition].append(some)

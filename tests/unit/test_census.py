@@ -186,51 +186,50 @@ def test_a_text_that_statistics_cut_is_found_by_its_start(tmp_path):
 
 
 READS = """
-from spark_jobs.spec import Dimension, Field, Lookup, Pipeline, Table, Topic, Transform
+from spark_jobs.spec import Dimension, Field, Join, Lookup, Pipeline, Table, Topic, Transform
 
-SALES = Topic(
-    name="sales",
-    fields=(
-        Field(name="id", type="string"), Field(name="at", type="timestamp"),
-        Field(name="shop", type="string"), Field(name="amount", type="bigint"),
+def topic(name, *more):
+    at = Field(name="at", type="timestamp")
+    return Topic(name=name, fields=(Field(name="id", type="string"), at, *more), event_time="at")
+
+TWO = (topic("orders"), topic("sales", Field(name="amount", type="bigint")))
+PAIRS = Join(
+    left="orders", right="sales", on={"id": "id"}, within=("0 minutes", "1 hour"), prefix="by_"
+)
+TOWNS = Lookup(
+    dimension=Dimension(
+        table="shops.csv", key=(Field(name="of", type="bigint"),),
+        fields=(Field(name="town", type="string"),),
     ),
-    event_time="at",
+    on={"of": "by_amount"},
 )
-SHOPS = Dimension(
-    table="shops.csv", key=(Field(name="of", type="bigint"),),
-    fields=(Field(name="town", type="string"),),
-)
-SPEC = Pipeline(
-    name="{name}", about="Sales.", topic={topic},
-    steps=(
-        Transform(select={select}),
-        Lookup(dimension=SHOPS, on={{"of": "{key}"}}),
-    ),
-)
+KEPT = Transform(where="by_amount > 0")
+SPEC = Pipeline(about="Sales.", watermark_delay="1 hour", GIVEN)
 """
-"""A pipeline that calls a column otherwise, and looks it up by a third name."""
-
-
-def _select(**renamed):
-    return {"id": "id", "at": "at"} | renamed
+FIRST = READS.replace("GIVEN", 'name="first", topics=TWO, steps=(PAIRS, TOWNS)')
+SECOND = READS.replace(
+    "GIVEN", 'name="second", topic=Table(of="first", event_time="at"), steps=(KEPT,)'
+)
+OWN = READS.replace(
+    "GIVEN", "name='own', topic=TWO[1], steps=(Transform(sql='SELECT amount AS cents FROM rows'),)"
+)
+"""Pipelines that call a column otherwise, one of them by SQL, and look it up by a third name."""
 
 
 def test_a_number_is_found_by_the_names_that_other_pipelines_have_for_it(tmp_path, monkeypatch):
-    first = {"topic": "SALES", "key": "paid", "select": _select(paid="amount")}
-    second = {"topic": 'Table(of="first", event_time="at")', "key": "cents"}
-    second["select"] = _select(cents="paid")
-    texts = [READS.format(name=n, **of) for n, of in (("first", first), ("second", second))]
-    deployed(tmp_path / "own", monkeypatch, texts[0], "first", second=texts[1])
+    deployed(tmp_path, monkeypatch, FIRST, "first", second=SECOND, own=OWN)
     root = tmp_path / "root"
-    parquet(root, "tables/first/p.parquet", pa.table({"id": ["a", "b"], "paid": [17, 18]}))
-    parquet(root, "tables/second/p.parquet", pa.table({"id": ["a", "b"], "cents": [17, 18]}))
+    parquet(root, "tables/first/p.parquet", pa.table({"by_amount": [17, 18]}))
+    parquet(root, "tables/second/p.parquet", pa.table({"by_amount": [17, 18]}))
+    parquet(root, "tables/own/p.parquet", pa.table({"cents": [17, 18]}))
     parquet(root, "sides/9f.parquet", pa.table({"of": [17, 18], "town": ["x", "y"]}))
     mark = json.dumps({"of": 17})
     parquet(root, "ops/outdated/p.parquet", pa.table({"key": [mark, '{"of": 18}']}))
-    found = census(root, sql="amount = 17").found
-    assert {each.place: each.entries for each in found} == {
+    answer = census(root, sql="amount = 17")
+    assert {each.place: each.entries for each in answer.found} == {
         "tables/first": 1, "tables/second": 1, "sides": 1, "ops/outdated": 1,
     }  # fmt: skip
+    assert [each.partition(":")[0] for each in answer.unread] == ["first", "own"], "a town, by SQL"
 
 
 @pytest.mark.parametrize(
@@ -433,7 +432,7 @@ def test_a_root_that_spark_wrote_is_read_whole_and_its_state_too(tmp_path):
     found = {(each.place, each.kind): each.entries for each in answer.found}
     assert found["tables/aircraft_rotations", "table"] == expected
     assert found["checkpoints/aircraft_rotations/v1", "state"] > 0
-    assert [each for each in answer.unread if "is computed from" not in each] == []
+    assert [each for each in answer.unread if "columns are compared" not in each] == []
 
 
 def test_each_path_that_sluice_writes_is_of_a_kind():
