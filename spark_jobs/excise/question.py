@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -148,12 +147,10 @@ def ask_application(
     reader: Pipeline, settings: Settings, question: Question
 ) -> tuple[list[Record], Told]:
     """What Spark says, by an application of its own or by the worker. Raises Failed."""
-    job = partial(_job, reader.name)
-    return ask(settings, question, job, offsets_in(question.parts), answered)
-
-
-def _job(reader: str, folder: str) -> Excise:
-    return Excise(pipeline=reader, folder=folder)
+    offsets = offsets_in(question.parts)
+    return ask(
+        settings, question, lambda to: Excise(pipeline=reader.name, folder=to), offsets, answered
+    )
 
 
 def answered(folder: Path) -> tuple[list[Record], Told]:

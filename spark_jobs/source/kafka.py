@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.consumer import count_records, sampled
-from spark_jobs.source.leaving import leaving, stays
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import Gap
 from spark_jobs.source.positions import parts_of
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Topic
     from spark_jobs.storage.lease_view import Held
 
+LEAVING: Final = "spark_jobs.source.leaving"
+"""What retention leaves, which no drain asks."""
 ABORTED: Final = Gap("aborted", "a record of an aborted transaction")
 MARKER: Final = Gap("marker", "the end of a transaction")
 COMPACTED: Final = Gap(
@@ -69,10 +71,11 @@ class KafkaSource(NamedTuple):
         return is_compacted(self.settings, self.topic.name)
 
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
-        return leaving(self.settings, self.topic.name, partitions, times)
+        asked = resolve_name(f"{LEAVING}:leaving")
+        return cast("Leaving", asked(self.settings, self.topic.name, partitions, times))
 
     def stays(self) -> str:
-        return stays(self.settings, self.topic.name)
+        return str(resolve_name(f"{LEAVING}:stays")(self.settings, self.topic.name))
 
     def refuse_gone(self, parts: Parts) -> None:
         pass

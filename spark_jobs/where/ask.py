@@ -4,7 +4,6 @@ application of Spark, or by the worker that there is. Needs no Spark.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -76,11 +75,9 @@ class Question(BaseModel):
 def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
     """What it tells. Raises Failed."""
     offsets = sum(map(offsets_in, (question.beside, *question.asked.values())))
-    return ask_spark(settings, question, partial(_job, pipeline), offsets, answered)
-
-
-def _job(pipeline: str, folder: str) -> Where:
-    return Where(pipeline=pipeline, folder=folder)
+    return ask_spark(
+        settings, question, lambda to: Where(pipeline=pipeline, folder=to), offsets, answered
+    )
 
 
 def answered(folder: Path) -> dict[Place, Seen]:

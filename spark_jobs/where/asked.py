@@ -19,15 +19,6 @@ MOST: Final = 10_000
 """Records of one question."""
 
 
-def refuse_many(inputs: Topics) -> None:
-    """Raise ValueError, in words, where a value has many records."""
-    if inputs.spread:
-        raise ValueError(
-            f"a value of {inputs.name} has many records, which have no fates of their own yet. "
-            "Those that are kept: sluice show late, sluice show quarantine."
-        )
-
-
 def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
     """Each once, in order: of texts such as "3:120", "3:120-140" or "3:120,3:130".
 

@@ -196,7 +196,10 @@ def test_offsets_without_a_record_are_told_apart(scene):
         "accepted", "accepted", "marker", "aborted", "marker", "accepted", "not read", "not read",
     ]  # fmt: skip
     waits, beyond = told(made, 6, 7)
-    assert (waits.why, beyond.why) == ("it waits for the next run", "Kafka has no such offset yet")
+    assert (waits.why, beyond.why) == (
+        "it waits for the next run",
+        "its source has no such offset yet",
+    )
 
 
 def remove_before(made: Scene, offset: int) -> None:

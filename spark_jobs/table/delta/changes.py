@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.table.delta.delta_log import Replay, file_key, may_hold, only_rearranges
@@ -39,7 +40,9 @@ def changes(log: Log, since: int, until: int) -> Iterator[Change]:
         gone = [file_key(each["remove"]) for each in actions if "remove" in each]
         columns = [_columns(each["metaData"]) for each in actions if "metaData" in each]
         if known is None and (gone or columns):
-            known = _before(log, version)
+            with suppress(LookupError):
+                known = log.replay(version - 1)
+            known = known or Replay()
         was = [known.added[each] for each in gone if each in known.added] if known else []
         schema = _columns(known.metadata) if known else None
         if known:
@@ -53,13 +56,6 @@ def changes(log: Log, since: int, until: int) -> Iterator[Change]:
                 each.get("commitInfo", {}).get("operation") == "RESTORE" for each in actions
             )
             yield Change(version, (*added, *was), anywhere, restores)
-
-
-def _before(log: Log, version: int) -> Replay:
-    try:
-        return log.replay(version - 1)
-    except LookupError:
-        return Replay()
 
 
 def _columns(metadata: Action | None) -> object:
