@@ -7,23 +7,18 @@ Spark's HDFS provider.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import json
-import lzma
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
+from spark_jobs.census.words import Words, inflated
 from spark_jobs.table.delta.answer import rows_of_file
-
-if TYPE_CHECKING:
-    from spark_jobs.census.words import Words
 
 ROWS: Final = 100_000
 """Of a Parquet file that are in memory at once."""
@@ -80,24 +75,6 @@ def _documents(content: bytes) -> Iterator[object]:
                 yield json.loads(line)
             except (ValueError, RecursionError):
                 yield line
-
-
-_INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ": lzma.decompress,
-    b"\x28\xb5\x2f\xfd": lambda content: bytes(
-        pa.input_stream(pa.BufferReader(content), compression="zstd").read()
-    ),
-}
-"""With what a compressed text begins -> what inflates it."""
-
-
-def inflated(content: bytes) -> bytes | None:
-    """None of what is not compressed as a whole. Raises the errors of damage."""
-    of = (inflate for begins, inflate in _INFLATED.items() if content.startswith(begins))
-    inflate = next(of, None)
-    return inflate(content) if inflate else None
 
 
 def sst_entries(content: bytes) -> Iterator[bytes]:

@@ -4,18 +4,22 @@ may have them in.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import math
 import re
 import struct
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
-from spark_jobs.census.content import inflated
+import pyarrow as pa
+
 from spark_jobs.values.times import EPOCH, iso
 
 CUT: Final = 32
@@ -30,6 +34,24 @@ _SHORT: Final = {
 """Letters that JSON escapes by one other -> that."""
 _NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
+
+
+_INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+    b"\x28\xb5\x2f\xfd": lambda content: bytes(
+        pa.input_stream(pa.BufferReader(content), compression="zstd").read()
+    ),
+}
+"""With what a compressed text begins -> what inflates it."""
+
+
+def inflated(content: bytes) -> bytes | None:
+    """None of what is not compressed as a whole. Raises the errors of damage."""
+    of = (inflate for begins, inflate in _INFLATED.items() if content.startswith(begins))
+    inflate = next(of, None)
+    return inflate(content) if inflate else None
 
 
 def literals(sql: str) -> Iterator[object]:
