@@ -111,7 +111,7 @@ class UnionSource(NamedTuple):
         return numbered((self.of[n].taken(of) for n, of in own.items()), own)
 
     def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
-        found = dict[Place, Gap]()
+        found: dict[Place, Gap] = {}
         for n, source in enumerate(self.of):
             of_it = (each for each in places if input_of(each.partition) == n)
             own = {each._replace(partition=own_of(each.partition)): each for each in of_it}
