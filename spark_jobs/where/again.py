@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.known import Accounted, Known
 
-MOST_HERE: Final = 20_000
-"""Offsets that are read without Spark: a second, about."""
+MOST_HERE: Final = 50_000
+"""Offsets that are read without Spark: a second or two. A cold Spark takes ten."""
 Ask = Callable[[Question], dict[Place, Seen]]
 """What Spark says (ask.py)."""
 
