@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from spark_jobs.census.words import Words, inflated
-from spark_jobs.table.delta.answer import rows_of_file
+from spark_jobs.table.arrow_rows import rows_of_file
 
 ROWS: Final = 100_000
 """Of a Parquet file that are in memory at once."""
