@@ -12,17 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast
 
-from spark_jobs.errors import (
-    FilesUnfit,
-    KafkaRefused,
-    KafkaUnreachable,
-    QuestionRefused,
-    RecordsGone,
-    TopicMissing,
-    UpstreamUnfit,
-)
+from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.source.positions import Parts, Positions
 
@@ -36,11 +28,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
-
-UNANSWERED: Final = (
-    KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
-)  # fmt: skip
-"""What a source raises that gives no answer now. Questions of a person go on without it."""
 
 
 class SourceState(NamedTuple):

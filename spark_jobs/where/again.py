@@ -13,12 +13,19 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import Sampled, records
-from spark_jobs.errors import SideGone
+from spark_jobs.errors import (
+    FilesUnfit,
+    KafkaRefused,
+    KafkaUnreachable,
+    RecordsGone,
+    SideGone,
+    TopicMissing,
+    UpstreamUnfit,
+)
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.repair.offsets.slices import less, merged, without
 from spark_jobs.source.place import Place
-from spark_jobs.source.port import UNANSWERED
 from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.spec.inputs import COLUMN
@@ -34,6 +41,10 @@ if TYPE_CHECKING:
 
 MOST_HERE: Final = 50_000
 """Offsets that are read without Spark: a second or two. A cold Spark takes ten."""
+UNANSWERED: Final = (
+    KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
+)  # fmt: skip
+"""What a source raises that gives no answer now: what is kept has some."""
 Ask = Callable[[Question], dict[Place, Seen]]
 """What Spark says (ask.py)."""
 
