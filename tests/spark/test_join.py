@@ -223,6 +223,7 @@ ALONE: list[Sides] = [
 LATE: Sides = ([Order("c", 5, 5)], [Order("b", 15, 8), Order("c", 6, 9)])
 
 
+@BY_TURNS
 def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_is_counted(
     spark, tmp_path
 ):

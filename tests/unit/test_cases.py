@@ -16,7 +16,7 @@ from spark_jobs.proof import acts
 from spark_jobs.proof.cases import Act, read
 from spark_jobs.proof.compare import differences, same, table
 from spark_jobs.proof.scratch import Scratch
-from tests.harness.refused import fails
+from tests.harness.refused import fails, has
 from tests.harness.roots import NOON
 from tests.unit.drains import SPEC, Drains
 
@@ -72,7 +72,7 @@ def test_what_no_case_has_is_refused_by_case_and_field(tmp_path, text, case, fie
 def test_what_is_done_is_a_drain_for_each_batch_unless_the_case_says_more(tmp_path):
     [case] = cases(tmp_path, ONE.replace("[[{a: 1}]]", "[[{a: 1}], [{a: 2}]]"))
     assert [(act.verb, act.of) for act in case.acts] == [("drain", "")] * 2
-    done = "then: [drain, kill table.committed, repair, undo, rewind 0, drain]"
+    done = "corrections: [{}], then: [drain, kill table.committed, repair, undo, rewind 0, drain, correct, replay]"
     [case] = cases(tmp_path, ONE.replace("expect", f"{done}, expect"))
     assert [(act.verb, act.of, act.takes) for act in case.acts] == [
         ("drain", "", True),
@@ -81,12 +81,14 @@ def test_what_is_done_is_a_drain_for_each_batch_unless_the_case_says_more(tmp_pa
         ("undo", "", False),
         ("rewind", "0", False),
         ("drain", "", True),
+        ("correct", "", False),
+        ("replay", "", False),
     ]
 
 
 @pytest.mark.parametrize(
     "act",
-    ["drian", "kill", "kill somewhere", "rewind", "rewind last", "repair all", "[drain]", "1"],
+    ["drian", "kill", "kill somewhere", "rewind", "rewind last", "replay all", "[drain]", "1"],
 )
 def test_an_act_that_no_case_can_do_is_refused(tmp_path, act):
     with fails(CaseInvalid, "field_wrong", case="case 'one'", field="then.0"):
@@ -96,6 +98,12 @@ def test_an_act_that_no_case_can_do_is_refused(tmp_path, act):
 def test_a_batch_that_no_act_reads_is_refused(tmp_path):
     with fails(CaseInvalid, "field_wrong", case="case 'one'"):
         cases(tmp_path, ONE.replace("expect", "then: [repair], expect"))
+
+
+@pytest.mark.parametrize("done", ["then: [drain, correct]", "then: [drain], corrections: [{}]"])
+def test_corrections_and_acts_that_take_one_are_as_many(tmp_path, done):
+    with fails(CaseInvalid, "field_wrong", case="case 'one'", given=has("given")):
+        cases(tmp_path, ONE.replace("expect", f"{done}, expect"))
 
 
 @pytest.mark.parametrize("nothing", ["rows: ", "accepted: null", "fails: ~", "late: "])
