@@ -11,7 +11,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pytest
 from confluent_kafka import Producer
 
 from local.broker import create_topic
@@ -32,12 +31,11 @@ from spark_jobs.spec import Aggregate, Latest, Pipeline, Ranges, Session
 from spark_jobs.values.spans import Span
 from tests.harness.compare import assert_same
 from tests.harness.crash import over
+from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
-from tests.harness.turns import alike
 from tests.unit.specs import deduplicate, pipeline
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-ALIKE = alike("an excision")
 HOUR = timedelta(hours=1)
 BAD = "header['version'] = '2.3' AND 1000 div (amount - 50) <> 7"
 """Of the release all, but for the records with an amount of 50, on which it fails."""
@@ -175,22 +173,16 @@ def balanced(made: Scene) -> None:
     assert len(kept) == len(set(kept))
 
 
-@pytest.fixture
-def releases(kafka, tmp_path) -> Releases:
-    """Two deliveries drained; a third waits."""
-    made = Releases(kafka, tmp_path, pipeline())
-    made.send(120, (0, 6))
-    made.drain("first")
-    made.send(40, (7, 9))
-    made.drain("second")
-    made.send(20, (8, 9))
-    held_against_duckdb(made, 6, "true")
-    return made
-
-
-@ALIKE
-def test_a_bad_release_is_taken_out_of_what_was_drained_and_of_what_comes(releases):
+def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path):
+    releases = Releases(kafka, tmp_path, pipeline())
     [made] = releases.scenes
+    releases.send(120, (0, 6))
+    releases.drain("first")
+    releases.send(40, (7, 9))
+    releases.drain("second")
+    releases.send(20, (8, 9))  # not drained yet
+    held_against_duckdb(releases, 6, "true")
+
     looked = releases.look()
     bad = releases.asked("SELECT * FROM sent WHERE {where}", IS_BAD)
     assert looked.excision.records == len(bad)
@@ -199,7 +191,7 @@ def test_a_bad_release_is_taken_out_of_what_was_drained_and_of_what_comes(releas
     assert any("Deduplicate" in line for line in told)
     keep(made.paths.root, looked.excision)
     assert taken_over(made.spec, made.paths, "ana")
-    assert excised(made)
+    repair = excised(made)
     held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
     balanced(made)
     assert excised(made) is None, "what drains still write waits"
@@ -217,15 +209,6 @@ def test_a_bad_release_is_taken_out_of_what_was_drained_and_of_what_comes(releas
     assert all(looked.excision.id in reason for reason in reasons)
     assert releases.look().excision is None, "all are excised already"
 
-
-@ALIKE
-def test_a_replay_brings_back_what_was_taken_out_and_another_excision_takes_it_out_again(releases):
-    [made] = releases.scenes
-    releases.send(30, (12, 13), share=0)
-    excision = taken_out(releases)
-    repair = excised(made)
-    releases.drain("third")
-    held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
     undo(made.spec, made.settings.root, repair, "undo")
     held_against_duckdb(releases, 6, "true")
     assert excised(made)
@@ -238,23 +221,22 @@ def test_a_replay_brings_back_what_was_taken_out_and_another_excision_takes_it_o
     verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made) is None
 
-    file_of(made.paths.root, excision.topic, excision.id).unlink()
-    assert lifted(made.paths, excision.id, "ana")
-    assert taken_out(releases).records == excision.records
+    another_has_what_was_replayed(releases, looked.excision)
+
+
+def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
+    [made] = releases.scenes
+    file_of(made.paths.root, ended.topic, ended.id).unlink()
+    assert lifted(made.paths, ended.id, "ana")
+    again = releases.look().excision
+    assert again.records == ended.records
+    keep(made.paths.root, again)
+    assert taken_over(made.spec, made.paths, "ana")
     assert excised(made)
     held_against_duckdb(releases, 10, f"NOT ({IS_BAD})")
     balanced(made)
     verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made, "replay") is None, "without its reason"
-
-
-def taken_out(releases: Releases) -> Excision:
-    """An excision that the pipeline has taken over."""
-    [made] = releases.scenes
-    found = releases.look().excision
-    keep(made.paths.root, found)
-    assert taken_over(made.spec, made.paths, "ana")
-    return found
 
 
 GAP = timedelta(minutes=10)
@@ -281,7 +263,7 @@ def sessions_and_newest(releases: Releases, until: datetime, where: str) -> None
         assert_same(found, wanted, f"{made.spec.name} where {where}")
 
 
-@ALIKE
+@long_form
 def test_sessions_and_keys_of_one_topic_are_computed_again(kafka, tmp_path):
     by_session = Aggregate(window=Session(gap=GAP), keys=("shop",), measures={"sales": "count(*)"})
     releases = Releases(

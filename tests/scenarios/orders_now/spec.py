@@ -1,6 +1,6 @@
 """The present row of each order, which has a place in its source's log."""
 
-from spark_jobs.spec import Field, Latest, State
+from spark_jobs.spec import Field, Latest, State, Transform
 from tests.unit.specs import pipeline, topic
 
 FIELDS = (
@@ -14,6 +14,9 @@ SPEC = pipeline(
     name="orders_now",
     topic=topic(fields=FIELDS),
     watermark_delay=None,
-    steps=(Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'"),),
+    steps=(
+        Transform(where="id <> 'a test'"),
+        Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'"),
+    ),
     state=State(shuffle_partitions=1),
 )
