@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -102,15 +103,7 @@ def _killed(scratch: Scratch, place: str, run_id: str) -> Scratch:
     return scratch.over(image)
 
 
-def _repaired(scratch: Scratch, _: str, run_id: str) -> Scratch:
-    return _mended(scratch, "repair", run_id, "no late record waited")
-
-
-def _replayed(scratch: Scratch, _: str, run_id: str) -> Scratch:
-    return _mended(scratch, "replay", run_id, "no record that was put aside is good now")
-
-
-def _mended(scratch: Scratch, kind: AskedKind, run_id: str, nothing: str) -> Scratch:
+def _mended(kind: AskedKind, nothing: str, scratch: Scratch, _: str, run_id: str) -> Scratch:
     """Who has written the case agrees, but to rows that no record explains."""
     spec, settings = scratch.spec, scratch.settings
     plan = plan_repair(spec, settings, Request(kind=kind, who=WHO))
@@ -145,9 +138,9 @@ def _rewound(scratch: Scratch, batch: str, _: str) -> Scratch:
 DOES: Final[dict[str, Callable[[Scratch, str, str], Scratch]]] = {
     "drain": _drained,
     "kill": _killed,
-    "repair": _repaired,
+    "repair": partial(_mended, "repair", "no late record waited"),
     "undo": _undone,
-    "replay": _replayed,
+    "replay": partial(_mended, "replay", "no record that was put aside is good now"),
     "rewind": _rewound,
     "correct": lambda scratch, *_: scratch,  # its rows are there, as a drain's records are
 }

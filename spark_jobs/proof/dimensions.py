@@ -38,8 +38,12 @@ def of_case(spec: Pipeline, rows: Rows, corrections: Sequence[Rows], folder: Pat
         raise CaseInvalid.dimension_wrong(
             pipeline=spec.name, name=wrong[0], known=", ".join(known) or "none"
         )
-    for each in (rows, *corrections):
-        _refuse_columns(spec.name, known, each)
+    for name, given in (item for each in (rows, *corrections) for item in each.items()):
+        columns = known[name].columns
+        if odd := sorted({column for row in given for column in row} - columns.keys()):
+            raise CaseInvalid.column_wrong(
+                pipeline=spec.name, name=name, column=odd[0], columns=", ".join(columns)
+            )
     here = _moved(spec, {name: str(folder / f"{name}.jsonl") for name in rows})
     put(here, rows)
     return here
@@ -52,15 +56,6 @@ def put(spec: Pipeline, rows: Rows) -> None:
             columns, given = each.columns, rows[each.name]
             lines = (json.dumps({column: row.get(column) for column in columns}) for row in given)
             Path(each.table).write_text("".join(f"{line}\n" for line in lines))
-
-
-def _refuse_columns(pipeline: str, known: Mapping[str, Dimension], rows: Rows) -> None:
-    for name, given in rows.items():
-        columns = known[name].columns
-        if odd := sorted({column for row in given for column in row} - columns.keys()):
-            raise CaseInvalid.column_wrong(
-                pipeline=pipeline, name=name, column=odd[0], columns=", ".join(columns)
-            )
 
 
 def _dimensions(spec: Pipeline) -> list[Dimension]:
