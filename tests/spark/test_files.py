@@ -18,8 +18,11 @@ from spark_jobs.where.tell import Telling
 from tests.harness.crash import Images, over
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a folder of files")
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
