@@ -31,7 +31,7 @@ def test_who_and_when_are_read_of_key_and_headers_and_what_is_always_the_same_is
     assert {(each.name, each.part, each.type, each.format) for each in spec.topic.fields} == {
         ("celsius", "value", "double", None), ("sent", "value", "timestamp", None),
         ("kafka_key", "key", "string", None), ("measured_at", "header", "timestamp", "ms"),
-        ("firmware", "header", "double", None),
+        ("firmware", "header", "string", None),
     }  # fmt: skip
     assert spec.topic.event_time == "measured_at", "the sensor measured before it sent"
     assert not made.tried.malformed

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from spark_jobs.draft.drafted import ARRIVED, draft
+from spark_jobs.draft.fields import THE_KEY
 from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
 from spark_jobs.draft.sample import shares
@@ -66,7 +67,7 @@ def test_of_two_unique_ids_the_one_that_is_called_id_is_the_key_and_the_other_is
     assert made.spec.steps == (Deduplicate(keys=("meta_id",)),)
     said = "meta_id is unique in 100 of 100 distinct records; 2 copies are equal in all fields"
     assert made.shown["key"] == said
-    assert "request_id" in made.notes["steps"]
+    assert "request_id" in made.notes[THE_KEY]
     assert f"    # key: {said}\n    # look: is it meta_id" in text(made, 102)
 
 
@@ -76,7 +77,7 @@ def test_an_id_of_what_may_have_several_records_is_no_key_though_it_is_unique_he
     assert made.spec.steps == (Deduplicate(keys=("*",)),)
     assert "trace_id in 100 of 100" in made.shown["key"]
     assert "1 copies are equal in all fields" in made.shown["key"]
-    assert made.notes["steps"].startswith("trace_id is unique here")
+    assert made.notes[THE_KEY].startswith("trace_id is unique here")
 
 
 def test_copies_are_found_though_each_has_its_own_time_of_arrival():

@@ -1,0 +1,90 @@
+"""Written time: the pattern that all texts of a field follow, and the zone of their clock, by when
+the records arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from statistics import median
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+from spark_jobs.spec.fields.local_time import Local
+
+PATTERNS: Final = (
+    "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%f",
+    "%Y-%m-%d %H:%M:%S,%f", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y/%m/%d %H:%M:%S",
+    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %I:%M %p",
+    "%d/%b/%Y:%H:%M:%S %z", "%d-%b-%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S %z", "%Y-%m-%dT%H:%M%z",
+    "%Y%m%d%H%M%S", "%Y%m%dT%H%M%S%z", "%Y%m%d %H%M%S", "%Y%m%dT%H%M%S",
+)  # fmt: skip
+HOUR_MS: Final = 3_600_000
+QUICK_MS: Final = HOUR_MS // 6
+"""So soon after it a record arrives, where its clock is in the zone that is looked for."""
+FEW: Final = 0.01
+"""Of all records: what so few have otherwise is a fault of theirs."""
+FARTHEST: Final = 14
+"""Hours that a clock is ahead of UTC at most."""
+
+
+class Written(NamedTuple):
+    """How times are written."""
+
+    format: Local
+    note: str
+    """What a person should look at."""
+
+
+def written(texts: Sequence[str], clock_ms: float) -> Written | None:
+    """None where no pattern fits almost all of them. Of several the one by which they are nearest
+    to the arrival counts: day and month may change places. Without a sure zone it has none.
+    """
+    fitting = (
+        (pattern, found) for pattern in PATTERNS if (found := _read(pattern, texts)) is not None
+    )
+    behind = {pattern: clock_ms - median(found) for pattern, found in fitting}
+    if not behind:
+        return None
+    pattern = min(behind, key=lambda each: abs(behind[each]))
+    if "%z" in pattern:
+        return Written(Local(pattern=pattern), "")
+    return _zoned(pattern, behind[pattern])
+
+
+def instant(text: str, format_: Local) -> float:
+    """In milliseconds since 1970; without a zone as if it was UTC's. Raises ValueError."""
+    at = datetime.strptime(text, format_.pattern)  # noqa: DTZ007 - its zone is added
+    zone = ZoneInfo(format_.zone) if format_.zone else UTC
+    return (at if at.tzinfo else at.replace(tzinfo=zone)).timestamp() * 1000
+
+
+def _read(pattern: str, texts: Sequence[str]) -> list[float] | None:
+    format_ = Local(pattern=pattern)
+    expression, matching = format_.expression, list[str]()
+    for place, text in enumerate(texts, 1):
+        if expression.fullmatch(text):
+            matching.append(text)
+        elif place - len(matching) > FEW * len(texts):
+            return None
+    try:
+        return [instant(text, format_) for text in matching]
+    except ValueError:
+        return None
+
+
+def _zoned(pattern: str, behind_ms: float) -> Written:
+    """Ahead of its arrival only a clock of another zone can be; behind it a slow producer, too."""
+    ahead = round(-behind_ms / HOUR_MS)
+    quick = -QUICK_MS / 2 <= behind_ms + ahead * HOUR_MS <= QUICK_MS
+    if quick and ahead == 0:
+        told = "it has no zone: by its arrival its clock is UTC's"
+        return Written(Local(pattern=pattern, zone="UTC"), told)
+    if quick and 0 < ahead <= FARTHEST:
+        told = (
+            f"it has no zone: by its arrival its clock is {ahead} h ahead of UTC's. Name its zone"
+        )
+        return Written(Local(pattern=pattern, zone=f"Etc/GMT-{ahead}"), told)
+    zoned = f"type='timestamp', format=Local(pattern='{pattern}', zone='...')"
+    return Written(Local(pattern=pattern), f"it has no zone: no event time without {zoned}")
