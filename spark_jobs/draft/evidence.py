@@ -117,9 +117,11 @@ def of_key(fields: Sequence[Drafted], clock: str, arrival: str) -> Choice:
     it, and in the times at which each was seen.
     """
     there = [each for each in fields if each.field.name != arrival and each.leaf.column]
-    seen = _seen(there, clock)
+    behind = _behind(there, clock)
+    rows = _rows(there, behind)
+    seen = behind if len({*rows}) < len({*_rows(there)}) else ()
     compared = [each for each in there if each.field.name not in seen]
-    rows = [*zip(*(map(repr, each.leaf.column) for each in compared), strict=True)]
+    rows = rows if seen else _rows(there)
     distinct, copies = len({*rows}), len(rows) - len({*rows})
     apart = ", ".join((*seen, *([arrival] if arrival else ())))
     equal = f"{copies:,} copies are equal in all fields" + (f" but {apart}" if apart else "")
@@ -139,7 +141,7 @@ def of_key(fields: Sequence[Drafted], clock: str, arrival: str) -> Choice:
     if not own:
         named = ", ".join(told)
         shown = f"unique among {distinct:,} distinct records: {named}; {equal}" if told else equal
-        looks = (_of_ids(unique), _of_others(others), _of_nearly_equal(compared, clock))
+        looks = (_of_ids(unique), _of_others(others), _of_nearly_equal(there, clock, behind))
         return Choice((), shown, "; ".join(filter(None, looks)), seen)
     best = min(own, key=_rank)
     rivals = [each.field.name for each in unique if each is not best]
@@ -150,19 +152,19 @@ def of_key(fields: Sequence[Drafted], clock: str, arrival: str) -> Choice:
     return Choice((best,), shown, rest, seen)
 
 
-def _seen(fields: Sequence[Drafted], clock: str) -> tuple[str, ...]:
-    """The times behind the event's, if more records are equal without them."""
+def _behind(fields: Sequence[Drafted], clock: str) -> tuple[str, ...]:
+    """The times that are at the event's or behind it: when it was seen."""
     times = {each.field.name: (each, _milliseconds(each)) for each in fields if _is_time(each)}
-    behind = {
-        name: [*map(repr, each.leaf.column)]
-        for name, (each, _) in times.items()
-        if clock in times and name != clock and (found := _apart(clock, name, times))
-        if sum(ms < 0 for ms in found) <= FEW * len(found)
-    }
-    rest = [each.leaf.column for each in fields if each.field.name not in behind]
-    whole = [*zip(*(map(repr, column) for column in rest), strict=True)]
-    with_times = {*zip(whole, *behind.values(), strict=True)}
-    return tuple(behind) if len(with_times) > len({*whole}) else ()
+    rest = [name for name in times if name != clock and clock in times]
+    apart = {name: _apart(clock, name, times) for name in rest}
+    return tuple(
+        name for name, of in apart.items() if of and sum(ms < 0 for ms in of) <= FEW * len(of)
+    )
+
+
+def _rows(fields: Sequence[Drafted], without: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    columns = (each.leaf.column for each in fields if each.field.name not in without)
+    return [*zip(*(map(repr, column) for column in columns), strict=True)]
 
 
 def _is_time(of: Drafted) -> bool:
@@ -185,15 +187,18 @@ def _of_others(names: Sequence[str]) -> str:
     return f"unique here, too, and perhaps the key: {some}" if names else ""
 
 
-def _of_nearly_equal(fields: Sequence[Drafted], clock: str) -> str:
-    """Records of one time that differ in one field alone, where times tell records apart."""
+def _of_nearly_equal(fields: Sequence[Drafted], clock: str, behind: Sequence[str]) -> str:
+    """Records of one time that differ in one field alone, or in when they were seen, too; where
+    times tell records apart.
+    """
     hashes = {
         each.field.name: [hash((each.field.name, repr(value))) for value in each.leaf.column]
         for each in fields
+        if each.field.name not in behind
     }
-    if len({*hashes.get(clock, ())}) * 2 < len(fields[0].leaf.column if fields else ()):
-        return ""
     rows = [sum(row) for row in zip(*hashes.values(), strict=True)]
+    if len({*hashes.get(clock, ())}) * 2 < len(rows):
+        return ""
     found = {
         name: len({*rows}) - len({row - own for row, own in zip(rows, column, strict=True)})
         for name, column in hashes.items()
@@ -202,7 +207,8 @@ def _of_nearly_equal(fields: Sequence[Drafted], clock: str) -> str:
     most = max(found, key=found.__getitem__, default="")
     if not most or found[most] < max(ENOUGH_EQUAL, FEW / 3 * len(rows)):
         return ""
-    return f"{found[most]:,} records equal another in all fields but {most}: are they copies?"
+    but = " and ".join((most, *behind))
+    return f"{found[most]:,} records equal another in all fields but {but}: are they copies?"
 
 
 def _may_be_key(of: Drafted, records: int) -> bool:

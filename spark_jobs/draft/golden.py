@@ -1,20 +1,23 @@
-"""Golden: a drafted pipeline's first case (proof/cases.py): a few records of the sample, and what
-the decoder of every run makes of them. They are such that the step only takes a copy away:
-one that the sample has, with its own time of arrival, if there is one.
+"""Golden: a drafted pipeline's first cases (proof/cases.py), of the sample's own records: what the
+decoder of every run makes of them.
+
+They can fail. One has a copy, with its own time of arrival, or an older change behind a newer one:
+another key leaves other rows. One has records on both sides of the watermark: with another delay
+another one is late.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from base64 import b64encode
-from collections.abc import Iterator
-from datetime import date, datetime
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.drafted import Draft
+from spark_jobs.draft.flow import flow
 from spark_jobs.draft.sample import Sampled, Tried, tried
 from spark_jobs.source.kafka_time import is_time
+from spark_jobs.spec import Latest
+from spark_jobs.spec.analysis.late_rule import MILLISECOND, micros, of_rows
 from spark_jobs.values.times import at_milliseconds
 
 GOOD: Final = 3
@@ -24,36 +27,159 @@ TRIED: Final = 100
 """Of the good records: each of them alone."""
 LARGEST: Final = 4_000
 """Bytes of a record that a person reads."""
-_UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Case(NamedTuple):
+    """A case, as it is written."""
+
+    name: str
+    given: Sequence[Sequence[Sampled]]
+    """Batches, each of which is drained."""
+    rows: Sequence[Sampled]
+    """Those that are in the table."""
+    expect: dict[str, Any]
+    """Word of `expect` -> what it says."""
 
 
 def golden(draft: Draft, root: str = "") -> str | None:
     """The text of tests.yaml; None where no record fits. `root` has the schemas of a registry."""
-    spec = draft.spec
-    good, copies = _good(draft, root), list[Sampled]()
-    if good and any(each.balance.drops_duplicates for each in spec.steps):
-        first, copy = _copy(draft, root) or (good[0], good[0])
-        good = [first, *(each for each in good if each != first)][:GOOD]
-        copies = [copy]
-    bad = _bad(draft, root)
-    if not good:
+    first = _of_the_sample(draft, root)
+    if first is None:
         return None
-    given = [_as_written(each) for each in (*good, *copies, *bad)]
-    found = tried(draft.topic, given, root)
+    late = _of_late(draft, root)
     lines = [
         "# Records of the topic, and what comes of them. It has their values: look at them.",
         "cases:",
-        "  - name: records of the sample",
-        "    given:",
-        "      -",
-        *(f"        - {_record(each)}" for each in given),
-        "    expect:",
-        "      rows:",
-        *(f"        - {_value(row)}" for row in found.rows[: len(good)]),
-        *([f"      duplicates: {len(copies)}"] if copies else []),
-        *([f"      malformed: {_value([*found.malformed.elements()])}"] if found.malformed else []),
+        *(line for case in (first, *late) for line in _written(case, draft, root)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _written(case: Case, draft: Draft, root: str) -> Iterator[str]:
+    yield f"  - name: {case.name}"
+    yield "    given:"
+    for batch in case.given:
+        yield "      -"
+        yield from (f"        - {_record(_as_written(each))}" for each in batch)
+    yield "    expect:"
+    yield "      rows:"
+    found = tried(draft.topic, [_as_written(each) for each in case.rows], root)
+    yield from (f"        - {flow(row)}" for row in found.rows)
+    yield from (f"      {word}: {flow(said)}" for word, said in case.expect.items())
+
+
+def _of_the_sample(draft: Draft, root: str) -> Case | None:
+    """Some records; one of them again, or of a Latest an older change of it."""
+    kept = _distinct(draft, root)
+    if not kept:
+        return None
+    [step] = draft.spec.steps
+    again, expect = list[Sampled](), dict[str, Any]()
+    if step.balance.drops_duplicates:
+        first, copy = next(_pairs(draft, root), (kept[0], kept[0]))
+        again, expect = [copy.record], {"duplicates": 1}
+    else:
+        changes = (pair for pair in _pairs(draft, root) if len({*map(_order(draft), pair)}) > 1)
+        for pair in changes:
+            older, first = sorted(pair, key=_order(draft))
+            again, expect = [older.record], {"superseded": 1}
+            break
+        else:
+            first = kept[0]
+    others = [each for each in kept if _key(draft, each) != _key(draft, first)]
+    rows = [each.record for each in (first, *others)][:GOOD]
+    if bad := _bad(draft, root):
+        found = tried(draft.topic, [_as_written(each) for each in bad], root)
+        expect["malformed"] = [*found.malformed.elements()]
+    return Case("records of the sample", [[*rows, *again, *bad]], rows, expect)
+
+
+def _of_late(draft: Draft, root: str) -> list[Case]:
+    """A late record of the sample behind the one that made it late; without one an older record
+    that comes behind the newest. And one that is in time, by as little as there is.
+    """
+    delay = draft.spec.watermark_delay
+    if delay is None:
+        return []
+    rule, known = of_rows(delay), _known(draft)
+    newest = max(known, key=lambda each: each.at)
+    before, pairs = known[0], list[tuple[Good, Good]]()
+    for each in known:
+        pairs += [(before, each)] if each.at < rule(before.at) else []
+        before = max(before, each, key=lambda one: one.at)
+    older = sorted((each for each in known if each.at < rule(newest.at)), key=lambda one: -one.at)
+    pairs += [(newest, each) for each in older]
+    for first, late in (pair for pair in pairs[:TRIED] if _usable(draft, root, *pair)):
+        near = sorted(
+            (each for each in known if rule(first.at) <= each.at < first.at), key=lambda one: one.at
+        )
+        for timely in near[:TRIED]:
+            if _usable(draft, root, first, late, timely):
+                batches = [[first.record], [timely.record, late.record]]
+                rows = [first.record, timely.record]
+                return [Case("one is late", batches, rows, {"late": 1})]
+    return []
+
+
+class Good(NamedTuple):
+    """A good record of the sample."""
+
+    record: Sampled
+    row: Mapping[str, Any]
+    at: int
+    """Its event time, in microseconds since 1970."""
+
+
+def _known(draft: Draft) -> list[Good]:
+    """In the order of their arrival."""
+    clock, ahead = draft.topic.event_time, micros(draft.topic.max_ahead)
+    found = [
+        Good(record, row, micros(row[clock]))
+        for record, row in zip(draft.tried.good, draft.tried.rows, strict=True)
+    ]
+    return [
+        each
+        for each in found
+        if each.record.timestamp is None or each.at <= each.record.timestamp * MILLISECOND + ahead
+    ]
+
+
+def _key(draft: Draft, of: Good) -> str:
+    return repr(of.row if "*" in draft.keys else [of.row[name] for name in draft.keys])
+
+
+def _order(draft: Draft) -> Callable[[Good], tuple[Any, ...]]:
+    [step] = draft.spec.steps
+    assert isinstance(step, Latest)
+    return lambda of: tuple(of.row[name] for name in step.order_by)
+
+
+def _distinct(draft: Draft, root: str) -> list[Good]:
+    """Of the first records some, each of another key."""
+    found = dict[str, Good]()
+    for each in _known(draft)[:TRIED]:
+        if _key(draft, each) not in found and _usable(draft, root, each):
+            found[_key(draft, each)] = each
+        if len(found) == GOOD:
+            break
+    return [*found.values()]
+
+
+def _pairs(draft: Draft, root: str) -> Iterator[tuple[Good, Good]]:
+    """Records of one key."""
+    seen = dict[str, Good]()
+    for each in _known(draft):
+        first = seen.setdefault(_key(draft, each), each)
+        if first is not each and _usable(draft, root, first) and _usable(draft, root, each):
+            yield first, each
+
+
+def _usable(draft: Draft, root: str, *given: Good) -> bool:
+    """Whether a person reads them, each is a row of its own, and JSON written anew is the same."""
+    alone = (tried(draft.topic, [_as_written(each.record)], root) for each in given)
+    keys = {_key(draft, each) for each in given}
+    short = all(_is_short(each.record) for each in given)
+    return short and len(keys) == len(given) and all(map(_is_plain, alone))
 
 
 def _bad(draft: Draft, root: str) -> list[Sampled]:
@@ -61,37 +187,6 @@ def _bad(draft: Draft, root: str) -> list[Sampled]:
     short = [each for each in draft.tried.examples.values() if _is_short(each)]
     written = (tried(draft.topic, [_as_written(each)], root) for each in short)
     return [each for each, found in zip(short, written, strict=True) if found.malformed][:BAD]
-
-
-def _good(draft: Draft, root: str) -> list[Sampled]:
-    keys = draft.keys
-    found, known = list[Sampled](), list[Any]()
-    for each in filter(_is_short, draft.tried.good[:TRIED]):
-        alone = tried(draft.topic, [_as_written(each)], root)
-        if not _is_plain(alone):
-            continue
-        [row] = alone.rows
-        key = row if "*" in keys else [row[name] for name in keys]
-        if key not in known:
-            known.append(key)
-            found.append(each)
-        if len(found) == GOOD:
-            break
-    return found
-
-
-def _copy(draft: Draft, root: str) -> tuple[Sampled, Sampled] | None:
-    """A record of the sample, and its copy with a time of arrival of its own."""
-    seen = dict[str, Sampled]()
-    for each, row in zip(draft.tried.good, draft.tried.rows, strict=True):
-        key = repr([row[name] for name in draft.keys] if "*" not in draft.keys else row)
-        if key not in seen:
-            seen[key] = each
-        elif all(map(_is_short, pair := (seen[key], each))) and all(
-            _is_plain(tried(draft.topic, [_as_written(one)], root)) for one in pair
-        ):
-            return pair
-    return None
 
 
 def _is_plain(alone: Tried) -> bool:
@@ -133,7 +228,7 @@ def _record(record: Sampled) -> str:
     if headers := _headers(record):
         given["headers"] = {name: _text(content) for name, content in headers.items()}
     parsed = _parsed(record.value)
-    return _value(given | {"value": _text(record.value) if parsed is None else parsed})
+    return flow(given | {"value": _text(record.value) if parsed is None else parsed})
 
 
 def _text(content: bytes | None) -> str | bytes | None:
@@ -141,34 +236,3 @@ def _text(content: bytes | None) -> str | bytes | None:
         return content if content is None else content.decode()
     except UnicodeDecodeError:
         return content
-
-
-def _value(value: Any) -> str:
-    """In YAML's flow form, which is JSON, but for bytes."""
-    return _UNPRINTABLE.sub(lambda found: f"\\U{ord(found[0]):08x}", "".join(_parts(value)))
-
-
-def _parts(value: Any) -> Iterator[str]:
-    match value:
-        case dict():
-            inner = (
-                f"{json.dumps(str(k), ensure_ascii=False)}: {''.join(_parts(v))}"
-                for k, v in value.items()
-            )
-            yield f"{{{', '.join(inner)}}}"
-        case list() | tuple():
-            yield f"[{', '.join(''.join(_parts(each)) for each in value)}]"
-        case bytes():
-            yield f'!!binary "{b64encode(value).decode()}"'
-        case datetime():
-            yield json.dumps(value.isoformat().replace("+00:00", "Z"))
-        case date():
-            yield json.dumps(value.isoformat())
-        case float():
-            text = repr(value)
-            # YAML takes 1e+22 for a text.
-            yield text if "." in text else text.replace("e", ".0e")
-        case None | bool() | int() | str():
-            yield json.dumps(value, ensure_ascii=False)
-        case _:
-            yield json.dumps(str(value), ensure_ascii=False)
