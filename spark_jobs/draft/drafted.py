@@ -14,7 +14,8 @@ from spark_jobs.draft.evidence import of_key, of_time
 from spark_jobs.draft.fields import THE_KEY, THE_TIME, Drafted, Reading, optional, required
 from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.registered_topic import is_registered, of_registered
-from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tried
+from spark_jobs.draft.sample import Sampled, compressed_by, inflated
+from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import (
     Check,
@@ -73,7 +74,7 @@ def draft(
     Raises SampleUnusable, or SpecInvalid where the name is none.
     """
     ordered = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    of_them, fields, format_, envelope, told = _read(ordered, root)
+    of_them, fields, format_, envelope, each, told = _read(ordered, root)
     notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
@@ -102,6 +103,7 @@ def draft(
         event_time=clock,
         fields=tuple(each.field for each in fields),
         envelope=envelope,
+        each=each,
         format=format_,
         key=key,
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",

@@ -29,7 +29,10 @@ FEW_NAMES: Final = 5
 """Of those that are left out."""
 SHOWN: Final = 60
 """Characters of each."""
-BARE = {"id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"}
+BARE = {
+    *("id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"),
+    *("string_value", "int_value", "double_value", "bool_value", "oid", "number_long"),
+}
 """Keys that say nothing without the one above."""
 
 
@@ -50,6 +53,8 @@ class Reading(NamedTuple):
     """With a value for each of the records."""
     format: Format = JSON
     envelope: Envelope | None = None
+    each: str | None = None
+    """The way to the records of a value that has many."""
     notes: Mapping[str, str] = MappingProxyType({})
     """As a draft has them."""
 

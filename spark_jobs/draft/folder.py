@@ -17,6 +17,7 @@ from spark_jobs.draft.beside import KEY
 from spark_jobs.draft.disorder import around, in_words
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.fields import LEFT_OUT, THE_FORMAT, THE_KEY, THE_TIME
+from spark_jobs.draft.many import THE_LIST
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Field, Format, Pipeline
@@ -101,6 +102,7 @@ def text(draft: Draft, records: int) -> str:
         *_said(draft, "event_time", THE_TIME),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
+        *_each(draft),
         *(_format(draft) if topic.format != JSON else []),
         *([f"    key={_made(topic.key)},"] if topic.key != TEXT else []),
         *(f"    # {each}: {said}" for each in BESIDE if (said := draft.shown.get(each))),
@@ -139,6 +141,12 @@ def _format(draft: Draft) -> Iterator[str]:
     yield f"    format={_made(draft.topic.format)},"
 
 
+def _each(draft: Draft) -> Iterator[str]:
+    if each := draft.topic.each:
+        yield f"    # look: {draft.notes[THE_LIST]}"
+        yield f"    each={_quoted(each)},"
+
+
 def _made(format_: Format | Local) -> str:
     given = {name: getattr(format_, name) for name in format_.model_dump(exclude_defaults=True)}
     words = (
@@ -154,7 +162,7 @@ def _constant(spec: Pipeline) -> str:
 
 def _field(field: Field, notes: Mapping[str, str]) -> Iterator[str]:
     given = [f"name={_quoted(field.name)}", f"type={_quoted(field.type)}"]
-    for name in ("part", "path", "format", "required"):
+    for name in ("part", "path", "up", "format", "required"):
         value = getattr(field, name)
         if value != Field.model_fields[name].default:
             told = _made(value) if isinstance(value, Local) else _quoted(value)

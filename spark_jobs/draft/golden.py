@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.flow import flow
-from spark_jobs.draft.sample import Sampled, Tried, tried
+from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.source.kafka_time import is_time
 from spark_jobs.spec import Latest
 from spark_jobs.spec.analysis.late_rule import MILLISECOND, micros, of_rows
@@ -77,7 +79,7 @@ def _of_the_sample(draft: Draft, root: str) -> Case | None:
     again, expect = list[Sampled](), dict[str, Any]()
     if step.balance.drops_duplicates:
         first, copy = next(_pairs(draft, root), (kept[0], kept[0]))
-        again, expect = [copy.record], {"duplicates": 1}
+        again, expect = [copy.record], {"duplicates": len(copy.rows)}
     else:
         changes = (pair for pair in _pairs(draft, root) if len({*map(_order(draft), pair)}) > 1)
         for pair in changes:
@@ -102,56 +104,57 @@ def _of_late(draft: Draft, root: str) -> list[Case]:
     if delay is None:
         return []
     rule, known = of_rows(delay), _known(draft)
-    newest = max(known, key=lambda each: each.at)
+    newest = max(known, key=lambda each: each.last)
     before, pairs = known[0], list[tuple[Good, Good]]()
     for each in known:
-        pairs += [(before, each)] if each.at < rule(before.at) else []
-        before = max(before, each, key=lambda one: one.at)
-    older = sorted((each for each in known if each.at < rule(newest.at)), key=lambda one: -one.at)
+        pairs += [(before, each)] if each.last < rule(before.last) else []
+        before = max(before, each, key=lambda one: one.last)
+    older = [each for each in known if each.last < rule(newest.last)]
+    older.sort(key=lambda each: -each.last)
     pairs += [(newest, each) for each in older]
     for first, late in (pair for pair in pairs[:TRIED] if _usable(draft, root, *pair)):
-        near = sorted(
-            (each for each in known if rule(first.at) <= each.at < first.at), key=lambda one: one.at
-        )
-        for timely in near[:TRIED]:
+        near = [each for each in known if rule(first.last) <= each.first <= each.last < first.last]
+        for timely in sorted(near, key=lambda each: each.first)[:TRIED]:
             if _usable(draft, root, first, late, timely):
                 batches = [[first.record], [timely.record, late.record]]
                 rows = [first.record, timely.record]
-                return [Case("one is late", batches, rows, {"late": 1})]
+                return [Case("one is late", batches, rows, {"late": len(late.rows)})]
     return []
 
 
 class Good(NamedTuple):
-    """A good record of the sample."""
+    """A good value of the sample: one record, or many."""
 
     record: Sampled
-    row: Mapping[str, Any]
-    at: int
-    """Its event time, in microseconds since 1970."""
+    rows: tuple[Mapping[str, Any], ...]
+    first: int
+    last: int
+    """Its event times, in microseconds since 1970."""
 
 
 def _known(draft: Draft) -> list[Good]:
     """In the order of their arrival."""
     clock, ahead = draft.topic.event_time, micros(draft.topic.max_ahead)
-    found = [
-        Good(record, row, micros(row[clock]))
-        for record, row in zip(draft.tried.good, draft.tried.rows, strict=True)
-    ]
-    return [
-        each
-        for each in found
-        if each.record.timestamp is None or each.at <= each.record.timestamp * MILLISECOND + ahead
-    ]
+    found = list[Good]()
+    both = zip(draft.tried.good, draft.tried.rows, strict=True)
+    for _, parts in groupby(both, key=lambda each: each[0][:2]):
+        (record, *_), rows = zip(*parts, strict=True)
+        times = sorted(micros(row[clock]) for row in rows)
+        arrived = record.timestamp
+        if arrived is None or times[-1] <= arrived * MILLISECOND + ahead:
+            found.append(Good(record, rows, times[0], times[-1]))
+    return found
 
 
 def _key(draft: Draft, of: Good) -> str:
-    return repr(of.row if "*" in draft.keys else [of.row[name] for name in draft.keys])
+    names = draft.topic.columns if "*" in draft.keys else draft.keys
+    return repr([[row[name] for name in names] for row in of.rows])
 
 
 def _order(draft: Draft) -> Callable[[Good], tuple[Any, ...]]:
     [step] = draft.spec.steps
     assert isinstance(step, Latest)
-    return lambda of: tuple(of.row[name] for name in step.order_by)
+    return lambda of: tuple(row[name] for row in of.rows for name in step.order_by)
 
 
 def _distinct(draft: Draft, root: str) -> list[Good]:
@@ -192,7 +195,8 @@ def _bad(draft: Draft, root: str) -> list[Sampled]:
 def _is_plain(alone: Tried) -> bool:
     floats = (value for row in alone.rows for value in row.values() if isinstance(value, float))
     finite = all(abs(value) < float("inf") for value in floats)
-    return finite and len(alone.times_ms) == 1 and alone.rows[0].get("op") != "d"
+    whole = len(alone.times_ms) == len(alone.rows) > 0 and not alone.malformed
+    return finite and whole and all(row.get("op") != "d" for row in alone.rows)
 
 
 def _is_short(record: Sampled) -> bool:

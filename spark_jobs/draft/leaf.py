@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from spark_jobs.draft.written_time import FEW as FEW, written  # noqa: PLC0414 - of a sample, for those that import it from here
+from spark_jobs.draft.tags import of_tags
+from spark_jobs.draft.written_time import FEW as FEW, is_written_out, written  # noqa: PLC0414 - of a sample, for those that import it from here
 from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.values.path import Path
 
@@ -25,9 +26,6 @@ NEAR_MS: Final = 40 * DAY_MS
 """So far, if it is not."""
 SMALLEST: Final = 10**9
 _NAMED: Final = re.compile(r"(^|_)(ts|time|timestamp|at|date|when|created|updated)(_|$)")
-_DIGITS: Final = re.compile(
-    r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])[0-5]\d[0-5]\d"
-)
 
 
 class Epoch(NamedTuple):
@@ -35,7 +33,7 @@ class Epoch(NamedTuple):
 
     unit: str
     sure: bool
-    """By their name, or since all are near the arrival."""
+    """By name, or all are near the arrival."""
 
 
 def epoch(name: str, numbers: Sequence[float], clock_ms: float) -> Epoch | None:
@@ -46,11 +44,6 @@ def epoch(name: str, numbers: Sequence[float], clock_ms: float) -> Epoch | None:
             near = away < NEAR_MS and min(numbers) >= SMALLEST
             return Epoch(unit, sure=near or bool(_NAMED.search(name)))
     return None
-
-
-def is_written_out(text: str) -> bool:
-    """Whether it is year, month, day, hour, minute and second, as digits alone."""
-    return bool(_DIGITS.fullmatch(text))
 
 
 DEEPEST: Final = 5
@@ -116,7 +109,7 @@ class Kind(NamedTuple):
     type: str
     format: str | Local | None = None
     note: str = ""
-    """What a person should look at."""
+    """To look at."""
 
 
 def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
@@ -162,7 +155,8 @@ def _kind(leaf: Leaf, clock_ms: float) -> Kind:
         return _of_digits(leaf, clock_ms) or _of_texts(leaf, clock_ms)
     if types == {list} and (inner := _of_elements(leaf.values)):
         return Kind(f"array<{inner}>")
-    return Kind("string", "json", _OTHERWISE.get(len(types), SEVERAL))
+    tags = of_tags(leaf.path, leaf.values) if types == {list} else ""
+    return Kind("string", "json", tags or _OTHERWISE.get(len(types), SEVERAL))
 
 
 def snake(key: str) -> str:

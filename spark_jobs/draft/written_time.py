@@ -4,6 +4,7 @@ the records arrived.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from statistics import median
@@ -28,6 +29,10 @@ FEW: Final = 0.01
 FARTHEST: Final = 14
 """Hours that a clock is ahead of UTC at most."""
 
+_DIGITS: Final = re.compile(
+    r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])[0-5]\d[0-5]\d"
+)
+
 
 class Written(NamedTuple):
     """How times are written."""
@@ -51,6 +56,11 @@ def written(texts: Sequence[str], clock_ms: float) -> Written | None:
     if "%z" in pattern:
         return Written(Local(pattern=pattern), "")
     return _zoned(pattern, behind[pattern])
+
+
+def is_written_out(text: str) -> bool:
+    """Whether it is year, month, day, hour, minute and second, as digits alone."""
+    return bool(_DIGITS.fullmatch(text))
 
 
 def instant(text: str, format_: Local) -> float:

@@ -8,7 +8,8 @@ import pytest
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
-from spark_jobs.draft.sample import Sampled, tried
+from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.tried import tried
 from spark_jobs.spec import Json
 from tests.unit.test_new import CLOCK, NOON, sampled, written
 
