@@ -14,11 +14,14 @@ from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
 from spark_jobs.draft.leaf import snake
 from spark_jobs.spec import Latest
-from tests.harness import shapes_of_others as shapes
+from tests.harness import others
+from tests.harness.others import shop
+from tests.harness.others.sample import sample as sampled_of
 from tests.harness.schemas import avro, keep
 from tests.unit.test_new import written
 
 END = datetime(2026, 11, 30, 1, tzinfo=UTC)
+RECORDS = 500
 MONEY = "decimal(12,2)"
 
 
@@ -71,14 +74,14 @@ WANTED = {
 def root(tmp_path_factory):
     """The schemas of the topics of a registry."""
     folder = tmp_path_factory.mktemp("schemas")
-    protobuf = Registered("PROTOBUF", shapes.PROTO, ())
-    keep(folder, {shapes.AVRO_ID: avro(shapes.AVRO), shapes.PROTOBUF_ID: protobuf})
+    protobuf = Registered("PROTOBUF", shop.PROTO, ())
+    keep(folder, {shop.AVRO_ID: avro(shop.AVRO), shop.PROTOBUF_ID: protobuf})
     return str(folder)
 
 
-@pytest.mark.parametrize("name", shapes.TWELVE | shapes.OTHERS)
+@pytest.mark.parametrize("name", others.ALL)
 def test_a_draft_is_right_by_its_sample_or_says_what_a_person_has_to_look_at(name, root):
-    sample = shapes.sample((shapes.TWELVE | shapes.OTHERS)[name](), END)
+    sample = sampled_of(others.ALL[name](), END, records=RECORDS)
     made, wanted = draft(snake(name), name, sample, root), WANTED[name]
     assert written(made) == made.spec
     types = {each.name: each.type for each in made.topic.fields}
