@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from spark_jobs.draft.leaf import FEW, UNITS, Kind, Leaf, kind, snake
 from spark_jobs.draft.written_time import instant
 from spark_jobs.errors import SluiceError
-from spark_jobs.spec import Field, Format
+from spark_jobs.spec import Field, Format, Local
 from spark_jobs.spec.fields.field import Part
-from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.spec.fields.place import Envelope
 from spark_jobs.spec.formats.format import JSON
 from spark_jobs.values.own_columns import is_own

@@ -20,10 +20,9 @@ from spark_jobs.draft.fields import LEFT_OUT, THE_FORMAT, THE_KEY, THE_TIME
 from spark_jobs.draft.many import THE_LIST
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
-from spark_jobs.spec import Field, Format, Pipeline
+from spark_jobs.spec import Field, Format, Local, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.fields.field import is_name
-from spark_jobs.spec.fields.local_time import Local
 from spark_jobs.spec.formats.format import JSON, TEXT
 
 BESIDE = (KEY, "headers")

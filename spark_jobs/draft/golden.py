@@ -9,12 +9,14 @@ another one is late.
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.drafted import Draft
-from spark_jobs.draft.flow import flow
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.source.kafka_time import is_time
@@ -29,6 +31,7 @@ TRIED: Final = 100
 """Of the good records: each of them alone."""
 LARGEST: Final = 4_000
 """Bytes of a record that a person reads."""
+_UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Case(NamedTuple):
@@ -240,3 +243,34 @@ def _text(content: bytes | None) -> str | bytes | None:
         return content if content is None else content.decode()
     except UnicodeDecodeError:
         return content
+
+
+def flow(value: Any) -> str:
+    """In the form of YAML that is JSON, but for bytes and numbers."""
+    return _UNPRINTABLE.sub(lambda found: f"\\U{ord(found[0]):08x}", "".join(_parts(value)))
+
+
+def _parts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            inner = (
+                f"{json.dumps(str(k), ensure_ascii=False)}: {''.join(_parts(v))}"
+                for k, v in value.items()
+            )
+            yield f"{{{', '.join(inner)}}}"
+        case list() | tuple():
+            yield f"[{', '.join(''.join(_parts(each)) for each in value)}]"
+        case bytes():
+            yield f'!!binary "{b64encode(value).decode()}"'
+        case datetime():
+            yield json.dumps(value.isoformat().replace("+00:00", "Z"))
+        case date():
+            yield json.dumps(value.isoformat())
+        case float():
+            text = repr(value)
+            # YAML takes 1e+22 for a text.
+            yield text if "." in text else text.replace("e", ".0e")
+        case None | bool() | int() | str():
+            yield json.dumps(value, ensure_ascii=False)
+        case _:
+            yield json.dumps(str(value), ensure_ascii=False)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.tags import of_tags
 from spark_jobs.draft.written_time import FEW as FEW, is_written_out, written  # noqa: PLC0414 - of a sample, for those that import it from here
-from spark_jobs.spec.fields.local_time import Local
+from spark_jobs.spec import Local
 from spark_jobs.values.path import Path
 
 UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}

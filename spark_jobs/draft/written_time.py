@@ -11,7 +11,7 @@ from statistics import median
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from spark_jobs.spec.fields.local_time import Local
+from spark_jobs.spec import Local
 
 PATTERNS: Final = (
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%f",
