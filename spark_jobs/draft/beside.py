@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.draft.csv_topic import kind_of_cells, of_cells
 from spark_jobs.draft.fields import Drafted, drafted
-from spark_jobs.draft.leaf import FEW, leaves
+from spark_jobs.draft.leaf import leaves
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.spec import Field, Format, Json
 from spark_jobs.spec.formats.format import TEXT
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.columns.text_column import text_of
 from spark_jobs.draft.fields import THE_FORMAT, Drafted, Reading, drafted
-from spark_jobs.draft.leaf import FEW, VERSION, Kind, Leaf, kind, snake
+from spark_jobs.draft.leaf import VERSION, Kind, Leaf, kind, snake
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.spec import Csv
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from spark_jobs.draft.fields import Drafted, milliseconds, nearly_always
-from spark_jobs.draft.leaf import FEW, ID
+from spark_jobs.draft.leaf import ID
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.spec.duration import approximate
 
 SECOND: Final = 1_000.0

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.draft.leaf import FEW, UNITS, Kind, Leaf, kind, snake
-from spark_jobs.draft.written_time import instant
+from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
+from spark_jobs.draft.written_time import FEW, UNITS, instant
 from spark_jobs.errors import SluiceError
 from spark_jobs.spec import Field, Format, Local
 from spark_jobs.spec.fields.field import Part

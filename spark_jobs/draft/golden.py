@@ -20,7 +20,6 @@ from spark_jobs.draft.drafted import Draft
 from spark_jobs.draft.sample import Sampled
 from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.source.kafka_time import is_time
-from spark_jobs.spec import Latest
 from spark_jobs.spec.analysis.late_rule import MILLISECOND, micros, of_rows
 from spark_jobs.values.times import at_milliseconds
 
@@ -155,9 +154,9 @@ def _key(draft: Draft, of: Good) -> str:
 
 
 def _order(draft: Draft) -> Callable[[Good], tuple[Any, ...]]:
+    """The step's: of one key the later change is greater."""
     [step] = draft.spec.steps
-    assert isinstance(step, Latest)
-    return lambda of: tuple(row[name] for row in of.rows for name in step.order_by)
+    return lambda of: tuple(row[name] for row in of.rows for name in step.placed)
 
 
 def _distinct(draft: Draft, root: str) -> list[Good]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.decode.json.connect import DECIMAL, UNITS
 from spark_jobs.draft.avro_schema import MOST_DIGITS
 from spark_jobs.draft.fields import Drafted, Reading, drafted
-from spark_jobs.draft.leaf import DEEPEST, FEW, Kind, Leaf, kind, leaves
+from spark_jobs.draft.leaf import DEEPEST, Kind, Leaf, kind, leaves
 from spark_jobs.draft.many import apart
 from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec.fields.place import Envelope
 

@@ -1,8 +1,4 @@
-"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes.
-
-Numbers may be times since 1970, in one of several units. A phone number is none, though it may have
-as many digits.
-"""
+"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes."""
 
 from __future__ import annotations
 
@@ -13,38 +9,9 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.tags import of_tags
-from spark_jobs.draft.written_time import FEW as FEW, is_written_out, written  # noqa: PLC0414 - of a sample, for those that import it from here
+from spark_jobs.draft.written_time import FEW, epoch, is_written_out, written
 from spark_jobs.spec import Local
 from spark_jobs.values.path import Path
-
-UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
-"""An epoch's unit -> milliseconds."""
-DAY_MS: Final = 86_400_000
-YEARS_MS: Final = 20 * 365 * DAY_MS
-"""So far from the arrival of its record is a time, if it is called one."""
-NEAR_MS: Final = 40 * DAY_MS
-"""So far, if it is not."""
-SMALLEST: Final = 10**9
-_NAMED: Final = re.compile(r"(^|_)(ts|time|timestamp|at|date|when|created|updated)(_|$)")
-
-
-class Epoch(NamedTuple):
-    """What numbers would be as times."""
-
-    unit: str
-    sure: bool
-    """By name, or all are near the arrival."""
-
-
-def epoch(name: str, numbers: Sequence[float], clock_ms: float) -> Epoch | None:
-    """None if they are no times of these years in any unit. `clock_ms` is when they arrived."""
-    for unit, ms in UNITS.items():
-        away = max(abs(each * ms - clock_ms) for each in numbers)
-        if away < YEARS_MS:
-            near = away < NEAR_MS and min(numbers) >= SMALLEST
-            return Epoch(unit, sure=near or bool(_NAMED.search(name)))
-    return None
-
 
 DEEPEST: Final = 5
 MOST: Final = 500
@@ -56,6 +23,10 @@ _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _NOTES = (
     (re.compile(r"-?\d+\.\d+"), "numbers in text? type='decimal(12,2)', format='text'"),
     (re.compile(r"-?(0|[1-9]\d{0,8})"), "numbers in text? type='bigint', format='text'"),
+    (re.compile(r"\d\d\.\d\d\.\d{4}"), "a date? type='date', format=Local(pattern='%d.%m.%Y')"),
+    (re.compile(r"\d\d/\d\d/\d{4}"), "a date? type='date', format=Local(pattern='%d/%m/%Y')"),
+    (re.compile(r"-?[\d.]*\d,\d+"), "numbers with a comma? No format reads them"),
+    (re.compile(r"\s*(\{.*\}|\[.*\])\s*", re.DOTALL), "JSON in a text? No path leads into it"),
     (
         re.compile(r"([\w+/]{4})*[\w+/]{2}(==|[\w+/]=)"),
         "a decimal? type='decimal(12,2)', format='base64'",

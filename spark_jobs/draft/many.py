@@ -6,12 +6,14 @@ with its items the order is the record.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from spark_jobs.draft.fields import Drafted, Reading, drafted, nearly_always
-from spark_jobs.draft.leaf import FEW, leaves
+from spark_jobs.draft.leaf import leaves
 from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.spec.fields.each import MOST_LEVELS
 
 THE_LIST: Final = "the list"
@@ -53,7 +55,8 @@ def _list_of(elements: Sequence[Element]) -> str:
     """The one key that is a list of objects in almost all, with little beside it."""
     objects = [each.within[0] for each in elements]
     names = {key for each in objects for key, value in each.items() if _is_list(value)}
-    usual = [key for key in names if _missing(objects, key) <= FEW * len(objects)]
+    lists = Counter(key for each in objects for key in names if isinstance(each.get(key), list))
+    usual = [key for key in names if lists[key] >= (1 - FEW) * len(objects)]
     beside = leaves([_without(each, names) for each in objects[:100]])
     one = len(usual) == 1 and len(names) == 1 and len(beside) <= MOST_AROUND
     return usual[0] if one and usual[0].isidentifier() else ""
@@ -61,10 +64,6 @@ def _list_of(elements: Sequence[Element]) -> str:
 
 def _is_list(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(e, dict) for e in value)
-
-
-def _missing(objects: Sequence[Object], key: str) -> int:
-    return sum(not isinstance(each.get(key), list) for each in objects)
 
 
 def _without(of: Object, names: set[str]) -> Object:

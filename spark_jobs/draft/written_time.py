@@ -1,5 +1,7 @@
-"""Written time: the pattern that all texts of a field follow, and the zone of their clock, by when
-the records arrived.
+"""Written time: numbers since 1970 in one of several units; texts of one pattern, whose clock is in
+a zone that the arrival of the records shows.
+
+A phone number is no time, though it may have as many digits.
 """
 
 from __future__ import annotations
@@ -12,6 +14,35 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from spark_jobs.spec import Local
+
+UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
+"""An epoch's unit -> milliseconds."""
+DAY_MS: Final = 86_400_000
+YEARS_MS: Final = 20 * 365 * DAY_MS
+"""So far from the arrival of its record is a time, if it is called one."""
+NEAR_MS: Final = 40 * DAY_MS
+"""So far, if it is not."""
+SMALLEST: Final = 10**9
+_NAMED: Final = re.compile(r"(^|_)(ts|time|timestamp|at|date|when|created|updated)(_|$)")
+
+
+class Epoch(NamedTuple):
+    """What numbers would be as times."""
+
+    unit: str
+    sure: bool
+    """By name, or all are near the arrival."""
+
+
+def epoch(name: str, numbers: Sequence[float], clock_ms: float) -> Epoch | None:
+    """None if they are no times of these years in any unit. `clock_ms` is when they arrived."""
+    for unit, ms in UNITS.items():
+        away = max(abs(each * ms - clock_ms) for each in numbers)
+        if away < YEARS_MS:
+            near = away < NEAR_MS and min(numbers) >= SMALLEST
+            return Epoch(unit, sure=near or bool(_NAMED.search(name)))
+    return None
+
 
 PATTERNS: Final = (
     "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%f",

@@ -11,6 +11,7 @@ from spark_jobs.draft.drafted import ARRIVED, draft
 from spark_jobs.draft.fields import THE_KEY, THE_TIME
 from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
+from spark_jobs.draft.leaf import Leaf, kind
 from spark_jobs.draft.many import THE_LIST
 from spark_jobs.draft.sample import shares
 from spark_jobs.errors import SampleUnusable
@@ -223,3 +224,38 @@ def test_a_choices_note_is_none_of_a_field_of_its_name():
     null = "null in every record of the sample"
     assert [made.notes[each] for each in ("event_time", "steps", "format")] == [null] * 3
     assert "observed" in made.notes[THE_TIME]
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (["30.11.2026", "01.12.2026"], "%d.%m.%Y"),
+        (["12,50", "1.200,00"], "comma"),
+        (['{"a": 1}', '{"a": [2]}'], "no path"),
+        (["200", "404"], "bigint"),
+        (["0.012", "3.5"], "decimal"),
+    ],
+)
+def test_a_text_that_is_something_else_is_said(values, word):
+    found = kind(Leaf(("x",), values), CLOCK)
+    assert found.type == "string"
+    assert word in found.note.lower() or word in found.note
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        ([12.5, 3, 0.99], "decimal(12,2)"),
+        ([0.1234, 1.0], "decimal(12,4)"),
+        ([123_456_789_012.25], "decimal(18,2)"),
+        ([0.1 + 0.2, 1.5], "double"),
+    ],
+)
+def test_money_is_a_decimal_if_its_digits_are_written_and_not_computed(values, type_):
+    assert kind(Leaf(("unit_price",), values), CLOCK).type == type_
+    assert kind(Leaf(("weight",), values), CLOCK).type == "double"
+
+
+@pytest.mark.parametrize(("name", "type_"), [("api_version", "string"), ("shipped", "date")])
+def test_a_version_is_no_date(name, type_):
+    assert kind(Leaf((name,), ["2026-02-01"] * 9), CLOCK).type == type_
