@@ -39,6 +39,8 @@ _MONEY = re.compile(
 INEXACT = "money? decimal(12,2) is exact"
 MOST_PLACES: Final = 4
 """Digits behind the point of an amount of money: with more it has been computed."""
+MANY, SYMBOLS = 200, 8
+"""Of so many whole numbers so few different ones may be names."""
 PRECISIONS: Final = (12, 18, 38)
 ID: Final = re.compile(r"(^|_)(id|uid|uuid|guid|ulid)$")
 VERSION: Final = re.compile(r"(^|_)(version|firmware|release|build)(_|$)")
@@ -195,7 +197,9 @@ def _of_numbers(leaf: Leaf, clock_ms: float) -> Kind:
     if all(is_written_out(str(each)) for each in values):
         return Kind(type_, None, "a time? Its digits are a date's and a time's")
     if not _MONEY.search(name):
-        return Kind(type_)
+        few = sorted({*values}) if whole and len(values) >= MANY else []
+        told = f"an enumeration? {', '.join(map(str, few))}" if 1 < len(few) <= SYMBOLS else ""
+        return Kind(type_, None, told)
     numbers = [Decimal(repr(each)) for each in values]
     exact = not whole and all(-_exponent(each) <= MOST_PLACES for each in numbers)
     return _of_money(numbers, "money, by its name") if exact else Kind(type_, None, money)

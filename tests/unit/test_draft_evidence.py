@@ -256,6 +256,14 @@ def test_money_is_a_decimal_if_its_digits_are_written_and_not_computed(values, t
     assert kind(Leaf(("weight",), values), CLOCK).type == "double"
 
 
+def test_whole_numbers_of_few_values_may_be_names_and_those_of_many_are_none():
+    found = kind(Leaf(("severity",), [9, 13, 17] * 70), CLOCK)
+    assert (found.type, found.note) == ("bigint", "an enumeration? 9, 13, 17")
+    assert [kind(Leaf(("n",), each), CLOCK).note for each in ([7] * 210, [*range(30)] * 7)] == [
+        ""
+    ] * 2
+
+
 @pytest.mark.parametrize(("name", "type_"), [("api_version", "string"), ("shipped", "date")])
 def test_a_version_is_no_date(name, type_):
     assert kind(Leaf((name,), ["2026-02-01"] * 9), CLOCK).type == type_
