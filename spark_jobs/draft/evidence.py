@@ -6,7 +6,7 @@ person to look at.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from statistics import median
@@ -118,19 +118,18 @@ def of_key(fields: Sequence[Drafted], clock: str, arrival: str) -> Choice:
     it, and in the times at which each was seen.
     """
     there = [each for each in fields if each.field.name != arrival and each.leaf.column]
-    behind = _behind(there, clock)
-    rows = _rows(there, behind)
-    seen = behind if len({*rows}) < len({*_rows(there)}) else ()
+    hashes, behind = _hashes(there), _behind(there, clock)
+    rows, whole = _rows(hashes, behind), _rows(hashes)
+    seen = behind if len({*rows}) < len({*whole}) else ()
     compared = [each for each in there if each.field.name not in seen]
-    rows = rows if seen else _rows(there)
+    rows = rows if seen else whole
     distinct, copies = len({*rows}), len(rows) - len({*rows})
     apart = ", ".join((*seen, *([arrival] if arrival else ())))
     equal = f"{copies:,} copies are equal in all fields" + (f" but {apart}" if apart else "")
     unique, told, others = list[Drafted](), list[str](), list[str]()
     for each in compared:
-        pairs = {
-            (repr(v), row) for v, row in zip(each.leaf.column, rows, strict=True) if v is not None
-        }
+        both = zip(each.leaf.column, hashes[each.field.name], rows, strict=True)
+        pairs = {(value, row) for given, value, row in both if given is not None}
         values = len({value for value, _ in pairs})
         alone = values == len(pairs) and len(rows) >= ENOUGH
         if _may_be_key(each, len(rows)):
@@ -142,7 +141,7 @@ def of_key(fields: Sequence[Drafted], clock: str, arrival: str) -> Choice:
     if not own:
         named = ", ".join(told)
         shown = f"unique among {distinct:,} distinct records: {named}; {equal}" if told else equal
-        looks = (_of_ids(unique), _of_others(others), _of_nearly_equal(there, clock, behind))
+        looks = (_of_ids(unique), _of_others(others), _of_nearly_equal(hashes, clock, behind))
         return Choice((), shown, "; ".join(filter(None, looks)), seen)
     best = min(own, key=_rank)
     rivals = [each.field.name for each in unique if each is not best]
@@ -163,9 +162,20 @@ def _behind(fields: Sequence[Drafted], clock: str) -> tuple[str, ...]:
     )
 
 
-def _rows(fields: Sequence[Drafted], without: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    columns = (each.leaf.column for each in fields if each.field.name not in without)
-    return [*zip(*(map(repr, column) for column in columns), strict=True)]
+Hashes = Mapping[str, Sequence[int]]
+"""Field -> of each record the hash of its value. A sum of them is a record's."""
+
+
+def _hashes(fields: Sequence[Drafted]) -> Hashes:
+    return {
+        each.field.name: [hash((each.field.name, repr(value))) for value in each.leaf.column]
+        for each in fields
+    }
+
+
+def _rows(hashes: Hashes, without: Sequence[str] = ()) -> list[int]:
+    columns = (column for name, column in hashes.items() if name not in without)
+    return [sum(row) for row in zip(*columns, strict=True)]
 
 
 def _is_time(of: Drafted) -> bool:
@@ -188,22 +198,17 @@ def _of_others(names: Sequence[str]) -> str:
     return f"unique here, too, and perhaps the key: {some}" if names else ""
 
 
-def _of_nearly_equal(fields: Sequence[Drafted], clock: str, behind: Sequence[str]) -> str:
+def _of_nearly_equal(hashes: Hashes, clock: str, behind: Sequence[str]) -> str:
     """Records of one time that differ in one field alone, or in when they were seen, too; where
     times tell records apart.
     """
-    hashes = {
-        each.field.name: [hash((each.field.name, repr(value))) for value in each.leaf.column]
-        for each in fields
-        if each.field.name not in behind
-    }
-    rows = [sum(row) for row in zip(*hashes.values(), strict=True)]
+    rows = _rows(hashes, behind)
     if len({*hashes.get(clock, ())}) * 2 < len(rows):
         return ""
     found = {
         name: len({*rows}) - len({row - own for row, own in zip(rows, column, strict=True)})
         for name, column in hashes.items()
-        if name != clock
+        if name not in {clock, *behind}
     }
     most = max(found, key=found.__getitem__, default="")
     if not most or found[most] < max(ENOUGH_EQUAL, FEW / 3 * len(rows)):
