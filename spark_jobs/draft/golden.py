@@ -74,13 +74,14 @@ def _written(case: Case, draft: Draft, root: str) -> Iterator[str]:
 
 def _of_the_sample(draft: Draft, root: str) -> Case | None:
     """Some records; one of them again, or of a Latest an older change of it."""
-    kept = _distinct(draft, root)
-    if not kept:
+    known = _known(draft)
+    first = next((each for each in known[:TRIED] if _usable(draft, root, each)), None)
+    if first is None:
         return None
     [step] = draft.spec.steps
     again, expect = list[Sampled](), dict[str, Any]()
     if step.balance.drops_duplicates:
-        first, copy = next(_pairs(draft, root), (kept[0], kept[0]))
+        first, copy = next(_pairs(draft, root), (first, first))
         again, expect = [copy.record], {"duplicates": len(copy.rows)}
     else:
         changes = (pair for pair in _pairs(draft, root) if len({*map(_order(draft), pair)}) > 1)
@@ -88,10 +89,7 @@ def _of_the_sample(draft: Draft, root: str) -> Case | None:
             older, first = sorted(pair, key=_order(draft))
             again, expect = [older.record], {"superseded": 1}
             break
-        else:
-            first = kept[0]
-    others = [each for each in kept if _key(draft, each) != _key(draft, first)]
-    rows = [each.record for each in (first, *others)][:GOOD]
+    rows = [each.record for each in (first, *_alike(draft, root, first))]
     if bad := _bad(draft, root):
         found = tried(draft.topic, [_as_written(each) for each in bad], root)
         expect["malformed"] = [*found.malformed.elements()]
@@ -159,15 +157,25 @@ def _order(draft: Draft) -> Callable[[Good], tuple[Any, ...]]:
     return lambda of: tuple(row[name] for row in of.rows for name in step.placed)
 
 
-def _distinct(draft: Draft, root: str) -> list[Good]:
-    """Of the first records some, each of another key."""
-    found = dict[str, Good]()
-    for each in _known(draft)[:TRIED]:
-        if _key(draft, each) not in found and _usable(draft, root, each):
-            found[_key(draft, each)] = each
-        if len(found) == GOOD:
-            break
-    return [*found.values()]
+def _alike(draft: Draft, root: str, first: Good) -> Iterator[Good]:
+    """Records of other keys that are equal to it in as many fields as may be, each in some more: a
+    coarser key loses one of them.
+    """
+    apart, known = {*draft.topic.columns}, {_key(draft, first)}
+    [row, *_] = first.rows
+
+    def shared(of: Good) -> set[str]:
+        return {name for name in apart if of.rows[0][name] == row[name]}
+
+    for _ in range(GOOD - 1):
+        others = [each for each in _known(draft) if _key(draft, each) not in known]
+        others.sort(key=lambda each: -len(shared(each)))
+        for each in others[:TRIED]:
+            if _usable(draft, root, first, each):
+                yield each
+                apart -= shared(each)
+                known.add(_key(draft, each))
+                break
 
 
 def _pairs(draft: Draft, root: str) -> Iterator[tuple[Good, Good]]:

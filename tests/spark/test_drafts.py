@@ -57,7 +57,7 @@ REAL = {
     "shop.public.orders": Real(("id", "status"), """id, status FROM (
         SELECT coalesce(j->'$.payload.after.id', j->'$.payload.before.id')::int AS id, j->>'$.payload.after.status' AS status,
                j->>'$.payload.op' AS op, row_number() OVER (PARTITION BY id ORDER BY (j->'$.payload.source.lsn')::bigint DESC) AS n
-        FROM sent) WHERE n = 1 AND op != 'd'""", "lsn"),
+        FROM sent) WHERE n = 1 AND op != 'd'""", "status"),
     "orders-avro": Real(("order_id", "country"), "DISTINCT j->>'$.order_id', j->>'$.country' FROM sent", "country"),
     "wiki.changes": Real(("meta_id", "length_new"), "DISTINCT j->>'$.meta.id', (j->'$.length.new')::bigint FROM sent", "type"),
     "otel.logs": Real(
