@@ -44,12 +44,7 @@ REPEATED = "The next run repeats the batch without them, and looks for more if i
 
 
 def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -> int:
-    """Store the records that made the planned batch fail, so that they are malformed when it runs
-    again; the batch's id.
-
-    Raises ExpressionFailed if none can be found, if more than MOST_ASIDE fail, or if a person is to
-    decide: then it has proposed them. RecordsRefused likewise, where a rule of the spec refuses.
-    """
+    """See failed.py. More than MOST_ASIDE are too many."""
     error = DataError.of(str(failed))
     committed, planned = run.checkpoint.committed(), run.checkpoint.planned()
     if error is None or planned[-1:] == committed[-1:]:
@@ -62,7 +57,7 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if by_a_rule(error) and (refused := _refused(run, batch, known)):
         raise refused
     alone = list[FailingRecord]()
-    if not (found := _new(_proposed_before(batch, known), known)):
+    if not (found := _new([each for each in known.proposed if each.batch == batch.id], known)):
         LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
         alone = _new(_alone(run, batch, known), known)
         found = alone or _new(_together(run, batch, known, error), known)
@@ -125,11 +120,6 @@ def places(found: Iterable[FailingRecord], inputs: Topics) -> str:
     return ", ".join(
         f"partition {inputs.shown(each.partition)} offset {each.offset}" for each in first
     )
-
-
-def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
-    """Forgotten where the expression changes (runs/resume/same_state.py)."""
-    return [each for each in known.proposed if each.batch == batch.id]
 
 
 def _new(found: Iterable[FailingRecord], known: FailingRecords) -> list[FailingRecord]:

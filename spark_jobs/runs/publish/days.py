@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.messages.event import Repaired
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
@@ -119,7 +119,7 @@ def _closed(
         ended = utc(until).date()
         yield from (each for each in _with_rows(paths, position) if day <= each < ended)
         return
-    while _midnight(day) + DAY <= until:
+    while datetime.combine(day, time(), UTC) + DAY <= until:
         yield day
         day += DAY
 
@@ -145,7 +145,3 @@ def _of(span: Span) -> Iterator[date]:
     while day <= last:
         yield day
         day += DAY
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

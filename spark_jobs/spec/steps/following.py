@@ -62,12 +62,22 @@ class Following(Step):
     spans: ClassVar[tuple[str, ...]] = ()
     """The columns that it adds, where a row is valid for a while."""
     parted_by: ClassVar[tuple[str, ...]] = ()
-    """Those of its own columns that part the table."""
+    """The columns, among its own, that part the table."""
 
     commits: ClassVar = "spark_jobs.sink.keyed.follow:follow"
     """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
     imported where batches are committed.
     """
+    accounts: ClassVar = "spark_jobs.audit.keyed_account:keyed"
+    """Likewise the function that holds a batch's account against the table's log."""
+    remembers_share: ClassVar = "spark_jobs.sink.keyed.standing:remembered_share"
+    """Likewise the function (path, version) that gives the share of deletes that are remembered."""
+    forgets: ClassVar = "spark_jobs.sink.keyed.forgetting:forget_deletes"
+    """Likewise the function (run, step) that forgets deletes behind a run."""
+
+    @property
+    def follows(self) -> Literal[True]:
+        return True
 
     @property
     def time(self) -> str:
@@ -86,7 +96,7 @@ class Following(Step):
 
     @property
     def highest_decides(self) -> bool:
-        """Whether a row is that of the change with the highest position, whatever else came."""
+        """Whether the change with the highest position makes the row, whatever else came."""
         return self.missing == "null"
 
     @property
@@ -184,8 +194,3 @@ class Following(Step):
 
     def unranged(self, ranges: Ranges) -> str | None:
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
-
-
-def followed(steps: Sequence[Step]) -> Following | None:
-    """The step that makes the table follow a key: the last one, if any."""
-    return steps[-1] if steps and isinstance(steps[-1], Following) else None

@@ -189,6 +189,11 @@ class Step(Model):
         return None
 
     @property
+    def follows(self) -> bool:
+        """Whether it makes its table follow a key: then it is a Following, and the last step."""
+        return False
+
+    @property
     def sides(self) -> tuple[SideTable, ...]:
         """The tables beside the stream that it reads. It is given their rows by their names, of the
         version that is noted for the batch, or in the plan of a repair.
@@ -201,6 +206,13 @@ class Step(Model):
         not so: then any row may depend on any row of the table.
         """
         return {}
+
+    @property
+    def counts_unmatched(self) -> tuple[str, ...]:
+        """The tables beside the stream for which it marks each record that finds no row there
+        (steps/beside/matched.py).
+        """
+        return ()
 
     @property
     def rejects(self) -> bool:
@@ -216,7 +228,7 @@ class Step(Model):
 
     @property
     def distinct_by(self) -> tuple[str, ...] | None:
-        """The input's columns of which it lets each combination through once; None if it does not,
+        """The input's columns whose combinations it lets through once each; None if it does not,
         or if they are all of the columns.
         """
         return None
@@ -268,7 +280,7 @@ class Step(Model):
 
     @property
     def needs_watermark(self) -> bool:
-        """Whether Spark runs the step only over rows of which a column has a watermark."""
+        """Whether Spark runs the step only over rows with a watermark on a column."""
         return False
 
     @property
@@ -403,7 +415,7 @@ class Step(Model):
         return None
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
-        """The position of the output's rows, given that of the input's; None where only
+        """The position of the output's rows, given the input's; None where only
         `ranges.by` can say it.
         """
         return position
