@@ -54,16 +54,17 @@ def apart(found: Sequence[Any], records: Sequence[Sampled], clock_ms: float) -> 
 def _list_of(elements: Sequence[Element]) -> str:
     """The one key that is a list of objects in almost all, with little beside it."""
     objects = [each.within[0] for each in elements]
-    names = {key for each in objects for key, value in each.items() if _is_list(value)}
+    names = {
+        key
+        for each in objects
+        for key, value in each.items()
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+    }
     lists = Counter(key for each in objects for key in names if isinstance(each.get(key), list))
     usual = [key for key in names if lists[key] >= (1 - FEW) * len(objects)]
     beside = leaves([_without(each, names) for each in objects[:100]])
     one = len(usual) == 1 and len(names) == 1 and len(beside) <= MOST_AROUND
     return usual[0] if one and usual[0].isidentifier() else ""
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(e, dict) for e in value)
 
 
 def _without(of: Object, names: set[str]) -> Object:
