@@ -220,7 +220,9 @@ def test_a_dag_of_ones_own_drains_judges_and_publishes_the_pipeline_of_its_group
     account = read_report(path).account
     assert (account.read, account.unaccounted) == (sum(counts.values()), 0)
     assert installed.shown(GROUPED) == account.rows_out > 0
-    verifier = Verifier(str(installed.root), installed.scene.ledger_folder, GROUPED, timedelta(hours=2))
+    verifier = Verifier(
+        str(installed.root), installed.scene.ledger_folder, GROUPED, timedelta(hours=2)
+    )
     assert verifier.verdict().told == ()
 
 
