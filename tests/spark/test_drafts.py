@@ -29,6 +29,7 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.values.own_columns import DELETED
 from tests.harness import others
 from tests.harness.broker import forget_topic
 from tests.harness.others import shop
@@ -138,9 +139,7 @@ def test_a_drafts_cases_hold_its_key_and_its_delay_and_its_drain_is_what_duckdb_
     assert report.status == "succeeded", report.problem
     assert (report.account.unaccounted, report.account.read) == (0, len(sent))
     rows = rows_of(Paths(settings.root, registry.load("drafted")).table)
-    there = [
-        row for row in rows if row.get("op") != "d"
-    ]  # what is deleted is in no published table
+    there = [row for row in rows if not row.get(DELETED)]  # of which consumers see none
     found = sorted((tuple(row[each] for each in real.columns) for row in there), key=repr)
     assert found == read(sent, real.sql)
 
