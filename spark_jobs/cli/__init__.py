@@ -15,6 +15,7 @@ import typer
 
 from spark_jobs.cli import (
     admin,
+    bad_day,
     coverage,
     excise,
     find,
@@ -28,7 +29,6 @@ from spark_jobs.cli import (
     sample,
     specs,
 )
-from spark_jobs.cli.bad_day import bisect, tune
 from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
 
@@ -54,8 +54,7 @@ for group in (
     publish,
     look,
     find,
-    bisect,
-    tune,
+    bad_day,
     coverage,
     report,
     repair,

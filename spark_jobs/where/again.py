@@ -16,7 +16,7 @@ from spark_jobs.repair.offsets.slices import without
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import same_topics, source_of
-from spark_jobs.where.ask import Question
+from spark_jobs.where.ask import Answer, Question
 from spark_jobs.where.asked import parts_of, union, within
 from spark_jobs.where.read import Seen, decoded, sampled
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_HERE: Final = 20_000
 """Offsets that are read without Spark: a second, about."""
-Ask = Callable[[Question], dict[Place, Seen]]
+Ask = Callable[[Question], Answer]
 """What Spark says (ask.py)."""
 
 
@@ -95,9 +95,8 @@ class Reader(NamedTuple):
         }
         own = parts_of(asked)
         others = {p: tuple(without(ranges, own.get(p, ()))) for p, ranges in beside.items()}
-        return self.ask(
-            Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
-        )
+        question = Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
+        return self.ask(question).seen
 
     def _needs_sql(self, parts: Parts) -> bool:
         """Whether a batch with some of these offsets has left some records out, and not all; or has

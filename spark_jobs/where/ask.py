@@ -4,9 +4,10 @@ is. Needs no Spark.
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
@@ -17,14 +18,17 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
+from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.where.read import Seen, values
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
 
-QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
+QUESTION, ANSWER, FAILED, COUNTS = "question.json", "answer.arrow", "failed.txt", "counts.json"
 """Files of a job's folder."""
-REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
+REACHED, WHY, RULES, BY_CLOCK, ROW, AT = map(
+    own, ("reached", "why", "rules", "by_clock", "row", "at")
+)
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
 
@@ -49,6 +53,69 @@ class Question(BaseModel):
     `most` of them, of the records among `beside` that it holds for.
     """
     most: int = 0
+    topic: str = ""
+    """With `key`: of this topic alone, as the pipeline declares it, and by its own numbers of
+    partitions. The condition may then name `header`, `key`, `timestamp`, `partition` and `offset`
+    too. No record makes the question fail, and the answer has event times.
+    """
+    topic_id: str = ""
+    start: datetime = FIRST
+    end: datetime = LAST
+    """Of the event times of a topic's records."""
+
+
+class Counts(BaseModel):
+    """Of the records of a topic that were asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    read: int = 0
+    undecoded: int = 0
+    headerless: int = 0
+    """Records of which an archive has kept no headers."""
+    fails: int = 0
+    """Records of these times on which the condition's SQL fails."""
+    first: tuple[int, int] | None = None
+    """The partition and the offset of the first of these."""
+
+
+class Answer(NamedTuple):
+    """What Spark says."""
+
+    table: pa.Table
+    """A row a place: PARTITION, OFFSET; and REACHED, WHY, RULES, BY_CLOCK and ROW of `asked`; of a
+    topic AT, the event time in microseconds since 1970.
+    """
+    counts: Counts
+
+    @property
+    def places(self) -> list[Place]:
+        """In order."""
+        columns = (self.table[name].to_pylist() for name in (PARTITION, OFFSET))
+        return sorted(map(Place, *columns))
+
+    @property
+    def seen(self) -> dict[Place, Seen]:
+        """Of `asked`."""
+        table = self.table
+        entered: list[dict[str, Any]] = [{}] * table.num_rows
+        if ROW in table.column_names:
+            column = table[ROW].combine_chunks()
+            columns = pa.table(column.flatten(), names=[field.name for field in column.type])
+            there = column.is_valid().to_pylist()
+            pairs = zip(values(columns), there, strict=True)
+            entered = [row if is_there else {} for row, is_there in pairs]
+            table = table.drop_columns(ROW)
+        return {
+            Place(told[PARTITION], told[OFFSET]): Seen(
+                told.get(REACHED) or 0,
+                row,
+                told.get(WHY),
+                told.get(RULES),
+                CLOCK if told.get(BY_CLOCK) else "",
+            )
+            for told, row in zip(table.to_pylist(), entered, strict=True)
+        }
 
 
 class Failed(Exception):
@@ -60,7 +127,7 @@ class Failed(Exception):
         self.why = why
 
 
-def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
+def ask(pipeline: str, settings: Settings, question: Question) -> Answer:
     """What it tells. Raises Failed."""
     # A worker's Python processes may end behind the run.
     with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
@@ -77,27 +144,11 @@ def put(question: Question, folder: Path) -> None:
     (folder / QUESTION).write_text(question.model_dump_json())
 
 
-def answered(folder: Path) -> dict[Place, Seen]:
+def answered(folder: Path) -> Answer:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
     with pa.OSFile(str(folder / ANSWER)) as file:
         table = pa.ipc.open_file(file).read_all()
-    entered: list[dict[str, Any]] = [{}] * table.num_rows
-    if ROW in table.column_names:
-        column = table[ROW].combine_chunks()
-        columns = pa.table(column.flatten(), names=[field.name for field in column.type])
-        there = column.is_valid().to_pylist()
-        pairs = zip(values(columns), there, strict=True)
-        entered = [row if is_there else {} for row, is_there in pairs]
-        table = table.drop_columns(ROW)
-    return {
-        Place(told[PARTITION], told[OFFSET]): Seen(
-            told.get(REACHED) or 0,
-            row,
-            told.get(WHY),
-            told.get(RULES),
-            CLOCK if told.get(BY_CLOCK) else "",
-        )
-        for told, row in zip(table.to_pylist(), entered, strict=True)
-    }
+    counts = (folder / COUNTS).read_text() if (folder / COUNTS).exists() else "{}"
+    return Answer(table, Counts.model_validate_json(counts))

@@ -15,18 +15,18 @@ from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
-from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
-from spark_jobs.excise.new import Reader, Wanted, look
+from spark_jobs.excise.adopt import adopt, pending, taken_over
+from spark_jobs.excise.look import Reader, Wanted, _less, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
     clock_of,
+    end,
     excisions,
     file_of,
     keep,
     slots_of,
 )
-from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
 from spark_jobs.registry import find as registry
@@ -122,6 +122,17 @@ def test_a_repair_that_knows_of_it_settles_it_and_an_older_one_does_not(root):
     assert root.due == [2, 5], "a second excision"
 
 
+def test_a_second_excision_behind_a_rewind_leaves_the_first_ones_rows_outdated(root):
+    noted(root, 2, 5)
+    taken(root)
+    root.rewound(3)
+    known = read_failing(root.paths.failing)
+    known.read_again_from(root.checkpoint.batch(3).end).put(root.paths.failing, Alone())
+    noted(root, 1, name="x2")
+    taken(root)
+    assert {*root.due} >= {1, 2}
+
+
 @pytest.mark.parametrize("at", ["change.begun", "change.stepped"])
 @pytest.mark.parametrize("times", [1, 2])
 def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
@@ -159,7 +170,8 @@ def test_the_records_of_a_topic_made_anew_are_others(root):
     noted(root, 2, topic_id="another")
     assert not taken(root)
     assert refused(root) == ([], [])
-    assert [*effect(root.spec, root.paths, excisions(root.paths.root, "sales")[0])] == [
+    reader = Reader(root.spec, root.settings)
+    assert [*effect(reader, excisions(root.paths.root, "sales")[0])] == [
         "sales_hourly: its checkpoint is of another topic with this name"
     ]
 
@@ -188,9 +200,11 @@ def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root
 def test_one_that_is_lifted_is_refused_no_more_and_its_number_not_used_again(root):
     made = noted(root, 2, 5)
     taken(root)
-    file_of(root.paths.root, "sales", made.id).unlink()
-    assert lifted(root.paths, made.id, "ana")
-    assert not lifted(root.paths, made.id, "ana")
+    end(root.paths.root, "sales", made.id, "ana")
+    end(root.paths.root, "sales", made.id, "ana")
+    assert not file_of(root.paths.root, "sales", made.id).exists()
+    assert refused(root) == ([], [2, 5]), "until it looks"
+    taken(root)
     assert refused(root) == ([], [])
     assert root.due == []
     noted(root, 3, name="x2")
@@ -222,7 +236,8 @@ def test_what_a_person_has_named_stays_beside_it(root):
 def test_a_state_for_ever_is_named_with_what_would_be_rebuilt(root):
     made = noted(root, 2, 5, 12)
     steps = (Deduplicate(keys=("id",), scope="for_ever"), aggregate())
-    lines = [*effect(pipeline(steps=steps, state=State(budget_rows=9)), root.paths, made)]
+    spec = pipeline(steps=steps, state=State(budget_rows=9))
+    lines = [*effect(Reader(spec, root.settings), made)]
     assert lines[0] == "sales_hourly: 2 in its batches, 1 to come"
     assert "a Deduplicate with scope 'for_ever'" in lines[1]
     assert "`sluice rebuild`" in lines[2]
@@ -245,7 +260,7 @@ def installed(root, tmp_path, monkeypatch):
         (("sales", "--where", "amount > 7"), 2),
         (("sales", "--where", "amount > 7", "--from", "2026-03-02", "--to", "2026-03-01"), 2),
         (("sales", "--where", "amount > 7", "--from", "someday"), 2),
-        (("sales", "--lift", "x9"), NOT_DONE),
+        (("sales", "--lift", "x9"), DecisionRefused.exit_status),
         (("sales", "--lift", "x9", "--execute"), DecisionRefused.exit_status),
         (("sales",), 0),
     ],
@@ -283,7 +298,7 @@ def asked_parts(root: Marked, *readers: Pipeline) -> list[int]:
     left = {0: ((0, 10),)}
     own = (root.spec.topic.name, root.identity.topic_id)
     for each in readers:
-        left = _less(left, each, root.paths, own, days(5))
+        left = _less(left, Reader(each, root.settings), own, days(5))
     return [n for first, stop in left.get(0, ()) for n in range(first, stop)]
 
 
