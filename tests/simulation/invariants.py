@@ -1,5 +1,7 @@
 """Invariants: what must be true of a root when every command has ended."""
 
+import json
+
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED
@@ -128,7 +130,9 @@ def excisions_are_taken_over(world: World) -> None:
     if world.keyed or known is None:
         return
     has = {each.id for each in read_failing(world.paths.failing).excised}
-    stand = {n for n, of in world.noted.items() if of == known.topic_id and n not in world.lifted}
+    notes = (world.folder / "excised").rglob("*.json")
+    noted = (json.loads(path.read_text()) for path in notes if not path.name.startswith("."))
+    stand = {each["id"] for each in noted if each["topic_id"] == known.topic_id}
     if has != stand:
         raise Violation("excisions", f"the checkpoint has {has}, and noted are {stand}")
 

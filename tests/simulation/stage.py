@@ -100,12 +100,13 @@ def stage(
         after = plan.before + MORE + MORE * (topic.now.topic - plan.topic.topic)
         arrived(COMPUTES)
         held.confirm()
+        kind = "repair" if plan.repair[0] == "r" else "excise"
         told = {
             "pipeline": SPEC.name,
             "repair_id": plan.repair,
             "generation": plan.generation,
             "state": "staged",
-            "kind": "repair" if plan.repair[0] == "r" else "excise",
+            "kind": kind,
             "request": json.dumps({"run": f"stage-{plan.repair}"}),
             "horizon": json.dumps({0: plan.key.offset + 1}),
             "batch": plan.key.offset,
@@ -118,9 +119,10 @@ def stage(
             changed,
             (Span(end - timedelta(hours=1), end),),
             table_version=plan.version,
-            merged=(late(LATE + int(plan.repair[1:]), end),) if plan.repair[0] == "r" else (),
+            merged=(late(LATE + int(plan.repair[1:]), end),) if kind == "repair" else (),
             inputs=plan.inputs,
             newly_bad=int(plan.gone is not None),
+            kind=kind,
         )
         if plan.gone:
             bad = (paths, plan.key.offset, f"stage-{plan.repair}", plan.key.offset, plan.gone)

@@ -104,9 +104,6 @@ class World:
         """Rows that failed, and that a person began to accept."""
         self.excised: set[int] = set()
         """Offsets of records that a person began to take out."""
-        self.noted: dict[str, str] = {}
-        """Each excision that is noted, and the topic's id."""
-        self.lifted: set[str] = set()
 
     @classmethod
     def begun(
@@ -263,13 +260,11 @@ class World:
         """Note these records, and let the pipeline take the note over."""
         self.excised |= {*offsets}
         excising.note(self.paths.root, name, self.topic.id, offsets)
-        self.noted[name] = self.topic.id
         self._take_over()
 
     def lift(self, name: str) -> None:
         """Refuse the records of an excision no more."""
         end(self.paths.root, SPEC.topic.place, name, "ana")
-        self.lifted.add(name)
         self._take_over()
 
     def _take_over(self) -> None:

@@ -23,6 +23,7 @@ from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
 from tests.harness.command import sluice_here
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT, rows_of
 from tests.unit.drains import SPEC, Drains
@@ -133,7 +134,7 @@ def wrong_by_duckdb(table: UPath, version: int) -> bool:
 CAUSES = {"bad": "batch", "good": "batch", "person": "other"}
 
 
-@settings(max_examples=7, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(36), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from((0, 3, 30)), st.lists(ACTS, min_size=3, max_size=9))
 @example(30, ["bad", "good", "rewind", "repair", "good", "undo", "good"])
 def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_people(last, acts):
@@ -193,17 +194,18 @@ def drained(tmp_path_factory):
     return made
 
 
-def test_a_change_is_found_at_any_version_by_few_questions(drained):
-    for batch in range(LAST + 1):
-        found = asked(drained, Condition(f"n >= {batch}"))
-        [change] = found.changes
-        [(version, cause)] = change.causes
-        assert (version, change.before, cause.kind) == (batch + 1, batch, "batch")
-        assert (cause.batch, cause.run_id, cause.records) == (batch, "drain", f"0:{batch}-{batch}")
-        assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
-        assert [row for row, _ in found.rows] == [{"n": batch}]
-        assert change.rows == (0, 1)
-        assert found.asked <= GRID + 1 + 3
+@settings(max_examples=examples(24), deadline=None)
+@given(batch=st.integers(0, LAST))
+def test_a_change_is_found_at_any_version_by_few_questions(drained, batch):
+    found = asked(drained, Condition(f"n >= {batch}"))
+    [change] = found.changes
+    [(version, cause)] = change.causes
+    assert (version, change.before, cause.kind) == (batch + 1, batch, "batch")
+    assert (cause.batch, cause.run_id, cause.records) == (batch, "drain", f"0:{batch}-{batch}")
+    assert cause.look == f"sluice where {SPEC.name} 0:{batch}-{batch}"
+    assert [row for row, _ in found.rows] == [{"n": batch}]
+    assert change.rows == (0, 1)
+    assert found.asked <= GRID + 1 + 3
 
 
 def test_a_condition_is_of_a_row_or_of_all_and_a_key_says_which_are_looked_at(drained):

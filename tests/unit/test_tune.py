@@ -23,6 +23,7 @@ from spark_jobs.tune.tell import DAYS, behind, cells, lines, told
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness.late_by_duckdb import Records
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.harness.roots import NOON, ROOT, Root
 from tests.unit.specs import aggregate, pipeline, topic
@@ -160,7 +161,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=BATCHES, closes=st.dictionaries(st.integers(0, 4), st.integers(0, 600)))
 @example(
     batches=[
@@ -259,8 +260,8 @@ MONDAY = micros(datetime(2026, 3, 2, 12, tzinfo=UTC))
 DAY = 24 * 60 * MINUTE
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(0, 6), st.integers(14, 20), st.integers(1, 3), st.sets(st.integers(0, 6)))
+@settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 6), st.integers(14, 16), st.integers(1, 3), st.sets(st.integers(0, 6)))
 @example(0, 14, 1, set())
 def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, some, others):
     """A batch a day; one weekday has records of six hours before."""
