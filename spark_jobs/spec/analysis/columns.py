@@ -56,7 +56,7 @@ def types_of(spec: Pipeline) -> dict[str, str] | None:
 
 
 def origins_of(spec: Pipeline) -> Origins:
-    """Those of the columns of the table."""
+    """The origins of the table's columns."""
     origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
     time: str | None = spec.inputs.event_time
     for step in spec.steps:
