@@ -14,33 +14,24 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.decode.decoder import decode
-from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.launch.session import session
-from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Archive
-from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
 from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.storage.root.store import opened
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import (
     ANSWER,
-    AT,
     BY_CLOCK,
     COUNTS,
     FAILED,
@@ -49,23 +40,20 @@ from spark_jobs.where.ask import (
     ROW,
     RULES,
     WHY,
-    Counts,
     Question,
 )
-from spark_jobs.where.asked import union
 from spark_jobs.where.copies import deduplicates
+from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
 from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pyspark.sql import Column
-    from upath import UPath
 
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.port import Source
-    from spark_jobs.source.positions import Parts, Positions
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
 
 END_OF_TIME_MS: Final = 253_402_300_799_000
@@ -73,26 +61,6 @@ END_OF_TIME_MS: Final = 253_402_300_799_000
 
 
 _CONDITION: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]+")
-HOLDS: Final = own("holds")
-BESIDE: Final = {
-    # Of several headers with one name the last: a map takes no key twice.
-    "header": (
-        "map_from_entries(transform(filter(kafka.raw.headers, (h, i) -> NOT exists(slice("
-        "kafka.raw.headers, i + 2, size(kafka.raw.headers)), o -> o.key = h.key)), "
-        "h -> struct(h.key, cast(h.value AS string))))"
-    ),
-    "key": "cast(kafka.raw.key AS string)",
-    "timestamp": "kafka.timestamp",
-    "partition": "kafka.partition",
-    "offset": "kafka.offset",
-}
-"""What a condition of a topic's records may name beside the fields; a field of such a name is the
-field.
-"""
-
-
-class _NoCondition(Exception):
-    """Spark does not take it for a condition of a record."""
 
 
 def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
@@ -102,12 +70,12 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     spark = session(spec.name, spec.state, settings.root)
     try:
         if question.topic:
-            table, counts = _of_topic(spark, spec, settings, question)
+            table, counts = of_topic(spark, spec, settings, question)
             (folder / COUNTS).write_text(counts.model_dump_json())
         else:
             answer = _Answer(spark, spec, settings, question)
             table = (answer.by_key() if question.key else answer.of_places()).toArrow()
-    except _NoCondition as error:
+    except NoCondition as error:
         (folder / FAILED).write_text(str(error))
     except (PySparkException, Py4JJavaError) as error:
         text = str(error).strip()
@@ -136,7 +104,7 @@ class _Answer:
 
     def by_key(self) -> DataFrame:
         found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
-        return found.where(F.expr(self._question.key)).select(*_place()).limit(self._question.most)
+        return found.where(F.expr(self._question.key)).select(*place()).limit(self._question.most)
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
@@ -185,81 +153,12 @@ class _Answer:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
         known = (self._paths.root, spec.inputs, self._topic_id, source_of(spec, settings))
-        records = _records(self._spark, *known, self._question.earliest, parts)
+        records = records_at(self._spark, *known, self._question.earliest, parts)
         sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
             records, spec, settings, sides, clock_ms=END_OF_TIME_MS,
             failing=aside, refusing=False,
         )  # fmt: skip
-
-
-def _records(
-    spark: SparkSession,
-    root: UPath,
-    inputs: Topics,
-    topic_id: str,
-    source: Source,
-    earliest: Positions,
-    parts: Parts,
-) -> DataFrame:
-    """Column kafka of the records at these offsets, wherever they are now."""
-    has, _ = archived_or_why(root, inputs, topic_id)
-    where, frames = located(union(parts, {}), has, earliest), []
-    if where.source or not where.archive:
-        frames.append(source.read(spark, where.source or {0: ((0, 0),)}))
-    if where.archive:
-        archive = archive_records(root, inputs, topic_id)
-        frames.append(archive.read(spark, where.archive))
-    exact = any_of(
-        f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
-        for p, ranges in parts.items()
-        for first, stop in ranges
-    )
-    return reduce(DataFrame.unionAll, frames).where(exact or "false")
-
-
-def _of_topic(
-    spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
-) -> tuple[pa.Table, Counts]:
-    """The records of a topic that the condition holds for. It is within TryEval, so no record makes
-    the query fail.
-    """
-    topic = spec.inputs.of_place(question.topic)
-    source = source_of(archive_spec(topic, Archive()), settings)  # which reads headers
-    known = (opened(settings.root), Topics([topic]), question.topic_id, source)
-    records = _records(spark, *known, question.earliest, question.beside)
-    decoded = decode(records.select(KAFKA), [prepare(topic, settings.root, settings)], headers=True)
-    # Spark tells no `Key` from `key`.
-    fields = {name.lower() for name in topic.columns}
-    beside = {name: F.expr(sql) for name, sql in BESIDE.items() if name not in fields}
-    seen, condition = decoded.withColumns(beside), F.expr(question.key)
-    if why := by_rules.why_no_condition(seen, condition, question.key):
-        raise _NoCondition(why)
-    time, counts = F.col(topic.event_time), Observation()
-    within = F.col(MALFORMED).isNull() & (time >= question.start) & (time < question.end)
-    holds = F.when(within, by_rules.tried(spark, F.coalesce(condition, F.lit(False))))
-    fails = within & F.col(HOLDS).isNull()
-    table = (
-        seen.withColumn(HOLDS, holds)
-        .observe(
-            counts,
-            F.count(F.lit(1)).alias("read"),
-            F.count(MALFORMED).alias("undecoded"),
-            F.count_if(F.col("kafka.raw.headers").isNull()).alias("headerless"),
-            F.count_if(fails).alias("fails"),
-            F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),
-        )
-        .where(HOLDS)
-        .select(*_place(), F.unix_micros(time).alias(AT))
-        .limit(question.most)  # with fewer all are read, and counted
-        .toArrow()
-    )
-    told = counts.get
-    return table, Counts(**told | {"first": tuple(told["first"]) if told["first"] else None})
-
-
-def _place() -> tuple[Column, Column]:
-    return F.col("kafka.partition").alias(PARTITION), F.col("kafka.offset").alias(OFFSET)
 
 
 def _row(entered: DataFrame) -> Column:
@@ -270,6 +169,6 @@ def _told(
     frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
 ) -> DataFrame:
     return frame.select(
-        *_place(), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
+        *place(), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
         by_clock.alias(BY_CLOCK), row.alias(ROW),
     )  # fmt: skip
