@@ -16,6 +16,7 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.excised import offsets_of, text_of
 from spark_jobs.errors import DecisionRefused, RangeInvalid
 from spark_jobs.excise.note import Excision, Record, clock_of, excisions, slots_of
+from spark_jobs.launch.question import Failed
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import new_id, offsets_in
@@ -30,7 +31,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 from spark_jobs.values.own_columns import OFFSET, PARTITION
 from spark_jobs.values.spans import Position, Span
-from spark_jobs.where.ask import AT, Answer, Failed, Question, ask as ask_application
+from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,6 +2,6 @@
 it.
 
 May import: checkpoint, errors, messages, registry, settings, source, spec, storage, values.
-Imported by: cli, install, main, proof, repair, runs, sink, sluice_airflow, state, where.
+Imported by: cli, excise, install, main, proof, repair, runs, sink, sluice_airflow, state, where.
 Never here: what a run does.
 """

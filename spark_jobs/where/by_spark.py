@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
@@ -21,6 +20,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.launch.question import QUESTION, put_rows
 from spark_jobs.launch.session import session
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
@@ -31,11 +31,10 @@ from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
 from spark_jobs.where.ask import (
-    ANSWER,
     BY_CLOCK,
     COUNTS,
+    DROPPED,
     FAILED,
-    QUESTION,
     REACHED,
     ROW,
     RULES,
@@ -44,7 +43,6 @@ from spark_jobs.where.ask import (
 )
 from spark_jobs.where.copies import deduplicates
 from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
-from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,9 +80,7 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
         (folder / FAILED).write_text(said[0] if said else text.splitlines()[0])
     else:
-        file = pa.OSFile(str(folder / ANSWER), "wb")
-        with file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+        put_rows(table, folder)
     yield from ()
 
 

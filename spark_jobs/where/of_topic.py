@@ -4,7 +4,6 @@ are read at exact offsets, wherever they are now.
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import DataFrame, Observation, functions as F
@@ -12,14 +11,13 @@ from pyspark.sql import DataFrame, Observation, functions as F
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
+from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import by_rules
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import AT, Counts, Question
 from spark_jobs.where.asked import union
 
@@ -106,18 +104,9 @@ def records_at(
 ) -> DataFrame:
     """Column kafka of the records at these offsets, wherever they are now."""
     has, _ = archived_or_why(root, inputs, topic_id)
-    where, frames = located(union(parts, {}), has, earliest), []
-    if where.source or not where.archive:
-        frames.append(source.read(spark, where.source or {0: ((0, 0),)}))
-    if where.archive:
-        archive = archive_records(root, inputs, topic_id)
-        frames.append(archive.read(spark, where.archive))
-    exact = any_of(
-        f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
-        for p, ranges in parts.items()
-        for first, stop in ranges
-    )
-    return reduce(DataFrame.unionAll, frames).where(exact or "false")
+    where = located(union(parts, {}), has, earliest)
+    archive = archive_records(root, inputs, topic_id)
+    return at_exactly(spark, source, where, archive, parts)
 
 
 def place() -> tuple[Column, Column]:

@@ -166,7 +166,7 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
     from spark_jobs.excise.look import look  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import excisions, keep  # noqa: PLC0415 - as above
     from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
-    from spark_jobs.where.ask import Failed  # noqa: PLC0415 - as above
+    from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
 
     root, new = readers[0].paths.root, None
     shown = excisions(root, place)
