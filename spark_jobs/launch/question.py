@@ -18,7 +18,7 @@ from spark_jobs.launch.warm.client import asked
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from spark_jobs.messages.job import Excise, Where
+    from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
 
 QUESTION: Final = "question.json"
@@ -38,7 +38,7 @@ class Failed(Exception):
 def ask(
     settings: Settings,
     question: BaseModel,
-    job: Callable[[str], Excise | Where],
+    job: Callable[[str], Where],
     offsets: int,
     answer: Callable[[Path], Answer],
 ) -> Answer:

@@ -172,6 +172,10 @@ class Topics(tuple[Topic, ...]):
         known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
         return numbered_in(numbers[name], int(own)) if known else None
 
+    def of_place(self, place: str) -> Topic:
+        """The input that is this topic, of which it has one."""
+        return next(each for each in self if each.place == place)
+
     def range_of(self, shown: str) -> tuple[int, int, int] | None:
         """Partition, first and last offset of a text as a person types it: "3:120", "3:120-140";
         None if it is no place of these inputs.

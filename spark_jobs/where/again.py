@@ -29,7 +29,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.spec.inputs import COLUMN
-from spark_jobs.where.ask import DROPPED, Question, Seen, values
+from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, values
 from spark_jobs.where.asked import union, within
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ UNANSWERED: Final = (
     KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
 )  # fmt: skip
 """What a source raises that gives no answer now: what is kept has some."""
-Ask = Callable[[Question], dict[Place, Seen]]
+Ask = Callable[[Question], Answer]
 """What Spark says (ask.py)."""
 
 
@@ -122,9 +122,8 @@ class Reader(NamedTuple):
         }
         own = parts_of(asked)
         others = {p: tuple(without(ranges, own.get(p, ()))) for p, ranges in beside.items()}
-        return self.ask(
-            Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
-        )
+        question = Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
+        return self.ask(question).seen
 
     def _needs_sql(self, parts: Parts) -> bool:
         """Whether a batch with some of these offsets has left some records out, and not all; or has

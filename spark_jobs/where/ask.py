@@ -4,6 +4,7 @@ application of Spark, or by the worker that there is. Needs no Spark.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
+from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
 
-FAILED: Final = "failed.txt"
-"""In a job's folder: why it has no answer."""
-REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
+FAILED, COUNTS = "failed.txt", "counts.json"
+"""In a job's folder: why it has no answer; what is told beside it."""
+REACHED, WHY, RULES, BY_CLOCK, ROW, AT = map(
+    own, ("reached", "why", "rules", "by_clock", "row", "at")
+)
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
 
@@ -70,9 +74,72 @@ class Question(BaseModel):
     `most` of them, of the records among `beside` that it holds for.
     """
     most: int = 0
+    topic: str = ""
+    """With `key`: of this topic alone, as the pipeline declares it, and by its own numbers of
+    partitions. The condition may then name `header`, `key`, `timestamp`, `partition` and `offset`
+    too. No record makes the question fail, and the answer has event times.
+    """
+    topic_id: str = ""
+    start: datetime = FIRST
+    end: datetime = LAST
+    """Of the event times of a topic's records."""
 
 
-def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
+class Counts(BaseModel):
+    """Of the records of a topic that were asked."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    read: int = 0
+    undecoded: int = 0
+    headerless: int = 0
+    """Records of which an archive has kept no headers."""
+    fails: int = 0
+    """Records of these times on which the condition's SQL fails."""
+    first: tuple[int, int] | None = None
+    """The partition and the offset of the first of these."""
+
+
+class Answer(NamedTuple):
+    """What Spark says."""
+
+    table: pa.Table
+    """A row a place: PARTITION, OFFSET; and REACHED, WHY, RULES, BY_CLOCK and ROW of `asked`; of a
+    topic AT, the event time in microseconds since 1970.
+    """
+    counts: Counts
+
+    @property
+    def places(self) -> list[Place]:
+        """In order."""
+        columns = (self.table[name].to_pylist() for name in (PARTITION, OFFSET))
+        return sorted(map(Place, *columns))
+
+    @property
+    def seen(self) -> dict[Place, Seen]:
+        """Of `asked`."""
+        table = self.table
+        entered: list[dict[str, Any]] = [{}] * table.num_rows
+        if ROW in table.column_names:
+            column = table[ROW].combine_chunks()
+            columns = pa.table(column.flatten(), names=[field.name for field in column.type])
+            there = column.is_valid().to_pylist()
+            pairs = zip(values(columns), there, strict=True)
+            entered = [row if is_there else {} for row, is_there in pairs]
+            table = table.drop_columns(ROW)
+        return {
+            Place(told[PARTITION], told[OFFSET]): Seen(
+                told.get(REACHED) or 0,
+                row,
+                told.get(WHY),
+                told.get(RULES),
+                CLOCK if told.get(BY_CLOCK) else "",
+            )
+            for told, row in zip(table.to_pylist(), entered, strict=True)
+        }
+
+
+def ask(pipeline: str, settings: Settings, question: Question) -> Answer:
     """What it tells. Raises Failed."""
     offsets = sum(map(offsets_in, (question.beside, *question.asked.values())))
     return ask_spark(
@@ -80,29 +147,12 @@ def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Se
     )
 
 
-def answered(folder: Path) -> dict[Place, Seen]:
+def answered(folder: Path) -> Answer:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    table = rows_of(folder)
-    entered: list[dict[str, Any]] = [{}] * table.num_rows
-    if ROW in table.column_names:
-        column = table[ROW].combine_chunks()
-        columns = pa.table(column.flatten(), names=[field.name for field in column.type])
-        there = column.is_valid().to_pylist()
-        pairs = zip(values(columns), there, strict=True)
-        entered = [row if is_there else {} for row, is_there in pairs]
-        table = table.drop_columns(ROW)
-    return {
-        Place(told[PARTITION], told[OFFSET]): Seen(
-            told.get(REACHED) or 0,
-            row,
-            told.get(WHY),
-            told.get(RULES),
-            CLOCK if told.get(BY_CLOCK) else "",
-        )
-        for told, row in zip(table.to_pylist(), entered, strict=True)
-    }
+    counts = (folder / COUNTS).read_text() if (folder / COUNTS).exists() else "{}"
+    return Answer(rows_of(folder), Counts.model_validate_json(counts))
 
 
 def values(table: pa.Table) -> list[dict[str, Any]]:

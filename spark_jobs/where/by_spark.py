@@ -22,7 +22,6 @@ from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.question import QUESTION, put_rows
 from spark_jobs.launch.session import session
-from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
@@ -33,6 +32,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
 from spark_jobs.where.ask import (
     BY_CLOCK,
+    COUNTS,
     DROPPED,
     FAILED,
     REACHED,
@@ -41,8 +41,8 @@ from spark_jobs.where.ask import (
     WHY,
     Question,
 )
-from spark_jobs.where.asked import union
 from spark_jobs.where.copies import deduplicates
+from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,9 +65,16 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     """Prints nothing: the answer is files."""
     folder = Path(job.folder)
     question = Question.model_validate_json((folder / QUESTION).read_text())
-    answer = _Answer(session(spec.name, spec.state, settings.root), spec, settings, question)
+    spark = session(spec.name, spec.state, settings.root)
     try:
-        table = (answer.by_key() if question.key else answer.of_places()).toArrow()
+        if question.topic:
+            table, counts = of_topic(spark, spec, settings, question)
+            (folder / COUNTS).write_text(counts.model_dump_json())
+        else:
+            answer = _Answer(spark, spec, settings, question)
+            table = (answer.by_key() if question.key else answer.of_places()).toArrow()
+    except NoCondition as error:
+        (folder / FAILED).write_text(str(error))
     except (PySparkException, Py4JJavaError) as error:
         text = str(error).strip()
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
@@ -90,11 +97,10 @@ class _Answer:
         self._topic_id = known.topic_id
         kept = {Place(p, offset): reason for p, offset, reason in question.aside}
         self._aside = {**kept, **read_failing(self._paths.failing).reasons}
-        self._has, _ = archived_or_why(self._paths.root, spec.inputs, known.topic_id)
 
     def by_key(self) -> DataFrame:
         found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
-        return found.where(F.expr(self._question.key)).select(*_place()).limit(self._question.most)
+        return found.where(F.expr(self._question.key)).select(*place()).limit(self._question.most)
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
@@ -142,18 +148,13 @@ class _Answer:
     def _flow(self, parts: Parts, batch: int, aside: Mapping[Place, str]) -> Dataflow:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
-        where = located(union(parts, {}), self._has, self._question.earliest)
-        archive = archive_records(self._paths.root, spec.inputs, self._topic_id)
-        records = at_exactly(self._spark, source_of(spec, settings), where, archive, parts)
+        known = (self._paths.root, spec.inputs, self._topic_id, source_of(spec, settings))
+        records = records_at(self._spark, *known, self._question.earliest, parts)
         sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
             records, spec, settings, sides, clock_ms=END_OF_TIME_MS,
             failing=aside, refusing=False,
         )  # fmt: skip
-
-
-def _place() -> tuple[Column, Column]:
-    return F.col("kafka.partition").alias(PARTITION), F.col("kafka.offset").alias(OFFSET)
 
 
 def _row(entered: DataFrame) -> Column:
@@ -164,6 +165,6 @@ def _told(
     frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
 ) -> DataFrame:
     return frame.select(
-        *_place(), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
+        *place(), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
         by_clock.alias(BY_CLOCK), row.alias(ROW),
     )  # fmt: skip

@@ -56,7 +56,7 @@ class Telling(NamedTuple):
             asked={known.audited: {}}, beside=every, earliest=reader.earliest, key=condition,
             most=most + 1,
         )  # fmt: skip
-        found = sorted(self.ask(asked)) if every else []
+        found = self.ask(asked).places if every else []
         if len(found) > most:
             raise ValueError(f"more than {most:,} records are found: narrow the condition")
         return found

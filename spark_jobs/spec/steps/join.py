@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import (
@@ -215,6 +216,10 @@ class Join(Step):
             several_per_key=False,
             inside=SEEN,
         )
+
+    @property
+    def dropping(self) -> tuple[Step, ...]:
+        return tuple(chain.from_iterable(self.before.values()))
 
     def counting(self, delay: timedelta | None) -> str | None:
         """Where each left row finds one row at most, so that the rows tell how many left ones are

@@ -271,6 +271,11 @@ class Step(Model):
         return None
 
     @property
+    def dropping(self) -> tuple[Step, ...]:
+        """The steps that drop duplicates: this one, or those inside it."""
+        return (self,) if self.balance.drops_duplicates else ()
+
+    @property
     def endless(self) -> bool:
         """Whether Spark plans no-data batches for ever, so that an availableNow run would
         not end.

@@ -18,12 +18,13 @@ from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import log_format
 from spark_jobs.spec import Topic
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.root.live_place import rebuilt
 from spark_jobs.values.spans import LAST, Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.excise.new import Reader, Wanted
+    from spark_jobs.excise.look import Reader, Wanted
 
 commands = typer.Typer(rich_markup_mode="rich")
 
@@ -72,7 +73,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     """
     if bool(where) != bool(start) or (lift and where):
         raise typer.BadParameter("give --where with --from, or --lift, or neither")
-    from spark_jobs.excise.new import Wanted  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.excise.look import Wanted  # noqa: PLC0415 - Delta, which the help does not need
 
     log.setup(log_format())
     span = _span(start, end)
@@ -82,35 +83,37 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
             Wanted(place, where, span, reason, getpass.getuser(), most_records) if span else None
         )
         each_done = [
-            _lifted(lift, place, of, execute=execute)
+            _ended(lift, place, of, execute=execute)
             if lift
             else _noted(of, place, wanted, execute=execute)
             for of in roots
         ]
         if not all(each_done):
             end_undone()
-    if not lift:
-        asked = Asked((None, None), reason, most_records, without_lost, approve="always")
-        _computed([each for of in roots for each in of], asked, yes=yes)
+    asked = Asked((None, None), reason, most_records, without_lost, approve="always")
+    _taken_over([each for of in roots for each in of], None if lift else asked, yes=yes)
 
 
-def _computed(readers: Sequence[Reader], asked: Asked, *, yes: bool) -> None:
-    """Compute again what has excised records, one pipeline after the other: an error, or a No, of
-    one keeps no other from it. The first ends the command.
+def _taken_over(readers: Sequence[Reader], asked: Asked | None, *, yes: bool) -> None:
+    """Let each pipeline take over what is noted; where something is `asked`, compute again what has
+    excised records. One after the other: an error, or a No, of one keeps no other from it. The
+    first ends the command.
     """
     from spark_jobs.excise.adopt import taken_over  # noqa: PLC0415 - Delta, which the help does not need
     from spark_jobs.repair.unit.unit import unit_of  # noqa: PLC0415 - as above
 
     ends, stay = list[int](), list[str]()
     for each in readers:
-        name = each.spec.name
         try:
             with with_spark():
                 some = taken_over(each.spec, each.paths, run_id("excise"))
-            if some and unit_of(each.spec).unranged:
-                stay.append(name)
-            elif some:
-                carry_out("excise", name, asked, yes=yes, execute=True)
+            if asked and some and unit_of(each.spec).unranged:
+                stay.append(each.name)
+            elif asked and some:
+                # Nobody reads NEXT's table: the switch to it is what asks.
+                answers = yes or each.beside
+                name, beside = each.spec.name, each.beside
+                carry_out("excise", name, asked, yes=answers, execute=True, beside=beside)
         except typer.Exit as end:
             ends.append(end.exit_code)
     with with_spark():
@@ -122,7 +125,7 @@ def _computed(readers: Sequence[Reader], asked: Asked, *, yes: bool) -> None:
 
 def _readers(name: str) -> tuple[str, list[list[Reader]]]:
     """The topic with its cluster, and its pipelines by their roots."""
-    from spark_jobs.excise.new import Reader  # noqa: PLC0415 - as above
+    from spark_jobs.excise.look import Reader  # noqa: PLC0415 - as above
 
     specs = registry.load_all()
     topics = [each for spec in specs for each in spec.inputs]
@@ -137,9 +140,12 @@ def _readers(name: str) -> tuple[str, list[list[Reader]]]:
     found: dict[str, list[Reader]] = {}
     for spec in specs:
         if any((each.place, each.source) == (named[0], Topic.source) for each in spec.inputs):
-            settings = installation(spec)
-            own = Reader(live_spec(spec, settings.root), settings)
-            found.setdefault(settings.root, []).append(own)
+            settings = installation(spec)._replace(next="off")
+            of_root = found.setdefault(settings.root, [])
+            of_root.append(Reader(live_spec(spec, settings.root, about=False), settings))
+            if rebuilt(of_root[-1].paths.above):
+                following = live_spec(spec, settings.root, about=True)
+                of_root.append(Reader(following, settings._replace(next="on")))
     return named[0], [*found.values()]
 
 
@@ -157,7 +163,7 @@ def _span(start: str | None, end: str | None) -> Span | None:
 
 def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute: bool) -> bool:
     """Show what there is to do, and note what is new if `execute`. Whether to go on."""
-    from spark_jobs.excise.new import look  # noqa: PLC0415 - as above
+    from spark_jobs.excise.look import look  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import excisions, keep  # noqa: PLC0415 - as above
     from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
@@ -176,7 +182,7 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
         shown = [new] if new else []
     for each in shown:
         for reader in readers:
-            for line in effect(reader.spec, reader.paths, each):
+            for line in effect(reader, each):
                 say(line)
     if new and execute:
         if not new.reason:
@@ -187,20 +193,18 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
     return execute or not shown
 
 
-def _lifted(excision_id: str, place: str, readers: list[Reader], *, execute: bool) -> bool:
-    from spark_jobs.excise.adopt import lifted  # noqa: PLC0415 - as above
-    from spark_jobs.excise.note import file_of  # noqa: PLC0415 - as above
+def _ended(excision_id: str, place: str, readers: list[Reader], *, execute: bool) -> bool:
+    from spark_jobs.checkpoint.notes.failing import read_failing  # noqa: PLC0415 - as above
+    from spark_jobs.excise.note import end, file_of  # noqa: PLC0415 - as above
 
-    names = ", ".join(each.spec.name for each in readers)
-    say(f"{names}: refuse the records of excision {excision_id} no more")
-    if not execute:
-        return False
-    # First: no run takes it over again.
-    note = file_of(readers[0].paths.root, place, excision_id)
-    there = note.exists()
-    note.unlink(missing_ok=True)
-    done = [lifted(each.paths, excision_id, run_id("excise")) for each in readers]
-    if not (there or any(done)):
+    root = readers[0].paths.root
+    each_has = (read_failing(each.paths.failing).excised for each in readers)
+    taken = {each.id for excised in each_has for each in excised}
+    if excision_id not in taken and not file_of(root, place, excision_id).exists():
         raise DecisionRefused.excision_unknown(excision=excision_id)
-    say("done: `sluice replay --reason` brings in what is in ops.quarantine")
-    return True
+    names = ", ".join(each.name for each in readers)
+    say(f"{names}: refuse the records of excision {excision_id} no more")
+    if execute:
+        end(root, place, excision_id, getpass.getuser())
+        say("`sluice replay --reason` brings in what is in ops.quarantine")
+    return execute
