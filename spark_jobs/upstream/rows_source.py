@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.pins import noted_now
+from spark_jobs.checkpoint.pins import noted_for, noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import misfit
@@ -74,10 +74,10 @@ class RowsSource(Lasting):
         if why := unranged(self._spec):
             raise UpstreamUnfit.unranged(pipeline=self._spec.name, name=self._topic.name, why=why)
         known, table = self._known(), self._table
-        if known is None or known.table_id != table.id:
+        if known is None or known.table_id != table.id or not self._planned:
             made = noted.begun(table, table.log.newest)
         elif known.version < table.log.newest:
-            made = noted.followed(known, known.version, table, table.log.newest)
+            made = self._followed(known, known.version, table.log.newest)
         else:
             made = known
         latest = Positions({DRAINED: made.end})
@@ -142,9 +142,32 @@ class RowsSource(Lasting):
     def _known(self) -> Noted | None:
         """Raises CheckpointBroken if it is gone, and a batch has read numbers of it."""
         known = self._noted()
-        if known is None and Checkpoint(self._paths.checkpoint).planned():
+        if known is None and self._planned:
             raise checkpoint_broken(f"{self.rows_note} is missing", self._spec.name)
         return known
+
+    def _followed(self, known: Noted, since: int, version: int) -> Noted:
+        """What a run had noted, and Spark has not planned, is taken back if it is gone: the log
+        tells what took its place.
+        """
+        table = self._table
+        made = noted.followed(known, since, table, version)
+        if not self._begins(made):
+            return made
+        pins = noted_for(max(self._planned), Checkpoint(self._paths.checkpoint))
+        read = pins.get(self._topic.name)
+        if (
+            read is None
+            or read.version >= since
+            or read.table_id != own_id(self._topic.name, table.log)
+            or not table.log.has(read.version, version)
+        ):
+            return made
+        return noted.followed(known, read.version, table, version)
+
+    @property
+    def _planned(self) -> Sequence[int]:
+        return Checkpoint(self._paths.checkpoint).planned()
 
     def _accounted(self) -> int:
         audited = read_cursor(self._paths.cursor).audited
@@ -212,13 +235,14 @@ class RowsSource(Lasting):
     def keep(self, since: Mapping[str, int | None], now: Versions, held: Held) -> None:
         name, table = self._topic.name, self._table
         known, version = self._known(), now[name]
-        if known is None or (name not in since and version > known.version):  # nothing has read it
+        unread = known is None or (name not in since and version > known.version)
+        if known is None or unread or not self._planned:
             made = noted.begun(table, version)
         elif (base := since.get(name, version)) is None:
             known = known.among(version)
             made = noted.followed(known, known.version, table, version)
         elif (base, version) != (known.version, known.version):
-            made = noted.followed(known, base, table, version)
+            made = self._followed(known, base, version)
         else:
             return
         made.behind(known).put(self.rows_note, held)
