@@ -72,6 +72,7 @@ def wanted(aircraft: Aircraft) -> Wanted:
     return Wanted(
         "window_start, window_end, tail_number, flights, seats",
         f"""
+        with days as (
         select time_bucket(interval 1 day, event_time) as window_start,
             window_start + interval 1 day as window_end, sent.tail_number, count(*) as flights,
             sum(seats)::bigint as seats
@@ -80,7 +81,9 @@ def wanted(aircraft: Aircraft) -> Wanted:
             and (valid_from is null or valid_from <= event_time)
             and (valid_to is null or event_time < valid_to)
         group by all
-        having window_end <= (select max(event_time) - interval 2 hours from sent)
+        )
+        select * from days
+        where window_end <= (select max(event_time) - interval 2 hours from sent)
         """,
         "select *",
     )

@@ -57,7 +57,7 @@ def wanted(aircraft: Aircraft) -> Wanted:
             select distinct on (event_id) event_time, carrier, origin, delay_minutes, cancelled,
                 tail_number
             from sent where kind in ('good', 'duplicate') and event_type = 'departure'
-        )
+        ), windows as (
         select time_bucket(interval 1 hour, event_time) as window_start,
             window_start + interval 1 hour as window_end, carrier, origin,
             count(*) as flights, avg(delay_minutes) as mean_delay_minutes,
@@ -67,6 +67,8 @@ def wanted(aircraft: Aircraft) -> Wanted:
             on a.tail_number = d.tail_number and (valid_from is null or valid_from <= event_time)
             and (valid_to is null or event_time < valid_to)
         group by all
-        having window_end <= (select max(event_time) - interval 2 hours from departures)
+        )
+        select * from windows
+        where window_end <= (select max(event_time) - interval 2 hours from departures)
     """
     return Wanted(f"{DELAYS.columns}, seats", query, DELAYS.rounded)

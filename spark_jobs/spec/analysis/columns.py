@@ -55,10 +55,17 @@ def types_of(spec: Pipeline) -> dict[str, str] | None:
     return None if columns is None or {*columns} - types.keys() else types
 
 
-def origins_of(spec: Pipeline) -> Origins:
-    """Those of the columns of the table."""
+def origins_of(spec: Pipeline, of_input: str = "") -> Origins:
+    """Those of the columns of the table. `of_input`: as far as they are columns of this input, by
+    its name.
+    """
     origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
     time: str | None = spec.inputs.event_time
     for step in spec.steps:
-        origins, time = step.origins_after(origins, time), step.time_after(time)
+        if of_input and (found := step.pairs(of_input)):
+            known = origins
+            origins = {new: known[old] for new, old in found.columns.items() if old in known}
+        else:
+            origins = step.origins_after(origins, time)
+        time = step.time_after(time)
     return origins
