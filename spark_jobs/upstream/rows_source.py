@@ -73,13 +73,7 @@ class RowsSource(Lasting):
         """As of the newest version: what a run would note, if it noted it now."""
         if why := unranged(self._spec):
             raise UpstreamUnfit.unranged(pipeline=self._spec.name, name=self._topic.name, why=why)
-        known, table = self._known(), self._table
-        if known is None or known.table_id != table.id or not self._planned:
-            made = noted.begun(table, table.log.newest)
-        elif known.version < table.log.newest:
-            made = self._followed(known, known.version, table.log.newest)
-        else:
-            made = known
+        made, table = self._newest(), self._table
         latest = Positions({DRAINED: made.end})
         begins = Positions({DRAINED: self._begins(made)})
         due, held_back = self._due(), self._held_back()
@@ -91,6 +85,15 @@ class RowsSource(Lasting):
             to_note=(due,) if due else (),
             told=(held_back,) if held_back else (),
         )
+
+    def _newest(self) -> Noted:
+        """What a run would note now."""
+        known, table = self._known(), self._table
+        if known is None or known.table_id != table.id or not self._planned:
+            return noted.begun(table, table.log.newest)
+        if known.version < table.log.newest:
+            return self._followed(known, known.version, table.log.newest)
+        return known
 
     def _due(self) -> str:
         """Why a run should note a newer version, though no row waits; empty if it need not."""
@@ -195,7 +198,10 @@ class RowsSource(Lasting):
 
         known = self._noted()
         columns = {field.name: field.type for field in self._topic.fields}
-        for file, (first, stop) in known.within(parts) if known else ():
+        ends = (stop for _, stop in parts.get(DRAINED, ()))
+        if known is None or max(ends, default=0) > known.end:  # `sluice preview` reads those too
+            known = self._newest()
+        for file, (first, stop) in known.within(parts):
             if not self._there(file):
                 continue
             some = rows_of(str(self._folder), file, columns, first - file.first, stop - file.first)

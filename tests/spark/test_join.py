@@ -282,7 +282,7 @@ def seen_by(scratch: Scratch) -> None:
         "no row of orders found it",
         "it waits in the state for a row of orders, until 2026-03-01 13:10:00",
     ]
-    query = StateQuery(pipeline=scratch.spec.name)
+    query = StateQuery(measured=True)
     print([*state_view(scratch.spec, scratch.settings, query)])
     assert False
 

@@ -14,6 +14,7 @@ from upath import UPath
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.pins import Pinned, Pins
+from spark_jobs.draft.sample import of_source
 from spark_jobs.errors import AccountBehind, CheckpointBroken, SpecInvalid, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
@@ -403,6 +404,26 @@ def test_rows_that_a_killed_run_had_noted_and_not_planned_may_be_replaced_and_re
     read = [f for f in noted.read(made.rows_note).files if f.partition == noted.DRAINED]
     assert [table.rows(f) for f in read if (UPath(table.path) / f.path).exists()] == [[1], [3]]
     assert Positions({0: read[-1].stop}) == state.latest
+
+
+def test_a_preview_reads_rows_that_no_run_has_noted_yet(tmp_path, table):
+    fields = (TABLE.fields[0], Field(name="n", type="bigint"))
+    topic = TABLE.model_copy(update={"path": table.path, "event_time": "at", "fields": fields})
+    steps = (Aggregate(window=Tumbling(size=HOUR), measures={"n": "count(*)"}),)
+    of = spec(topic=topic, steps=steps)
+    given = Settings.from_environment(reads=False)._replace(root=str(tmp_path))
+    first = table.append(1, 2)
+
+    def seen() -> list[int]:
+        return [json.loads(each.value or b"")["n"] for each in of_source(of, given, 3)]
+
+    assert seen() == [1, 2]
+    paths = Paths(given.root, of)
+    begin(paths.checkpoint, {0: 0}, topic="t")
+    source_of(of, given).keep({}, {"t": first}, None)
+    plan_batch(paths.checkpoint, 0, {0: 2}, topic="t")
+    table.append(3, 4)
+    assert seen() == [2, 3, 4]
 
 
 def test_pipelines_that_read_each_other_are_refused_by_name(tmp_path, monkeypatch):
