@@ -46,7 +46,7 @@ def measures(
     home.mkdir()
     arm = Sluice(home / "sluice", topic.brokers, at._replace(pipelines=PACKAGE), pipeline=PIPELINE)
     each = max(2 * CORRECTED, records // DAYS)
-    topic.publish(deliver(_year(each), CLEAN))
+    topic.publish(deliver(year([*flight_events_many(each)]), CLEAN))
     arm.drain("load")
     oracle.hold(arm.table, topic.ledger, "Sluice", wanted(aircraft))
     aircraft.write(CORRECTED)
@@ -89,8 +89,8 @@ def wanted(aircraft: Aircraft) -> Wanted:
     )
 
 
-def _year(each: int) -> Iterator[FlightEvent]:
-    flights = [*flight_events_many(each)]
+def year(flights: Sequence[FlightEvent]) -> Iterator[FlightEvent]:
+    """These flights on each day."""
     for day in range(DAYS):
         yield from _day(day, flights)
 

@@ -53,8 +53,8 @@ def measures(
 ) -> list[Measure]:
     """`sizes`: events of the load, deliveries, events of each."""
     home.mkdir()
-    first, later, size = sizes
-    left, right = _topics(home, brokers, first, later, size)
+    _, later, _ = sizes
+    left, right = topics(home, brokers, sizes)
     turns = Rounds(left, say, FLOWN)
     own = at._replace(pipelines=PACKAGE)
     arms: dict[str, Arm] = {
@@ -75,8 +75,9 @@ def measures(
     return found
 
 
-def _topics(home: Path, brokers: str, first: int, later: int, size: int) -> tuple[Topic, Topic]:
+def topics(home: Path, brokers: str, sizes: tuple[int, int, int]) -> tuple[Topic, Topic]:
     """Their deliveries are cut at the same times, and their ledger is one."""
+    first, later, size = sizes
     every = [*flight_events_many(first + later * size)]
     cuts = [every[first + number * size].event_time for number in range(later)]
     ledger = home / "ledger"
