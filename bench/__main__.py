@@ -7,7 +7,6 @@ ledger.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from bench import (
     workload,
 )
 from bench.arms import settings
+from bench.machine import speed
 from bench.measures import Bench
 from bench.results import Measure
 from bench.topic import running
@@ -161,13 +161,14 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         given(on_cluster, 0 if alone else 1),
         given(repaired, 0 if alone else repetitions),
     )
-    load_before = os.getloadavg()[0]
+    before = speed()
     began = time.monotonic()
     home = Path(mkdtemp(prefix="sluice-bench-"))
 
     def say(line: str) -> None:
         console.print(f"[dim]{time.monotonic() - began:6.0f} s[/]  {line}")
 
+    say(str(before))
     found: list[Measure] = []
     whole = False
     try:
@@ -180,10 +181,12 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         else:
             shutil.rmtree(home, ignore_errors=True)
         if found:
+            behind = speed()
+            say(str(behind))
             console.print(results.table(found))
             folder = REPO / ".local" / "bench"
             path = results.write(
-                found, folder, sizes._asdict(), whole=whole, load_before=load_before
+                found, folder, sizes._asdict(), whole=whole, speeds=(before, behind)
             )
             say(f"every value: {path}")
 

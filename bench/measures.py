@@ -45,7 +45,7 @@ class Bench:
     def first_load(self, repetitions: int) -> list[Measure]:
         """Everything that the topic holds, from nothing, as often as is wanted."""
         targets = {
-            EXPERT: Target(cpu=2.0),
+            EXPERT: Target(cpu=2.5),
             GUIDE: Target(query=5.0, cpu=5.0),
             BATCH: Target(cpu=1.0),
             LIMIT: Target(),
@@ -93,13 +93,13 @@ class Bench:
         finally:
             warm.end()
         targets = {
-            EXPERT: Target(process=3.0),
+            EXPERT: Target(process=3.0, cpu=3.5),
             GUIDE: Target(query=8.0, process=2.5),
             SMALL: Target(),
             HADOOP: Target(),
         }
         work = f"{count} deliveries of {records:,} records"
-        against = {EXPERT: Target(process=10.0), SLUICE: Target()}
+        against = {EXPERT: Target(process=12.0, cpu=15.0), SLUICE: Target()}
         return [
             *costs(f"{work}, cold", rounds, SLUICE, targets),
             *costs(f"{work}, warm", rounds, WARM, against),
@@ -125,10 +125,10 @@ class Bench:
 
         return [
             Measure.fraction(
-                f"{work}: process seconds", rival, 0.2, *pairs(lambda cost: cost.seconds)
+                f"{work}: process seconds", rival, 0.25, *pairs(lambda cost: cost.seconds)
             ),
             Measure.fraction(
-                f"{work}: processor seconds", rival, None, *pairs(lambda cost: cost.cpu_seconds)
+                f"{work}: processor seconds", rival, 0.15, *pairs(lambda cost: cost.cpu_seconds)
             ),
             Measure.memory(
                 f"{work}: memory, GB at most",

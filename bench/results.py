@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, Self
 
 from rich.table import Table
 
+from bench.machine import Speed
 from spark_jobs.settings.installation import REPO
 
 WHOLE = 100
@@ -168,10 +169,10 @@ def write(
     parameters: dict[str, int],
     *,
     whole: bool = True,
-    load_before: float | None = None,
+    speeds: tuple[Speed, ...] = (),
 ) -> Path:
     """All measures, each value kept, as <folder>/<date>.json; not `whole` where the run was cut
-    off. `load_before` is the machine's load average before it.
+    off. `speeds` are the machine's before and behind it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now().astimezone()
@@ -180,7 +181,7 @@ def write(
         "cores": os.cpu_count(),
         "system": platform.platform(),
         "python": platform.python_version(),
-        "load_before": load_before,
+        "speeds": [one._asdict() for one in speeds],
     }
     rows = [
         measure._asdict() | {"value": measure.value, "reached": measure.reached}

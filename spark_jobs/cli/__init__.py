@@ -9,30 +9,67 @@ Never here: what a command does.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from spark_jobs.cli import (
-    admin,
-    coverage,
-    excise,
-    find,
-    install,
-    look,
-    publish,
-    rebuild,
-    repair,
-    report,
-    run,
-    sample,
-    specs,
-)
-from spark_jobs.cli.bad_day import bisect, tune
 from spark_jobs.cli.install import enter_project, print_versions
 from spark_jobs.cli.terminal import examples
 
+COMMANDS = {
+    "sample": ("new", "preview"),
+    "specs": ("validate", "schema"),
+    "run": ("test", "plan", "drain", "archive", "explain", "worker"),
+    "publish": ("publish", "catalog", "run"),
+    "look": ("state", "show"),
+    "find": ("find", "where"),
+    "bad_day.bisect": ("bisect",),
+    "bad_day.tune": ("tune",),
+    "coverage": ("coverage", "prove"),
+    "report": ("report",),
+    "repair": ("repair", "backfill", "verify", "replay", "undo"),
+    "excise": ("excise",),
+    "rebuild": ("rebuild",),
+    "admin": ("reset", "rewind", "repartition", "doctor", "accept", "quarantine", "maintain"),
+    "install": ("init", "settings", "install"),
+}
+"""Module -> its commands, in the order of `sluice --help`."""
+
+
+class OnDemand(Mapping[str, TyperCommand]):
+    """Name -> command. Imports the command's module when it is asked for: a `sluice plan` with
+    nothing new is nearly all imports.
+    """
+
+    def __init__(self) -> None:
+        self._modules = {name: module for module, names in COMMANDS.items() for name in names}
+
+    def __getitem__(self, name: str) -> TyperCommand:
+        module = import_module(f"{__name__}.{self._modules[name]}")
+        command = typer.main.get_group(module.commands).commands[name]
+        assert isinstance(command, TyperCommand)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class Commands(TyperGroup):
+    """Typer's group of `sluice`, whose commands are found by name."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = OnDemand()  # type: ignore[assignment] # read-only
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Run Spark Structured Streaming jobs on a schedule: read Kafka, update state, write "
     "Delta, account for every record.",
     epilog=examples(
@@ -47,24 +84,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (
-    sample,
-    specs,
-    run,
-    publish,
-    look,
-    find,
-    bisect,
-    tune,
-    coverage,
-    report,
-    repair,
-    excise,
-    rebuild,
-    admin,
-    install,
-):
-    app.add_typer(group.commands)
 
 
 @app.callback()

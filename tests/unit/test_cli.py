@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 import spark_jobs
-from spark_jobs.cli import app, draining
+from spark_jobs.cli import COMMANDS, app, draining
 from spark_jobs.cli.install import BESIDE
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import (
@@ -126,6 +127,12 @@ def test_there_are_these_commands():
     group = typer.main.get_command(app)
     assert isinstance(group, click.Group) or hasattr(group, "commands")
     assert set(group.commands) == set(OPTIONS)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("module", COMMANDS)
+def test_each_command_of_a_module_is_found_by_its_name(module):
+    own = typer.main.get_group(import_module(f"spark_jobs.cli.{module}").commands)
+    assert tuple(own.commands) == COMMANDS[module]
 
 
 @pytest.mark.parametrize("command", OPTIONS)
