@@ -11,7 +11,7 @@ from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.fate import Became
-from spark_jobs.where.pairs import Paired
+from spark_jobs.where.paired import Paired
 from spark_jobs.where.read import key_of, values
 
 if TYPE_CHECKING:
