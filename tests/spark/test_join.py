@@ -282,9 +282,17 @@ def seen_by(scratch: Scratch) -> None:
         "no row of orders found it",
         "it waits in the state for a row of orders, until 2026-03-01 13:10:00",
     ]
-    query = StateQuery(measured=True)
-    print([*state_view(scratch.spec, scratch.settings, query)])
-    assert False
+    _, *lines = state_view(scratch.spec, scratch.settings, StateQuery(measured=True))
+    assert [" ".join(line.split()) for line in lines] == [
+        "orders: 1 row",
+        "order_id at amount",
+        "x5 2026-03-01 14:00:00 1",
+        "payments: 1 row",
+        "order_id by_at by_paid",
+        "y4 2026-03-01 13:00:00 1",
+    ]
+    query = StateQuery(keys=("order_id=y4",))
+    assert "payments: 1 row" in [*state_view(scratch.spec, scratch.settings, query)]
 
 
 def times(rows, factor: int):
