@@ -95,7 +95,7 @@ def store_columns(
         values = _expiry(values)
     elif operator.endswith("WithState") and "groupState" in {value.name for value in values}:
         values = _state_and_timeout(values)
-    elif step and step.takes:
+    elif step and operator == "symmetricHashJoin":
         key, values = _joined(values, step.grouping_keys or ())
     elif step and step.aggregates:  # for other steps, the names in Spark's schema are used
         key, values = _aggregated(key, values, step.row_key or (), step.aggregates)
