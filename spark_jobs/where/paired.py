@@ -1,4 +1,4 @@
-"""Paired: where a record is in the rows of a step that takes inputs apart, and what it waits for."""
+"""Paired: where a record is in the rows of a step that takes inputs apart, and what it awaits."""
 
 from __future__ import annotations
 
