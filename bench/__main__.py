@@ -144,7 +144,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
 
     One part alone:           python -m bench --only state --group-state 2
 
-    All of it, two to two and a half hours:  make bench
+    All of it, two and a half hours or more:  make bench
     """
     alone = repetitions == 1
 
