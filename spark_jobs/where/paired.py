@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from spark_jobs.spec.columns import Origin
+from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.values.times import iso, time_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Paired(NamedTuple):
         found = spec.steps[at].pairs(own)
         if found is None:
             return None
-        same = origins = {name: (Origin(name, "identity"),) for name in found.columns}
+        same: Origins = {name: (Origin(name, "identity"),) for name in found.columns}
+        origins = same
         for step in spec.steps[at + 1 :]:
             origins = step.origins_after(origins, spec.inputs.event_time)
         if any(origins.get(name) != of for name, of in same.items()):
