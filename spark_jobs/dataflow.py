@@ -26,7 +26,7 @@ from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.spec.inputs import COLUMN, Topics
 from spark_jobs.steps import chain
-from spark_jobs.steps.beside.lookup import without_counted
+from spark_jobs.steps.beside.matched import without_counted
 from spark_jobs.steps.by_rules import has_rules, judged, keeps_some, rule_counts
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
 from spark_jobs.steps.chain import refuse_unheld, rejected

@@ -45,7 +45,7 @@ from spark_jobs.messages.report import Problem, Report
 from spark_jobs.messages.withheld import of_problem
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.drain import drain
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes

@@ -180,9 +180,12 @@ def _with_late(root: UPath, where: str) -> None:
         care.add_late(root, where)
 
 
+joined = door.patiently(compaction.compact)
+
+
 def _compact(root: UPath, table: str, pipeline: str) -> None:
     with in_words(root / "ops" / table):
-        ops_tables.compact(root, table, pipeline)
+        joined(root / "ops" / table, {"pipeline": pipeline})
 
 
 def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[Step]:

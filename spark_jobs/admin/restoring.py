@@ -15,7 +15,7 @@ from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.exchange.exchange import take_out_bad
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.swap import put_fates

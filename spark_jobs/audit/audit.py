@@ -23,12 +23,11 @@ from spark_jobs.audit.audited_batch import (
 from spark_jobs.audit.balance import RecordCounts, balance
 from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
 from spark_jobs.audit.counting import Grouped, counting
-from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.audit.operator_metrics import fresh_keys, operator_metrics
+from spark_jobs.audit.kept_slices import keep_slices
+from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.progress import Progress
-from spark_jobs.audit.rejected_record import captured, with_reasons
+from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
-from spark_jobs.audit.second_read import BYTES, keep_slices, read_again
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.raw_filter import CapturePolicy
@@ -38,12 +37,14 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.sink import writer
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.reader import MOST_STATE_ROWS
+from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.steps.classify import Outcome
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint
 
 LOG = logging.getLogger(__name__)
+SECOND_READ = "spark_jobs.audit.second_read"
+"""Loaded by name: of most batches the progress and the captured records tell."""
 AT_ONCE = 10
 """Most batches audited between two reads of a running query's progress.
 
@@ -139,7 +140,8 @@ class Audit:
         records = self._records(batch, progress)
         rows_out = written.rows if written else 0
         step = self._spec.keyed
-        by_key = keyed(self.run.target.table.path, written, step) if step else None
+        table = self.run.target.table.path
+        by_key = resolve_name(step.accounts)(table, written, step) if step else None
         account = balance(self._spec, batch, progress, records, rows_out, by_key)
         if account.unaccounted and records and not records.reread:
             records = self._read_again(batch)
@@ -245,11 +247,14 @@ class Audit:
         records = self._read_again(batch)
         if records.gone or self._cursor.state.rows > MOST_STATE_ROWS:
             return records
-        return records._replace(fresh=fresh_keys(self.run, self._spec, batch))
+        return records._replace(
+            fresh=resolve_name(SECOND_READ).fresh_keys(self.run, self._spec, batch)
+        )
 
     def _read_again(self, batch: Batch) -> RecordCounts:
         """From Kafka, which may have compacted records away since the batch was committed."""
-        records = read_again(self.run, self._spec, batch)
+        read_again = resolve_name(SECOND_READ).read_again
+        records: RecordCounts = read_again(self.run, self._spec, batch)
         fewer = records.read + records.gone < batch.covered
         return records._replace(compacted=fewer and self._compacted)
 

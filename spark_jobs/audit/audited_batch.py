@@ -25,11 +25,11 @@ from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account, StateUse
-from spark_jobs.ops.views import NEWEST
+from spark_jobs.ops.terms import NEWEST
 from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.beside.lookup import unmatched
+from spark_jobs.steps.beside.matched import unmatched
 from spark_jobs.steps.capture import ENTERED_SEEN
 from spark_jobs.steps.chain import is_of_a_step
 from spark_jobs.steps.classify import QUARANTINED, Outcome

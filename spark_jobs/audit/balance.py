@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.audit.batch_offsets import tell_apart
-from spark_jobs.audit.keyed_account import Keyed, by_key
 from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account
@@ -25,6 +24,9 @@ from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.steps import chain
 from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN
 from spark_jobs.steps.classify import Outcome
+
+if TYPE_CHECKING:
+    from spark_jobs.audit.keyed_account import Keyed
 
 MANY: Final = 2**62
 
@@ -136,7 +138,7 @@ def balance(
         account = _by_reading(spec, batch, records, rows_out)
     else:
         account = _by_progress(spec, batch, progress, records, rows_out)
-    return by_key(account, keyed) if keyed else account
+    return keyed.told(account) if keyed else account
 
 
 def _by_progress(

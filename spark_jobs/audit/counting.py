@@ -1,5 +1,6 @@
 """Counting: the rows that entered a step must balance with those that left it and those in its
-state. For each batch the first two are counted; the third is read of the state (state/reader.py).
+state. For each batch the first two are counted; the third is read of the state
+(state/open_groups.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import counting_step
 from spark_jobs.spec.output_mode import mode_facts
-from spark_jobs.state.reader import records_in_groups
+from spark_jobs.state.open_groups import records_in_groups
 from spark_jobs.steps.chain import observation_name
 
 if TYPE_CHECKING:

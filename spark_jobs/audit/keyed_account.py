@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.messages.report import Account
 from spark_jobs.sink.keyed.standing import gained
 from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.table.arrow_rows import few
 from spark_jobs.table.delta.answer import reader_of
 from spark_jobs.table.delta.door import change_feed
-from spark_jobs.table.delta.few_rows import few
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
+    from spark_jobs.messages.report import Account
     from spark_jobs.sink.writer import Written
     from spark_jobs.spec.steps.following import Following
 
@@ -48,6 +48,20 @@ class Keyed(NamedTuple):
     read.
     """
 
+    def told(self, account: Account) -> Account:
+        """The account with what became of the accepted changes, and with both differences."""
+        fates = self.fates
+        found = (account.unaccounted or 0) + abs(fates.written - self.written)
+        if self.gained is not None:
+            found += abs(fates.gained - self.gained)
+        if self.changed is not None:  # an update may set what was there
+            found += max(0, self.changed - fates.updated - fates.ended)
+        counts = fates._asdict()
+        for part in ("moved", "ending", "ended", "behind"):
+            del counts[part]
+        rows = {"rows_out": fates.inserted + fates.updated, "unaccounted": found}
+        return account.model_copy(update=counts | rows)
+
 
 def keyed(table: UPath, written: Written | None, step: Following) -> Keyed:
     """Of the batch's commit; a batch without changes has none."""
@@ -58,21 +72,6 @@ def keyed(table: UPath, written: Written | None, step: Following) -> Keyed:
         changed_contents(table, written.version, step.row_key, step.spans) if fates.moved else None
     )
     return Keyed(fates, written.rows, gained(table, written.version), changed)
-
-
-def by_key(account: Account, keyed: Keyed) -> Account:
-    """The account with what became of the accepted changes, and with both differences."""
-    fates = keyed.fates
-    found = (account.unaccounted or 0) + abs(fates.written - keyed.written)
-    if keyed.gained is not None:
-        found += abs(fates.gained - keyed.gained)
-    if keyed.changed is not None:  # an update may set what was there
-        found += max(0, keyed.changed - fates.updated - fates.ended)
-    counts = fates._asdict()
-    for part in ("moved", "ending", "ended", "behind"):
-        del counts[part]
-    rows = {"rows_out": fates.inserted + fates.updated, "unaccounted": found}
-    return account.model_copy(update=counts | rows)
 
 
 def changed_contents(

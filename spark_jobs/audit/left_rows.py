@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.spec.steps.join import SEEN
-from spark_jobs.state.reader import start_coordinator
+from spark_jobs.state.open_groups import start_coordinator
 from spark_jobs.state.table import store_columns
 from spark_jobs.steps.apart.join import JOINED_SEEN
 

@@ -1,32 +1,15 @@
-"""Operator metrics: each stateful operator in one batch, as Spark reports it; and what must have
-passed a Deduplicate in it.
-
-For a batch of a Deduplicate whose progress is lost, the keys of its records in Kafka are counted,
-without the keys that the state had before. So the table's rows are held against Kafka and the
-state; neither knows of the table.
-"""
+"""Operator metrics: each stateful operator in one batch, as Spark reports it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
-
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.pins import inputs_of
-from spark_jobs.checkpoint.run import Run
-from spark_jobs.dataflow import dataflow
 from spark_jobs.ops.operator_metrics import CUSTOM
-from spark_jobs.source.micro_batch import Batch
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.state.reader import start_coordinator
-from spark_jobs.state.table import store_columns
 from spark_jobs.steps.capture import ENTERED_SEEN
-from spark_jobs.steps.chain import is_late, observation_name
-from spark_jobs.storage.root.path_forms import state_url
+from spark_jobs.steps.chain import observation_name
 
 
 class OperatorMetrics(NamedTuple):
@@ -137,47 +120,3 @@ def timers_waiting(progress: Progress) -> int | None:
 
 def _if_any(count: int | None, what: str) -> str:
     return f"{count:,} {what}" if count else ""
-
-
-def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
-    """None if the first stateful step is no Deduplicate of named columns, or if the state before
-    the batch cannot be read.
-    """
-    keys = spec.entry and spec.entry.distinct_by
-    if not keys:
-        return None
-    if batch.id > 0 and batch.id - 1 not in run.checkpoint.readable():
-        return None
-    found = _accepted(run, spec, batch).select(*keys).distinct()
-    if batch.id == 0:
-        return found.count()
-    known = _known(run, batch.id - 1)
-    same = [found[name].eqNullSafe(known[name]) for name in keys]
-    return found.join(known, same, "left_anti").count()
-
-
-def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
-    records = source_of(spec, run.settings).read(run.spark, batch.parts)
-    failing = read_failing(run.target.failing).reasons
-    inputs = inputs_of(batch.id, run.checkpoint, spec, run.settings)
-    entered = dataflow(
-        records, spec, run.settings, inputs, clock_ms=batch.clock_ms or None, failing=failing
-    )
-    return entered.stateful_input.where(~is_late(spec, batch.late_before_ms))
-
-
-def _known(run: Run, batch: int) -> DataFrame:
-    checkpoint = state_url(run.target.checkpoint)
-    start_coordinator(run.spark)
-    # Spark numbers operators from the sink to the source.
-    first = sum(each.stateful for each in run.spec.steps) - 1
-    stored = (
-        run.spark.read.format("statestore")
-        .option("batchId", batch)
-        .option("operatorId", first)
-        .load(checkpoint)
-    )
-    columns = store_columns(stored, "dedupe", None)
-    return stored.select(
-        *(column.expression.alias(column.name) for column in columns if column.role == "key")
-    )

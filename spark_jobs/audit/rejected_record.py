@@ -10,7 +10,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from spark_jobs.audit.progress import Progress
 from spark_jobs.decode.jvm import PENDING, Refused, reasons
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+BYTES: Final = "spark_jobs.audit.values_kept"
+"""What puts bytes to the rejected records of values with many. Loaded by name: most have one."""
 
 
 class RejectedRecord(NamedTuple):

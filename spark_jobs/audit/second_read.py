@@ -1,43 +1,42 @@
 """Second read: reads a committed batch's exact offsets from Kafka again, classified by the same
-dataflow, and stores the rejected records and the slices.
+dataflow, and stores the rejected records and the slices: of a batch whose progress was lost, or
+whose captured records do not account for it.
 
-The slices of a batch are stored all or none. They leave no offset out that Kafka still has: where
-the sum of their records is what the batch read, the offsets between two of them have none. If the
-notes of a task were lost, none is stored. repair/offsets/holes.py says what may be at offsets
-without a slice.
+Of a batch of a Deduplicate, the keys of its records in Kafka are counted too, without the keys that
+the state had before. So the table's rows are held against Kafka and the state; neither knows of the
+table.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Mapping
 from pkgutil import resolve_name
-from typing import Final
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.batch_offsets import visible
-from spark_jobs.audit.rejected_record import RejectedRecord
-from spark_jobs.audit.rejected_store import keep, keep_on_executors, key
+from spark_jobs.audit.kept_slices import keep_slices
+from spark_jobs.audit.rejected_record import BYTES, RejectedRecord
+from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.decode.slices import NO_TIMES, Ids, Slice, SlicePolicy, summed
-from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.decode.slices import SlicePolicy
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.reader_options import tasks
+from spark_jobs.state.open_groups import start_coordinator
+from spark_jobs.state.table import store_columns
 from spark_jobs.steps.by_rules import has_rules, rule_counts
+from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
     REJECTED,
     element_counts,
@@ -48,74 +47,9 @@ from spark_jobs.steps.classify import (
     resolved_topic_counts,
     topic_counts,
 )
+from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.values.own_columns import ELEMENT, KAFKA, MALFORMED, OUTCOME
 
-
-def keep_slices(run: Run, batch: Batch, part: Batch, slices: list[Slice], read: int) -> Ids | None:
-    """The ids of schemas in the part of the batch that was read; None if a note was lost. Store
-    the slices of it, in place of what an earlier try stored:
-    that stays, if there are none now. `read` is how many records Spark read.
-    """
-    whole = stretched(slices, part, read)
-    if not whole:
-        return None
-    where = key(run, batch)
-    rows = _table({**where, "run_id": run.run_id}, whole)
-    ops_tables.replace(run.paths.root, "slices", rows, ops_tables.equals(where), run.lease)
-    return summed(each.schemas for each in whole)
-
-
-def stretched(slices: Iterable[Slice], part: Batch, read: int) -> list[Slice]:
-    """Each up to the next one, so that they are all offsets of the part; none if records are
-    missing.
-
-    >>> first = Slice(0, 12, 18, 2, NO_TIMES, NO_TIMES, 0, NO_TIMES)
-    >>> from spark_jobs.source.positions import Positions
-    >>> part = Batch(7, Positions({0: 10, 1: 3}), Positions({0: 30, 1: 5}), 0, 0)
-    >>> found = stretched([first, first._replace(first_offset=25, last_offset=26)], part, 4)
-    >>> [(each.partition, each.first_offset, each.last_offset, each.records) for each in found]
-    [(0, 10, 24, 2), (0, 25, 29, 2), (1, 3, 4, 0)]
-    """
-    noted = sorted(slices)
-    if sum(each.records for each in noted) != read:
-        return []
-    of = {place: [*group] for place, group in groupby(noted, lambda each: each.partition)}
-    return [
-        each
-        for partition, [(first, stop)] in sorted(part.parts.items())
-        for each in _of_partition(partition, of.get(partition, []), first, stop)
-    ]
-
-
-def _of_partition(partition: int, noted: list[Slice], start: int, end: int) -> Iterator[Slice]:
-    if start >= end:
-        return
-    if not noted:
-        noted = [Slice(partition, start, end - 1, 0, NO_TIMES, NO_TIMES, 0, NO_TIMES)]
-    ends = [each.first_offset for each in noted[1:]] + [end]
-    for each, stop in zip(noted, ends, strict=True):
-        yield each._replace(first_offset=start, last_offset=stop - 1)
-        start = stop
-
-
-def _table(same: dict[str, str | int], slices: list[Slice]) -> pa.Table:
-    schema = SCHEMAS["slices"]
-    columns = {name: [value] * len(slices) for name, value in same.items()} | {
-        "partition": [each.partition for each in slices],
-        "first_offset": [each.first_offset for each in slices],
-        "last_offset": [each.last_offset for each in slices],
-        "records": [each.records for each in slices],
-        "first_event_time": [each.times.first if each.times else None for each in slices],
-        "last_event_time": [each.times.last if each.times else None for each in slices],
-        "late": [each.late for each in slices],
-        "first_late_time": [each.late_times.first if each.late else None for each in slices],
-        "last_late_time": [each.late_times.last if each.late else None for each in slices],
-    }
-    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema)
-
-
-BYTES: Final = "spark_jobs.audit.values_kept"
-"""What puts bytes to the rejected records of values with many. Loaded by name: most have one."""
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'
 bytes.
@@ -250,3 +184,47 @@ def rejected_columns(inputs: Topics) -> list[Column]:
         F.col(MALFORMED).alias("malformed"),
         *([F.col(f"{KAFKA}.{ELEMENT}")] if inputs.spread else []),
     ]
+
+
+def fresh_keys(run: Run, spec: Pipeline, batch: Batch) -> int | None:
+    """None if the first stateful step is no Deduplicate of named columns, or if the state before
+    the batch cannot be read.
+    """
+    keys = spec.entry and spec.entry.distinct_by
+    if not keys:
+        return None
+    if batch.id > 0 and batch.id - 1 not in run.checkpoint.readable():
+        return None
+    found = _accepted(run, spec, batch).select(*keys).distinct()
+    if batch.id == 0:
+        return found.count()
+    known = _known(run, batch.id - 1)
+    same = [found[name].eqNullSafe(known[name]) for name in keys]
+    return found.join(known, same, "left_anti").count()
+
+
+def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
+    records = source_of(spec, run.settings).read(run.spark, batch.parts)
+    failing = read_failing(run.target.failing).reasons
+    inputs = inputs_of(batch.id, run.checkpoint, spec, run.settings)
+    entered = dataflow(
+        records, spec, run.settings, inputs, clock_ms=batch.clock_ms or None, failing=failing
+    )
+    return entered.stateful_input.where(~is_late(spec, batch.late_before_ms))
+
+
+def _known(run: Run, batch: int) -> DataFrame:
+    checkpoint = state_url(run.target.checkpoint)
+    start_coordinator(run.spark)
+    # Spark numbers operators from the sink to the source.
+    first = sum(each.stateful for each in run.spec.steps) - 1
+    stored = (
+        run.spark.read.format("statestore")
+        .option("batchId", batch)
+        .option("operatorId", first)
+        .load(checkpoint)
+    )
+    columns = store_columns(stored, "dedupe", None)
+    return stored.select(
+        *(column.expression.alias(column.name) for column in columns if column.role == "key")
+    )

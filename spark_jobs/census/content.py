@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from spark_jobs.census.blocks import LZ4_BLOCK, MAGIC, inflated, lz4_stream, sst_entries
-from spark_jobs.table.delta.answer import rows_of_file
+from spark_jobs.table.arrow_rows import rows_of_file
 
 if TYPE_CHECKING:
     from spark_jobs.census.words import Words

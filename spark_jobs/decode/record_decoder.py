@@ -23,7 +23,6 @@ from spark_jobs.decode.formats import (
     taken,
     whole,
 )
-from spark_jobs.decode.headers import NOT_KEPT, HeaderFields, Headers
 from spark_jobs.spec.fields.field import OF_KAFKA
 from spark_jobs.values.conversions import arrow_type
 from spark_jobs.values.field_types import field_type
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_jobs.decode.envelopes.rowless import Rowless
+    from spark_jobs.decode.headers import HeaderFields
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Field, Format, Topic
     from spark_jobs.spec.fields.place import Place
@@ -86,8 +86,9 @@ def _matches(array: pa.Array, pattern: str) -> pa.Array:
     return good.take(texts.indices)
 
 
+HEADERS: Final = "spark_jobs.decode.headers:HeaderFields"
 ENVELOPES: Final = "spark_jobs.decode.envelopes."
-"""Loaded by name: most topics have none."""
+"""Loaded by name, as the one before: most topics have none."""
 NO_TIME: Final = "Kafka's timestamp is no time"
 
 
@@ -110,7 +111,8 @@ class RecordDecoder:
         if topic.envelope == "debezium":
             self._rowless = resolve_name(f"{ENVELOPES}rowless:Rowless")(topic, given)
         self._key, self._of_key = self._part(topic.key, keys, given_key)
-        self._headers = HeaderFields(topic.header_names)
+        named = topic.header_names
+        self._headers: HeaderFields | None = resolve_name(HEADERS)(named) if named else None
         of_kafka = [field for field in topic.fields if field.part in (*OF_KAFKA, "header")]
         of_parts = [place.field for place in (*places, *keys)]
         self._fields = {each.name: each for each in (*of_parts, *of_kafka)}
@@ -171,12 +173,9 @@ class RecordDecoder:
     def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
         """The columns of the other parts than the value."""
         columns = self._of_record(records)
-        if self._topic.header_names:
-            found, wrong = self._headers.columns(Headers(records.headers))
+        if self._headers:
+            found, wrong = self._headers.of_records(records.headers)
             columns |= found
-            if records.headers.null_count:
-                unknown = records.headers.is_null().to_pylist()
-                wrong |= {index: NOT_KEPT for index in wrong if unknown[index]}
             _merge(reasons, wrong)
         return columns
 

@@ -19,6 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from string import Formatter
 from typing import ClassVar, Final, Self, TypeAlias, TypeVar
 
@@ -177,11 +181,12 @@ def _plain(value: object) -> Value:
 
 
 def catalogue() -> tuple[type[SluiceError], ...]:
-    """Every subclass of SluiceError in this package, by exit status."""
+    """Every subclass of SluiceError in this package, by exit status and code."""
+    _load_all()
     known = (
         error for error in SluiceError.__subclasses__() if error.__module__.startswith(_PACKAGE)
     )
-    return tuple(sorted(known, key=lambda error: error.exit_status))
+    return tuple(sorted(known, key=lambda error: (error.exit_status, error.code)))
 
 
 def by_code(code: str) -> type[SluiceError]:
@@ -189,6 +194,12 @@ def by_code(code: str) -> type[SluiceError]:
     newer Sluice).
     """
     return next((error for error in catalogue() if error.code == code), SluiceError)
+
+
+@cache
+def _load_all() -> None:
+    for module in iter_modules([str(Path(__file__).parent)]):
+        import_module(f"{_PACKAGE}{module.name}")
 
 
 _PACKAGE = f"{__package__}."

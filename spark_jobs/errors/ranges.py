@@ -124,23 +124,6 @@ class RangeOpen(SluiceError):
     )
 
 
-class RangeThinned(SluiceError):
-    """Kafka has compacted records away that drains read for the range: nobody can prove its rows,
-    nor compute them again.
-    """
-
-    code, exit_status = "RANGE_THINNED", 91
-    usual_remedy = (
-        "Ask for a later range. To keep all records from now on, declare Topic(archive=...), or "
-        "take `compact` from the topic's cleanup.policy."
-    )
-
-    proof_compacted = reason(
-        "{pipeline}: compaction has removed {gone} of the records that drains read for these "
-        "ranges. Nobody can prove them. The table is as it was."
-    )
-
-
 class RecordsUnreachable(SluiceError):
     """Records of the range are no longer in Kafka, and in no archive."""
 

@@ -1,9 +1,8 @@
-"""What a repair has computed, and its exchange; a rebuild, and the version that lives."""
+"""What a repair has computed, its exchange, and what people decide about rows and records."""
 
 from __future__ import annotations
 
 from spark_jobs.errors.base import SluiceError, reason
-from spark_jobs.errors.checks import NEWLY_BAD, STAGED
 
 
 class StagingStale(SluiceError):
@@ -66,16 +65,6 @@ class StagingStale(SluiceError):
         "was deleted and created again. The offsets mean other records.",
         "Plan it again. The line then says what can be done.",
     )
-
-
-class ChangeUnexplained(SluiceError):
-    """A repair would change rows that no late or replayed record explains."""
-
-    code, exit_status = "CHANGE_UNEXPLAINED", 86
-    usual_remedy = "Find what changed the rows in the log of the stage, or ask for a backfill."
-
-    newly_bad = reason(STAGED, NEWLY_BAD)
-    rows_unexplained = reason(STAGED)
 
 
 class RepairOverlapped(SluiceError):
@@ -170,131 +159,82 @@ class SwapRefused(SluiceError):
     )
 
 
-class RebuildRefused(SluiceError):
-    """The rebuild cannot begin, go on, switch or be taken back as things are."""
+class DecisionRefused(SluiceError):
+    """`sluice accept` named a check that did not fail, or rows that no run has checked; or `sluice
+    quarantine` or `sluice excise` records that cannot be put aside.
+    """
 
-    code, exit_status = "REBUILD_REFUSED", 94
-    usual_remedy = "Do what the line says; the live table and its checkpoint are as they were."
-
-    reset_of_rebuild = reason(
-        "{pipeline}: a rebuild cannot be reset.",
-        "Remove it, and begin anew: sluice rebuild {pipeline} --discard --execute",
-    )
-    unpublished = reason(
-        "{pipeline}: what a rebuild computes is not published before the switch to it.",
-        "Give the command without SLUICE_NEXT. To switch: sluice rebuild {pipeline} --execute",
-    )
-    no_rebuild_of_next = reason(
-        "{pipeline}: no rebuild of NEXT is under way.",
-        "Begin it: sluice rebuild {pipeline} --execute. Or give the command without --next "
-        "(SLUICE_NEXT).",
-    )
-    archive_unread = reason(
-        "{pipeline}: only the topic's archive has {count:,} records that the rebuild needs. They "
-        "are not in it yet.",
-        "Let it compute them: sluice rebuild {pipeline} --execute. In Airflow, clear the task "
-        "stage, with all behind it. To lose them: add --without-lost.",
-    )
-    begun_meanwhile = reason(
-        "{pipeline}: somebody else began a rebuild after this command looked.",
-        "Give the same command again. It goes on with that one.",
-    )
-    next_changed = reason(
-        "{pipeline}: {who} began a rebuild on {began} with another NEXT: {differences}.",
-        "Take the change of NEXT back to go on with it; or {begin_anew}.",
-    )
-    topic_remade = reason(
-        "{pipeline}: topic {topic!r} was deleted and created again since the rebuild began on "
-        "{began}. Its offsets mean other records.",
-        "To rebuild from the new topic, {begin_anew}.",
-    )
-    no_next = reason(
-        "{pipeline}: spec.py defines no NEXT. There is nothing to rebuild.",
-        "Keep SPEC. Write below it NEXT = SPEC.model_copy(update={{'steps': (...), 'state': "
-        "SPEC.state.model_copy(update={{'version': {free}}})}}).",
-    )
-    next_is_live = reason(
-        "{pipeline}: NEXT, of state version {version}, is live already.",
-        "Rename it to SPEC in spec.py when you like. Or switch back: `sluice rebuild {pipeline} "
-        "--back`.",
-    )
-    former_spec_absent = reason(
-        "{pipeline}: the version before the switch is {wanted}. spec.py has no spec of it for "
-        "drains to go on with.",
-        "Put the former spec, with state=State(version={wanted}), back as NEXT.",
-    )
-    never_drained = reason(
-        "{pipeline} was never drained. There is no table to rebuild.",
-        "Change SPEC itself, and run it: sluice drain {pipeline}",
-    )
-    older_rebuild = reason(
-        "{folder} is there. An older Sluice has begun a rebuild, in a root of its own.",
-        "Complete it with that version of Sluice. Or remove the folder, and begin anew.",
-    )
-    no_batch_yet = reason(
-        "{pipeline}: the rebuild has no batch yet.", "Run it: sluice rebuild {pipeline} --execute"
-    )
-    behind_live = reason(
-        "{pipeline}: the live pipeline has read {missing:,} offsets that the rebuild has not.",
-        "Let it catch up: sluice rebuild {pipeline} --execute",
-    )
-    older_switch = reason(
-        "{pipeline}: an older Sluice switched, into the table of the version before.",
-        "Go back with that version of Sluice. {again}",
-    )
-    former_removed = reason(
-        "{pipeline}: {folder} or {table} is gone. `sluice maintain` removes them some days after "
-        "a switch.",
-        "{again}",
-    )
-    former_replaced = reason(
-        "{pipeline}: {folder} and {table} are no longer the ones from before the switch.", "{again}"
-    )
-    no_switch = reason(
-        "{pipeline}: there is no switch to take back.",
-        "Go back within a state version with `sluice rewind {pipeline}`.",
-    )
-    live_table_foreign = reason(
-        "{checkpoint} did not write the table {table}.",
-        "See what is wrong with it: sluice plan {pipeline}",
-    )
-    repair_computing = reason(
-        "{pipeline}: {holder} computes a repair of the table that the switch replaces.",
-        "Wait until it ends, or stop it.",
-    )
-    unjudged = reason(
-        "{pipeline}: batches {first} to {newest} of the rebuild have not passed their account "
-        "and checks.",
-        "Run it again: sluice rebuild {pipeline} --execute. A failed check is accepted with "
-        "sluice accept {pipeline} --next.",
-    )
-    question_outdated = reason(
-        "{pipeline}: since the question was shown, this has changed: {differing}. The answer is "
-        "about what was shown.",
-        "Clear the task plan, with all behind it. It computes what is missing, and you are asked "
-        "again.",
-    )
-    no_rebuild = reason(
-        "{pipeline}: there is no rebuild to switch to.",
-        "Compute it: sluice rebuild {pipeline} --execute",
-    )
-    not_approved = reason(
-        "{pipeline}: nobody has approved the switch in this DAG run.",
-        "Clear the task approve, and answer it.",
+    code, exit_status = "DECISION_REFUSED", 52
+    usual_remedy = (
+        "Run the pipeline, look at `sluice show checks`, and name the checks that failed."
     )
 
-
-class VersionNotLive(SluiceError):
-    """spec.py has no spec of the state version that the live table is of."""
-
-    code, exit_status = "VERSION_NOT_LIVE", 95
-    usual_remedy = "Put the spec of that state version into spec.py, as SPEC or as NEXT."
-
-    switched_meanwhile = reason(
-        "{folder} is no longer live: {live}.", "Give the same command again."
+    acceptance_unexplained = reason(
+        "--reason is empty. Everybody who reads these rows sees it.",
+        'Say why they may be published: --reason "the carrier ZZ is new, and right"',
     )
-    spec_absent = reason(
-        "{pipeline}: state version {wanted} drains. spec.py has SPEC of version {version}{also}.",
-        "Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT. Or switch "
-        "back: `sluice rebuild {pipeline} --back`. Or begin with SPEC: `sluice reset {pipeline}`.",
+    nothing_to_accept = reason(
+        "All that {pipeline} has written has passed its checks. There is nothing to accept.",
+        "See the results: sluice show checks {pipeline}",
+    )
+    verdict_outdated = reason(
+        "Run {run} judged version {table_version} of {pipeline}, with problem {code}. The table "
+        "is at version {now}.",
+        "Let a run judge it first: sluice drain {pipeline}",
+    )
+    check_did_not_fail = reason(
+        "--check is {unknown}. No critical check of that name failed.",
+        "Those that failed: {failed}",
+    )
+    others_failed = reason(
+        "{left} failed too. Rows are published only if every failed check is accepted.",
+        "Name each: sluice accept {pipeline} {checks}",
+    )
+    overtaken = reason(
+        "Another run of {pipeline} has ended since this command looked.",
+        "See what it says: sluice show checks {pipeline}. Then give the command again.",
+    )
+    quarantine_unexplained = reason(
+        "--reason is empty. It is all that ops.quarantine says of these records.",
+        'Say why: --reason "the sum of shop 7 overflows"',
+    )
+    nothing_read = reason(
+        "{pipeline} has no checkpoint. No run has read a record.", "Run it: sluice drain {pipeline}"
+    )
+    no_place = reason(
+        "--record is {record!r}, which is no place of a record.",
+        "Write {partition}:OFFSET, or {partition}:FIRST-LAST.",
+    )
+    batch_unaccounted = reason(
+        "Partition {partition} offset {offset} is in batch {batch}. The table has that batch, "
+        "and no run has accounted for it.",
+        "Let a run account for it first: sluice drain {pipeline}",
+    )
+    last_before_first = reason(
+        "--record is {record!r}. Its last offset is before its first.",
+        "Write PARTITION:FIRST-LAST.",
+    )
+    excision_unexplained = reason(
+        "--reason is empty. It is all that ops.quarantine says of these records.",
+        'Say why: --reason "release 2.3 sent cents for euros"',
+    )
+    condition_refused = reason(
+        "--where is {where!r}. Spark refuses it for records of {topic}: {why}.",
+        "Name fields of the topic, header['NAME'], key, timestamp, partition or offset.",
+        quoted=("where", "why"),
+    )
+    too_many_excised = reason(
+        "More than {most:,} records fulfil the condition. Each pipeline keeps their offsets.",
+        "Give shorter ranges, one after the other: --from and --to.",
+    )
+    elements_excised = reason(
+        "A value of {topic} has many records (`each`), and only a value can be left out.",
+        "Refuse such records by a rule of the topic.",
+    )
+    excision_unknown = reason(
+        "No checkpoint leaves out records of excision {excision}.",
+        "See which there are: sluice excise --topic TOPIC",
+    )
+    too_many_named = reason(
+        "--record names {named:,} records. At most {most:,} more can be.", "Name fewer of them."
     )

@@ -1,4 +1,4 @@
-"""A run and its processes, the pipeline's own code in it, and errors that nobody foresaw."""
+"""A run, its processes, its state, the pipeline's own code in it; errors that nobody foresaw."""
 
 from __future__ import annotations
 
@@ -197,6 +197,36 @@ class ExpressionFailed(SluiceError):
         "CAST fail. Add its old text to compatible_expressions, or of one in logic.py its digest "
         "to compatible_logic. {then}",
         quoted=("condition", "message"),
+    )
+
+
+class StateIncompatible(SluiceError):
+    """The spec changed: Spark cannot resume the state, or would compute wrong results from it."""
+
+    code, exit_status = "STATE_INCOMPATIBLE", 31
+    usual_remedy = "Revert the change, or start over from Kafka: `sluice reset`."
+
+    spec_changed = reason(
+        "The state at {folder} was made by another spec: {differences}.",
+        "{revert};{declare} or {reset}.",
+    )
+    types_changed = reason("{pipeline}: {text}.")
+    batch_half_done = reason(
+        "Batch {batch} of {pipeline} was written with the old {what}. Its state is not stored yet.",
+        "Put the old {what} back and run once: sluice drain {pipeline}. Then change it.",
+    )
+    corrected_type_differs = reason(
+        "The corrected expressions of {pipeline} need a state of other types: {changes}.",
+        "Write an expression of the same type, with the same aggregate functions. Or start again "
+        "from Kafka: `sluice reset {pipeline}`.",
+    )
+    steps_changed = reason(
+        "The state at {folder} was made by other steps: {differences}.",
+        "Revert spec.py. See what is possible: sluice plan {pipeline}",
+    )
+    written_by_other_spec = reason(
+        "The state at {folder} was written with a different spec: {differences}.",
+        "Revert the spec to read this state.",
     )
 
 

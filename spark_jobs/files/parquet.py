@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from spark_jobs.errors import FilesUnfit
 from spark_jobs.files.layout import At, Counted
-from spark_jobs.table.delta.answer import parquet
+from spark_jobs.table.arrow_rows import parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

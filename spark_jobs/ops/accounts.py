@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.views import NEWEST, moment
+from spark_jobs.ops.terms import NEWEST, moment
 from spark_jobs.values.truncated import TRUNCATED
 
 if TYPE_CHECKING:

@@ -39,7 +39,8 @@ from spark_jobs.ops.json_of_tables import (
 )
 from spark_jobs.ops.next_steps import next_steps
 from spark_jobs.ops.or_why import was_told
-from spark_jobs.ops.views import NEWEST, OF_A_TOPIC, moment
+from spark_jobs.ops.terms import NEWEST, moment
+from spark_jobs.ops.views import OF_A_TOPIC
 from spark_jobs.values.spans import MICROSECOND
 
 if TYPE_CHECKING:

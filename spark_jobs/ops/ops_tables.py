@@ -21,7 +21,7 @@ from spark_jobs.errors import OpsUnreadable
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.storage.root.path_forms import delta_path
 from spark_jobs.storage.root.store_errors import translate_store_error
-from spark_jobs.table.delta import compaction, door, rewrite
+from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import aside, streamed
 
 if TYPE_CHECKING:
@@ -180,12 +180,6 @@ def of_checkpoint(pipeline: str, generations: Iterable[str]) -> str:
 def remove(root: UPath, table: str, where: str, held: Held | None = None) -> None:
     """Remove the rows for which the SQL condition holds, in one commit."""
     replace(root, table, [], where, held)
-
-
-@door.patiently
-def compact(root: UPath, table: str, pipeline: str) -> int:
-    """Join the small files of one pipeline's rows, in one commit; how many."""
-    return compaction.compact(root / "ops" / table, {"pipeline": pipeline})
 
 
 def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:

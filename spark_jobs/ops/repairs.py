@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.merged import TAKEN_OUT
+from spark_jobs.ops.terms import TAKEN_OUT
 from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.values.spans import Span
 
-UNDO = "/undo"
-"""The end of an undo's id, after the repair's."""
 WITHOUT_COMMIT = f"state = 'canonical' AND {ops_tables.among('kind', SWAP_KINDS)}"
 """Of the repairs that found the table as they had computed it."""
 State = Literal["staged", "rejected", "canonical", "swapped", "undone", "failed"]

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.merged import TAKEN_OUT
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.ops.terms import TAKEN_OUT
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Any, NamedTuple
 
 from spark_jobs.ops.operator_metrics import COUNTS
+from spark_jobs.ops.terms import NEWEST, moment
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 
 class Table(StrEnum):
@@ -73,8 +72,6 @@ def _same(*names: str) -> dict[str, str]:
     return {name: f'"{name}"' for name in names}
 
 
-NEWEST = "last_event_us"
-"""In a topic's account, the newest event time: microseconds since the epoch."""
 OF_A_TOPIC = (
     "read",
     "malformed",
@@ -285,8 +282,3 @@ def _by_topic(batches: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for name, of in json.loads(row[_WHOLE]).items():
             counts = {each: of.get(each, 0) for each in OF_A_TOPIC}
             yield {**row, **counts, "topic": name, "newest": moment(of.get(NEWEST))}
-
-
-def moment(microseconds: int | None) -> datetime | None:
-    """The time that NEWEST says."""
-    return None if microseconds is None else EPOCH + microseconds * MICROSECOND

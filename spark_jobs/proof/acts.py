@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.messages.request import Request
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap

@@ -11,18 +11,21 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from traceback import extract_tb
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import PipelineUnknown, SettingInvalid, SluiceError, SpecInvalid
-from spark_jobs.registry.archive_spec import ArchiveSpec, archive_spec
 from spark_jobs.registry.logic import refuse_unfit
 from spark_jobs.registry.project import Modules, Project, imported_modules as modules_of, installed
 from spark_jobs.settings.project_file import nearest
 from spark_jobs.settings.variables import VARIABLES
 from spark_jobs.spec import Pipeline, State, Topic
 from spark_jobs.spec.archive import PREFIX, archive_name
+
+if TYPE_CHECKING:
+    from spark_jobs.registry.archive_spec import ArchiveSpec
 
 SLUICE_FOLDER: Final = Path(__file__).parents[1]
 RENAMED = ("spark_jobs.contract", "spark_jobs.spec")
@@ -226,8 +229,8 @@ def _archive(name: str) -> ArchiveSpec:
     """
     if name in names():
         raise SpecInvalid.name_reserved(pipeline=name, prefix=PREFIX)
-    specs = [
-        archive_spec(topic, topic.archive, spec.root)
+    specs: list[ArchiveSpec] = [
+        resolve_name(topic.archive.made_by)(topic, topic.archive, spec.root)
         for spec, topic in _archived_topics()
         if topic.archive is not None and archive_name(topic.place) == name
     ]

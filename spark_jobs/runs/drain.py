@@ -8,6 +8,7 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pkgutil import resolve_name
 
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.identity import made_by, read_identity
@@ -19,8 +20,7 @@ from spark_jobs.launch.limits import RunLimits, StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.first_rejected import first_rejected
-from spark_jobs.runs.preflight import Preflight
+from spark_jobs.runs.preflight import Preflight, refuse_restored
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.resume.opening import Opened, opened
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
@@ -33,7 +33,6 @@ from spark_jobs.runs.upkeep import (
     take_out_read_again,
 )
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import SourceState
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
@@ -42,6 +41,8 @@ from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
 
+REJECTED = "spark_jobs.runs.first_rejected:first_rejected"
+"""What says in words what was wrong with a batch's records."""
 LOG = logging.getLogger(__name__)
 
 
@@ -157,7 +158,7 @@ def _say_rejected(run: Run, outcome: RunOutcome) -> None:
     shown = run.settings.record_bytes == "shown" and not run.spec.inputs.personal
     of_it = (run.identity.generations, drained.batches, drained.account)
     try:
-        lines = first_rejected(run.paths, run.spec, *of_it, shown=shown)
+        lines: tuple[str, ...] = resolve_name(REJECTED)(run.paths, run.spec, *of_it, shown=shown)
     except Exception as error:  # noqa: BLE001 - lines for people: a run does not fail for them
         lines = (f"{run.spec.name}: the rejected records cannot be shown: {error}",)
     for line in lines:

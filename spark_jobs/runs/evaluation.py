@@ -15,7 +15,8 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs import checks as expectations
 from spark_jobs.audit.audit import Audit
@@ -27,17 +28,18 @@ from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.runs.run_outcome import Drained
-from spark_jobs.runs.timely import Metric, timely
-from spark_jobs.sink.keyed.standing import size_at
-from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates
-from spark_jobs.spec.checks.check import StateMetrics
-from spark_jobs.state.reader import MOST_STATE_ROWS
+from spark_jobs.spec.analysis.state_checks import LEAST_READ, has_truncates, state_checks_of
+from spark_jobs.spec.checks.check import TIMELY, StateMetrics
+from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.table import history
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
+    from spark_jobs.runs.timely import Metric
 
+BY_THE_CLOCK: Final = "spark_jobs.runs.timely:timely"
+"""What measures the metrics that change while nothing happens. Loaded by name: few specs ask."""
 COLUMNS = ("batch_id", "state_rows", "groups_in", "groups_out", "rules", "unmatched", *OF_BATCHES)
 
 
@@ -193,11 +195,11 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _remembered(run: Run) -> float | None:
-    if not run.spec.keyed or not run.target.table.exists():
+    table, step = run.target.table, run.spec.keyed
+    if step is None or not table.exists():
         return None
-    table = run.target.table
-    found = size_at(table.path, table.version())
-    return None if found is None else found.remembered / max(found.live, 1)
+    found: float | None = resolve_name(step.remembers_share)(table.path, table.version())
+    return found
 
 
 def _behind(run: Run) -> float | None:
@@ -233,7 +235,7 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
         output = expectations.check_output(run, drained.table_version_before, drained.table_version)
         groups = reading.result()
     now = datetime.now(UTC)
-    in_time = timely(run.spec, run.paths, run.identity, audit.cursor, now, drained.bounded_by)
+    in_time = _in_time(run, audit.cursor, now, drained.bounded_by)
     for name, metric in in_time.items():
         LOG.info("%s: %s: %s", run.spec.name, name, metric.told)
     metrics = state_metrics(run, audit.cursor, waiting, drained, groups)
@@ -264,6 +266,15 @@ def evaluate_checks(run: Run, audit: Audit, drained: Drained) -> tuple[CheckResu
     if verdict(run.spec.name, drained.table_version, results) is None:
         audit.passed(_passed_version(run, drained), groups.records)
     return results
+
+
+def _in_time(run: Run, cursor: Cursor, now: datetime, bounded_by: str) -> Mapping[str, Metric]:
+    if TIMELY.isdisjoint(name for each in state_checks_of(run.spec) for name in each.columns):
+        return {}
+    found: Mapping[str, Metric] = resolve_name(BY_THE_CLOCK)(
+        run.spec, run.paths, run.identity, cursor, now, bounded_by
+    )
+    return found
 
 
 def _with_numbers(check: CheckResult, in_time: Mapping[str, Metric]) -> CheckResult:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity, Present
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
@@ -23,12 +24,12 @@ from spark_jobs.messages.part import held_back_lines
 from spark_jobs.registry.fingerprint.fields import with_expressions
 from spark_jobs.registry.fingerprint.topic import with_classification
 from spark_jobs.settings.installation import Settings
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.port import End, Ends, Source, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table import history
 from spark_jobs.table.tables import Target, table_of
 
 if TYPE_CHECKING:
@@ -73,6 +74,22 @@ def refuse_ahead(table: Table, owner: str, checkpoint: Checkpoint) -> None:
             f"{table.path} has batch {done}, and {checkpoint.folder / 'offsets'} ends at {newest}",
             owner.partition("/")[0],
         )
+
+
+RESTORED: Final = "spark_jobs.sink.restored:refusal"
+"""What tells a RESTORE's doings. Loaded by name: most tables have none."""
+
+
+def refuse_restored(paths: Paths, since: int | None) -> None:
+    """Raise TableReplaced if a RESTORE after the version `since`, that passed last, did something
+    to what Sluice has written.
+    """
+    known = -1 if since is None else since
+    if not history.restores_since(table_of(paths), known):
+        return
+    refused: TableReplaced | None = resolve_name(RESTORED)(paths, known)
+    if refused is not None:
+        raise refused
 
 
 CLOCKS_DIFFER = timedelta(seconds=5)

@@ -20,8 +20,7 @@ from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.errors import ExpressionFailed, SluiceError
 from spark_jobs.launch.limits import RunLimits
 from spark_jobs.messages.part import NewKey
-from spark_jobs.runs.failures.failing_search import set_failing_aside
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import set_failing_aside, translate_error
 from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.resume.same_state import of_the_table

@@ -26,7 +26,7 @@ from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch.cluster import Cluster
-from spark_jobs.runs.resume.anew import settle
+from spark_jobs.runs.resume.settled import settle
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline

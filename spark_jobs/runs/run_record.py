@@ -28,6 +28,7 @@ from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.root_by_name import root_by_name
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.storage.root.store import is_remote, opened
 from spark_jobs.storage.root.store_errors import translate_store_error
 
@@ -74,8 +75,6 @@ def append_row(report: Report, root: str, *, beside: bool = False) -> Report:
         row = row_of(report)
         ops_tables.append(opened(root), "runs", [row | {"kind": "rebuild"} if beside else row])
     except Exception as error:  # noqa: BLE001 - whatever Delta or the disk threw, the report must say so
-        from spark_jobs.runs.failures.spark_errors import translate_error  # noqa: PLC0415 - loads PySpark, which a task without a driver need not
-
         cause = translate_error(error, report.pipeline)
         if report.problem is None:
             return report.model_copy(update={"status": "failed", "problem": Problem.of(cause)})
@@ -100,8 +99,6 @@ def reported(
         try:
             problem = run(request)
         except Exception as error:  # noqa: BLE001 - whatever Spark, Delta or the disk threw, the report must say so
-            from spark_jobs.runs.failures.spark_errors import translate_error  # noqa: PLC0415 - as above
-
             problem = translate_error(error, pipeline)
         return append_row(report(problem), settings.root, beside=settings.next == "on")
 

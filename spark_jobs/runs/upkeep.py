@@ -1,66 +1,27 @@
 """Upkeep: what a run does at its end, so that later runs find no more than they need.
 
-It removes state that no batch needs. It takes the rejected records of superseded generations out of
-the ops tables, once a batch of the present one has read the same offsets and judged them. Those
-that Kafka has no longer stay where they are. And it forgets the deletes of a table that delta-rs
-does not write, such as one with deletion vectors: `sluice maintain` has no Spark.
+It removes state that no batch needs. What few runs have, a step that follows a key or superseded
+generations, is loaded by name.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.checkpoint.identity import Superseded, read_superseded
+from spark_jobs.checkpoint.identity import read_superseded
 from spark_jobs.checkpoint.purge import purge
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.launch.session import state_stores
-from spark_jobs.ops import ops_tables
-from spark_jobs.sink.keyed.standing import size
-from spark_jobs.source.positions import Positions
-from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.table.delta.commit import within
-from spark_jobs.table.delta.door import is_table, open_table, untried
-from spark_jobs.table.history import FORGOT
-from spark_jobs.values.own_columns import DELETED, DELETED_AT
-from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from pyspark.sql import SparkSession
-    from upath import UPath
-
     from spark_jobs.checkpoint.run import Run
-    from spark_jobs.ops.schema import Row
 
 
-def forget(spark: SparkSession, path: UPath, after: timedelta, now: datetime) -> bool:
-    """Forget what maintain would, in one commit a day at most. Whether there was one."""
-    if not is_table(path) or not untried(table := open_table(path)):
-        return False
-    found = size(table, path)
-    if found is not None and not found.remembered:
-        return False
-    from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
-
-    before = (now - after).replace(hour=0, minute=0, second=0, microsecond=0)
-    where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
-    stored = DeltaTable.forPath(spark, spark_url(path))
-    if stored.toDF().where(where).isEmpty():
-        return False
-    note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps({FORGOT: where})}
-    with within(spark, note):
-        stored.delete(where)
-    return True
-
-
+TAKE_OUT: Final = "spark_jobs.runs.resume.superseded:take_out_read_again"
 LOG = logging.getLogger(__name__)
 
 
@@ -80,15 +41,15 @@ def purge_state(run: Run, query_run_id: str) -> None:
 
 
 def forget_deletes(run: Run) -> None:
-    """Of a table that `sluice maintain` cannot write. A failure is logged, likewise."""
-    if run.spec.keyed is None or not (after := run.spec.keyed.forgets_after):
-        return
-    try:
-        run.lease.confirm()
-        if forget(run.spark, run.target.table.path, after, datetime.now(UTC)):
-            LOG.info("%s: forgot deletes older than forget_deletes_after", run.spec.name)
-    except Exception as error:  # noqa: BLE001 - whatever Spark or Delta says
-        LOG.warning("%s: could not forget deletes: %s", run.spec.name, error)
+    """Of a table that follows a key and that `sluice maintain` cannot write."""
+    if step := run.spec.keyed:
+        resolve_name(step.forgets)(run, step)
+
+
+def take_out_read_again(run: Run) -> None:
+    """Call it when all committed batches have their accounts."""
+    if note := read_superseded(run.paths):
+        resolve_name(TAKE_OUT)(run, note)
 
 
 def purge_after_failure(run: Run, error: Exception) -> None:
@@ -122,91 +83,3 @@ def _snapshot(run: Run, query_run_id: str) -> None:
             state_stores(run.spark).doMaintenanceAndUnload(
                 package.StateStoreProviderId(identifier, query)
             )
-
-
-KEPT: Final = ("quarantine", "late")
-MOST_PLACES: Final = 1_000
-"""Records in one condition."""
-
-
-def take_out_read_again(run: Run) -> None:
-    """Call it when all committed batches have their accounts. Once done, there is nothing to do."""
-    note = read_superseded(run.paths)
-    if note is None:
-        return
-    if same_topics(note.topic_id, run.identity.topic_id):
-        now, before = (_rows(run, each) for each in (run.identity.generations, note.generations))
-        first, end = _reach(now)
-        if now:
-            for table in KEPT:
-                _take_out(run, table, note, _within(first, end), exact=_gaps(now))
-        if not now or end.before(_reach(before)[1]):
-            return  # a limit or a stop ended the run: the rest is read by the next
-    note.model_copy(update={"generations": ()}).put(run.paths.superseded, run.lease)
-
-
-def _rows(run: Run, generations: Iterable[str]) -> list[Row]:
-    own = ops_tables.equals({"pipeline": run.spec.name})
-    rows: list[Row] = ops_tables.query(
-        run.paths.root,
-        "batches",
-        f"SELECT offsets_start, offsets_end, removed FROM batches WHERE {own} AND "
-        f"{ops_tables.among('generation', generations)}",
-    ).to_pylist()
-    return rows
-
-
-def _reach(rows: list[Row]) -> tuple[Positions, Positions]:
-    """The first offset of each partition that a batch has, and the one after the last."""
-    first, end = Positions(), Positions()
-    for row in rows:
-        first = first.minimum(Positions.of_json(row["offsets_start"]))
-        end = end.maximum(Positions.of_json(row["offsets_end"]))
-    return first, end
-
-
-def _gaps(rows: list[Row]) -> bool:
-    """Records are gone, by retention or compaction: ours may be the last copy."""
-    return any(row["removed"] for row in rows)
-
-
-def _within(first: Positions, end: Positions) -> str:
-    each = (
-        f'(partition = {p} AND "offset" >= {at} AND "offset" < {stop})'
-        for p, [(at, stop)] in first.parts(end).items()
-    )
-    return f"({' OR '.join(each) or 'false'})"
-
-
-def _take_out(run: Run, table: str, note: Superseded, within: str, *, exact: bool) -> None:
-    """`exact`: only those that are kept again."""
-    theirs = f"{ops_tables.among('generation', note.generations)} AND {within}"
-    found = _places(run, table, theirs)
-    if exact and found:
-        ours = f"{ops_tables.among('generation', run.identity.generations)} AND {within}"
-        found &= _places(run, table, ours)
-        conditions = [f"{theirs} AND ({each})" for each in _at(found)]
-    else:
-        conditions = [theirs] if found else []
-    own = ops_tables.equals({"pipeline": run.spec.name})
-    for condition in conditions:
-        ops_tables.remove(run.paths.root, table, f"{own} AND {condition}", run.lease)
-
-
-def _places(run: Run, table: str, where: str) -> set[tuple[int, int]]:
-    own = ops_tables.equals({"pipeline": run.spec.name})
-    rows = ops_tables.query(
-        run.paths.root, table, f'SELECT partition, "offset" FROM {table} WHERE {own} AND {where}'
-    ).to_pylist()
-    return {(row["partition"], row["offset"]) for row in rows}
-
-
-def _at(places: set[tuple[int, int]]) -> Iterator[str]:
-    """Each of as many places as delta-rs takes: at 6,000 its stack ends."""
-    by_partition: dict[int, list[int]] = defaultdict(list)
-    for partition, offset in sorted(places):
-        by_partition[partition].append(offset)
-    for partition, offsets in by_partition.items():
-        for begin in range(0, len(offsets), MOST_PLACES):
-            part = ", ".join(map(str, offsets[begin : begin + MOST_PLACES]))
-            yield f'partition = {partition} AND "offset" IN ({part})'

@@ -19,7 +19,7 @@ from spark_jobs.side.port import Pin
 from spark_jobs.side.versions import MOST_OF_A_FILE
 from spark_jobs.storage.root.files import replacing
 from spark_jobs.storage.root.store import is_remote, opened
-from spark_jobs.table.delta.answer import parquet_file
+from spark_jobs.table.arrow_rows import parquet_file
 from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.field_types import field_type

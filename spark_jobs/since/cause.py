@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import accounts, repairs
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.where.asked import MOST
@@ -88,8 +89,8 @@ class Causes:
     def _of_repair(self, repair_id: str, row: Row | None) -> Cause:
         name = self._pipeline
         look = f"sluice show repairs {name} --format json"
-        if repair_id.endswith(repairs.UNDO):
-            of = repair_id.removesuffix(repairs.UNDO)
+        if repair_id.endswith(UNDO):
+            of = repair_id.removesuffix(UNDO)
             return Cause("undo", f"the undo of repair {of}", repair_id=of, look=look)
         stands = "" if row is None or row["state"] == "swapped" else f", {row['state']} since"
         kind = "repair" if row is None else row["kind"]

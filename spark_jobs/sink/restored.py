@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import TableReplaced
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.table import history
 from spark_jobs.table.entry import Entry
 from spark_jobs.table.tables import table_of
@@ -53,17 +53,14 @@ def restored(table: Table, since: int) -> Restored | None:
     """What RESTOREs after the version `since` have done; None if all that Sluice has written is
     there. Up to `since` the table is as it should be.
     """
-    newer = [entry for entry in table.history() if entry.version > since]
-    return _found(table, since) if _foreign(newer, since) else None
+    return _found(table, since) if history.restores_since(table, since) else None
 
 
-def refuse_restored(paths: Paths, since: int | None) -> None:
-    """Raise TableReplaced if a RESTORE after the version `since`, that passed last, did something
-    to what Sluice has written.
-    """
-    found = restored(table_of(paths), -1 if since is None else since)
+def refusal(paths: Paths, since: int) -> TableReplaced | None:
+    """See runs/preflight.py, refuse_restored."""
+    found = restored(table_of(paths), since)
     if found is None:
-        return
+        return None
     name = paths.pipeline
     to = "another version" if found.to is None else f"version {found.to}"
     keeping = (
@@ -72,7 +69,7 @@ def refuse_restored(paths: Paths, since: int | None) -> None:
         if found.keeps >= 0
         else f"Or start again from Kafka: `sluice reset {name}`."
     )
-    raise TableReplaced.restored(
+    return TableReplaced.restored(
         version=found.version,
         table=paths.table,
         to=to,
@@ -109,9 +106,9 @@ def _repair(paths: Paths, repair_id: str) -> str:
 
 def _found(table: Table, since: int) -> Restored | None:
     log = {entry.version: entry for entry in table.history()}
-    foreign = _foreign([*log.values()], since)
+    foreign = history.foreign(log.values(), since)
     to = {version: entry.to for version, entry in log.items() if entry.does == "restore"}
-    persons = _foreign([*log.values()], -1)
+    persons = history.foreign(log.values(), -1)
     written = {
         version: work
         for version, entry in log.items()
@@ -140,16 +137,6 @@ def _found(table: Table, since: int) -> Restored | None:
         keeps=min(batches) - 1 if batches else max(kept, default=-1),
         written_behind=any(version > first for version in ours),
     )
-
-
-def _foreign(log: list[Entry], since: int) -> list[int]:
-    """The versions after `since` that are a person's RESTOREs, of entries newest first."""
-    newer = [Entry(-1), *log]
-    return [
-        entry.version
-        for entry, behind in zip(log, newer, strict=False)
-        if entry.version > since and history.is_foreign(entry, behind)
-    ]
 
 
 def _standing(

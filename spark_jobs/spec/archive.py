@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import timedelta
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 from pydantic import Field as Described, model_validator
 
@@ -21,6 +21,8 @@ LEAST_KEPT: Final = timedelta(days=1)
 class Archive(Model):
     """Keep every record of a topic, byte for byte, in `<root>/archive/<topic>`."""
 
+    made_by: ClassVar = "spark_jobs.registry.archive_spec:archive_spec"
+    """The function (topic, archive, root) that makes its pipeline, for `pkgutil.resolve_name`."""
     every: str = "0 */6 * * *"
     """when Airflow archives: five cron fields, UTC. Well within Kafka's retention"""
     keep: Duration | None = Described(default=timedelta(days=400), strict=False)

@@ -10,13 +10,16 @@ import inspect
 import textwrap
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from spark_jobs.errors import RangeInvalid, SpecInvalid
+from spark_jobs.errors import SpecInvalid
 from spark_jobs.errors.base import visible
+
+if TYPE_CHECKING:
+    from spark_jobs.errors import RangeInvalid
 
 
 def meaning(model: type[BaseModel], name: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import takewhile
-from typing import Any, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_validator
 
@@ -27,12 +27,14 @@ from spark_jobs.spec.several import MoreTopics, Several
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.spark_options import SparkOptions
 from spark_jobs.spec.sql import raw_bytes_in
-from spark_jobs.spec.steps.following import Following, followed
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.spec.steps.unmatched import looked_up
 from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 from spark_jobs.spec.windows import Session
+
+if TYPE_CHECKING:
+    from spark_jobs.spec.steps.following import Following
 
 MOST_PARTITIONS = 10_000
 """State stores that a stateful step may have."""
@@ -518,7 +520,8 @@ class Pipeline(Model):
     @property
     def keyed(self) -> Following | None:
         """The step that makes the table follow a key, if there is one. It is the last one."""
-        return followed(self.steps)
+        follows = self.steps and self.steps[-1].follows
+        return cast("Following", self.steps[-1]) if follows else None
 
     @property
     def first_stateful(self) -> int:

@@ -15,9 +15,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from spark_jobs.errors import StateUnreadable
-from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.state.open_groups import start_coordinator
 from spark_jobs.state.query import parse
 from spark_jobs.state.table import StoreColumn, Table, store_columns
 from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
@@ -72,11 +72,6 @@ class StateOperator(NamedTuple):
     name: str
     partitions: int
     variables: tuple[Variable, ...]
-
-
-def start_coordinator(spark: SparkSession) -> None:
-    """Start the StateStoreCoordinator, without which the readers fail (SPARK-58973)."""
-    _ = spark.streams.active
 
 
 def operators(spark: SparkSession, checkpoint: SparkPath, batch: int) -> list[StateOperator]:
@@ -201,39 +196,3 @@ def _zoned(value: Any) -> Any:
     return (
         value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
     )
-
-
-MOST_STATE_ROWS = 500_000
-"""Rows of state up to which a run reads them: more would take longer than most deliveries."""
-
-
-def records_in_groups(
-    spark: SparkSession, checkpoint: SparkPath, batch: int, spec: Pipeline, index: int
-) -> int | None:
-    """The sum of the measure `counted_by` over all groups that are open after the batch.
-
-    None if the state does not tell which of its buffers is that measure's
-    (store_columns.buffer_names).
-    """
-    step = spec.steps[index]
-    start_coordinator(spark)
-    # Spark numbers operators from the sink to the source. To read their metadata is a job.
-    operator = sum(later.stateful for later in spec.steps[index + 1 :])
-    stored = (
-        spark.read.format("statestore")
-        .option("batchId", batch)
-        .option("operatorId", operator)
-        .load(checkpoint)
-    )
-    counts = next(
-        (
-            column.expression
-            for column in store_columns(stored, "stateStoreSave", step)
-            if column.role == "value" and column.name == step.counted_by
-        ),
-        None,
-    )
-    if counts is None:
-        return None
-    [[records]] = stored.select(F.coalesce(F.sum(counts), F.lit(0))).collect()
-    return int(records)

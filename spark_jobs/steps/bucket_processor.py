@@ -16,10 +16,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from spark_jobs.steps.bucket import Bucket
-from spark_jobs.values.own_columns import own
+from spark_jobs.values.own_columns import BUCKET
 
-BUCKET = own("bucket")
-"""The input's column with the number of a row's bucket, an int. It is in Spark's state."""
 PACKED = pa.schema([(BUCKET, pa.int32()), ("rows", pa.binary())])
 """What `pack` gives; rows is null where it only visits a bucket."""
 BYTES_TOGETHER = 32 << 20

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.steps.beside.lookup import unmatched_counts
+from spark_jobs.steps.beside.matched import unmatched_counts
 from spark_jobs.steps.by_rules import keeps_some, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (

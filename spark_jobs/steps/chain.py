@@ -7,23 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
 from pyspark.sql import Column, DataFrame, functions as F
 
-from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import late_if_far, unheld
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.inputs import Topics
-from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
-from spark_jobs.steps import transform
-from spark_jobs.steps.beside.lookup import FOUND
+from spark_jobs.steps.beside.matched import FOUND
 from spark_jobs.steps.by_rules import fails_one
-from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator, stateful_operator
 from spark_jobs.values.gap import Gap, Unheld
-from spark_jobs.values.own_columns import KAFKA, MALFORMED
+from spark_jobs.values.own_columns import MALFORMED
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 
 if TYPE_CHECKING:
@@ -33,45 +30,10 @@ if TYPE_CHECKING:
     from spark_jobs.steps.operator import RejectingOperator, TakingOperator
     from spark_jobs.steps.timers import Timers
 
-RAW: Final = "raw"
-
-
-def refuse_raw_bytes(after: DataFrame, added: int, pipeline: str) -> None:
-    """Raise SpecInvalid if one of the last `added` nodes of the plan uses kafka.raw, by its name or
-    as a part of the whole kafka. That column may be passed on, and its other fields be read.
-
-    Each of these nodes has one child (transform.require_row_by_row).
-    """
-    node = analyzed(after)
-    for _ in range(added):
-        if any(_uses_raw(each) for each in sequence(node.expressions())):
-            raise SpecInvalid.raw_bytes_early(
-                pipeline=pipeline,
-                why=NO_RAW,
-                way=NO_RAW_WAY,
-            )
-        node = node.children().apply(0)
-
-
-def _uses_raw(expression: Node) -> bool:
-    if class_name(expression) == "AttributeReference":
-        return False
-    # Asked first: a walk is a hundred calls into the JVM.
-    if KAFKA not in {each.name() for each in sequence(expression.references().toSeq())}:
-        return False
-    if class_name(expression) == "Alias" and _is_kafka(expression.child()):
-        return bool(expression.name() != KAFKA)
-    return _reads_raw(expression)
-
-
-def _reads_raw(node: Node) -> bool:
-    if class_name(node) == "GetStructField" and _is_kafka(node.child()):
-        return bool(node.extractFieldName() == RAW)
-    return _is_kafka(node) or any(_reads_raw(each) for each in below(node))
-
-
-def _is_kafka(node: Node) -> bool:
-    return class_name(node) == "AttributeReference" and bool(node.name() == KAFKA)
+ROW_BY_ROW: Final = "spark_jobs.steps.row_by_row:refuse_unfit"
+"""Holds what a person's text or function gives against what it was given. Loaded by name: most
+pipelines have no Transform before their state.
+"""
 
 
 def held(rows: DataFrame, spec: Pipeline, index: int, event_time: str) -> DataFrame:
@@ -126,10 +88,7 @@ def stages(rows: DataFrame, spec: Pipeline, sides: Mapping[str, DataFrame]) -> I
         before = rows
         rows = operator(step).row_part(before, At(spec, index, event_time, sides))
         if step.sql_texts or step.logic:  # a person's
-            added = 1  # a condition adds one node
-            if step.condition is None:
-                added = transform.require_row_by_row(rows, before, event_time, spec.name)
-            refuse_raw_bytes(rows, added, spec.name)
+            resolve_name(ROW_BY_ROW)(rows, before, step, event_time, spec.name)
         yield rows
 
 

@@ -21,7 +21,7 @@ from spark_jobs.registry.logic import BY_NAME, HANDLERS
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.bucket import Bucket
-from spark_jobs.steps.bucket_processor import ANSWER_DDL, BUCKET, InBuckets, pack, unpack
+from spark_jobs.steps.bucket_processor import ANSWER_DDL, InBuckets, pack, unpack
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
 from spark_jobs.steps.timers import StateFunction, TimerCountingProcessor, count_timeouts
@@ -29,7 +29,7 @@ from spark_jobs.storage.root.live_place import named_live
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.conversions import arrow_type, spark_type
-from spark_jobs.values.own_columns import DELETED, OF_A_KEY
+from spark_jobs.values.own_columns import BUCKET, DELETED, OF_A_KEY
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -12,13 +11,12 @@ from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Transform
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import At, StepContext
+from spark_jobs.steps.row_by_row import plan_nodes
 from spark_jobs.values.own_columns import KAFKA, PREFIX, is_own
 
 if TYPE_CHECKING:
     from spark_jobs.steps.canonical.chain import Given
 
-ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View"}
-"""Nodes of an analyzed plan that return at most one row for each input row."""
 STATEFUL = {
     "Aggregate": "an aggregation keeps state: use the step Aggregate",
     "Deduplicate": "it keeps state: use the step Deduplicate",
@@ -78,34 +76,6 @@ def apply(rows: DataFrame, step: Transform, pipeline: str) -> DataFrame:
     _refuse_state(output, rows, what)
     _refuse_own_columns(output, rows, what)
     return output
-
-
-def require_row_by_row(after: DataFrame, before: DataFrame, event_time: str, pipeline: str) -> int:
-    """Before the first stateful step each row must be one record. The number of nodes that `after`
-    has more.
-
-    Raises SpecInvalid if a record may become several rows, or if `after` lacks the column kafka or
-    the event time.
-    """
-    for name in ("kafka", event_time):
-        if name not in after.columns:
-            raise SpecInvalid.transform_loses_column(pipeline=pipeline, name=name)
-    names = plan_nodes(after)
-    added = names[: len(names) - len(plan_nodes(before))]
-    if others := [name for name in added if name not in ROW_BY_ROW]:
-        raise SpecInvalid.transform_makes_rows(pipeline=pipeline, condition=others[0])
-    return len(added)
-
-
-def plan_nodes(rows: DataFrame) -> list[str]:
-    """The names of the analyzed plan's nodes, from the last operation to the first."""
-    # Any: a Java string through py4j.
-    plan: Any = rows._jdf.queryExecution().analyzed().toString()  # noqa: SLF001 - Spark has no public method for a plan
-    return [
-        name
-        for line in plan.splitlines()
-        if (name := re.sub(r"^[\s:+\-~*!]*", "", line).split(" ")[0].split("(")[0])
-    ]
 
 
 def _refuse_state(after: DataFrame, before: DataFrame, what: str) -> None:

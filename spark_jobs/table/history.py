@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from spark_jobs.table.entry import Entry
@@ -35,6 +36,12 @@ def commits(table: Table, owners: Collection[str]) -> Iterator[tuple[int, Entry]
         note = entry.note
         if note.get("sluice") in owners:
             yield note["batch"], entry
+
+
+def restores_since(table: Table, since: int) -> bool:
+    """Whether a person has restored the table after the version `since`."""
+    newer = takewhile(lambda entry: entry.version > since, table.history())
+    return bool(foreign(newer, since))
 
 
 def stands(table: Table, version: int) -> bool:
@@ -76,6 +83,16 @@ def is_foreign(entry: Entry, newer: Entry) -> bool:
     if entry.does != "restore" or CHANGE in entry.said:
         return False
     return not newer.marks or MARK in newer.said
+
+
+def foreign(log: Iterable[Entry], since: int) -> list[int]:
+    """The versions after `since` that are a person's RESTOREs, of entries newest first."""
+    entries = [Entry(-1), *log]
+    return [
+        entry.version
+        for newer, entry in pairwise(entries)
+        if entry.version > since and is_foreign(entry, newer)
+    ]
 
 
 def repair_version(table: Table, repair_id: str, since: int) -> int | None:

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta.answer import parquet_file
+from spark_jobs.table.arrow_rows import parquet_file
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.upstream.moves import File
+    from spark_jobs.table.data_files import DataFile
     from spark_jobs.upstream.noted import Numbered
 
 AT_ONCE: Final = 8192
@@ -51,7 +51,7 @@ def file_at(folder: UPath | str, path: str) -> UPath:
 
 
 def rows_of(
-    folder: str, file: Numbered | File, columns: Mapping[str, str], first: int = 0,
+    folder: str, file: Numbered | DataFile, columns: Mapping[str, str], first: int = 0,
     stop: int | None = None,
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
     """The rows of the file from one place up to another, with these columns in their types; null in

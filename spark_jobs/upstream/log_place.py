@@ -8,11 +8,14 @@ from spark_jobs.errors import UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.published.table import newest_shown
+from spark_jobs.table.data_files import data_files
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from upath import UPath
+
+    from spark_jobs.table.data_files import DataFiles
 
 
 def folder_of(of: str, path: str, root: str) -> UPath:
@@ -20,26 +23,28 @@ def folder_of(of: str, path: str, root: str) -> UPath:
     return Paths(root, registry.load(of)).published_table if of else opened(path)
 
 
-def log_of(name: str, folder: UPath) -> Log:
+def log_of(name: str, folder: UPath) -> DataFiles:
     """Raises UpstreamUnfit where there is no table yet."""
-    log = Log.of(folder)
+    log = data_files(name, folder)
     if log.newest < 0:
         raise UpstreamUnfit.absent(name=name, place=folder)
     return log
 
 
-def identity_of(name: str, log: Log) -> str:
+def identity_of(name: str, log: DataFiles) -> str:
     """What its rows are of: another one if the table was made anew. Of a published table, the
-    pipeline's table that it shows: it keeps its own id behind a reset.
+    pipeline's table that it shows: it keeps its own id behind a reset. Raises UpstreamUnfit.
     """
-    shown = newest_shown(log)
-    return shown.table_id if shown else own_id(name, log)
+    return _known(name, log.shown_id)
 
 
-def own_id(name: str, log: Log) -> str:
-    """Delta's id of the table itself. Raises UpstreamUnfit."""
+def own_id(name: str, log: DataFiles) -> str:
+    """The id of the table itself. Raises UpstreamUnfit."""
+    return _known(name, log.own_id)
+
+
+def _known(name: str, asked: Callable[[], str]) -> str:
     try:
-        metadata = log.replay(log.newest).metadata
+        return asked()
     except LookupError as error:
         raise UpstreamUnfit.log_gone(name=name, wrong=error.args[0]) from None
-    return str(metadata["id"]) if metadata else ""

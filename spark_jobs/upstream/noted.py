@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.upstream.moves import Appended, File, in_order, live_files, moves
+from spark_jobs.upstream.moves import Appended, in_order, live_files, moves
 
 if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.source.positions import Offset, Parts
-    from spark_jobs.table.delta.delta_log import Log
+    from spark_jobs.table.data_files import DataFile, DataFiles
 
 DRAINED, REPAIRED = 0, 1
 """The partitions."""
@@ -138,13 +138,13 @@ class Table(NamedTuple):
     name: str
     event_time: str
     folder: UPath
-    log: Log
+    log: DataFiles
     id: str
 
 
 def begun(of: Table, version: int) -> Noted:
     """The numbers of all rows of a version, for a reader that begins with it."""
-    files = live_files(of.name, of.log, version, of.event_time).values()
+    files = live_files(of.log, version, of.event_time).values()
     made = Noted(table_id=of.id, version=version)
     now = int(datetime.now(UTC).timestamp() * 1000)
     appended = [(Appended(version, now, file), cut) for file, cut in in_order(files)]
@@ -158,7 +158,7 @@ def followed(known: Noted, since: int, of: Table, version: int) -> Noted:
     kept = [_before(file, since) for file in known.files if file.version <= since]
     end = max((file.stop for file in kept if file.partition == DRAINED), default=0)
     base = known.model_copy(update={"files": tuple(kept), "ends": (end, known.ends[REPAIRED])})
-    found = moves(of.name, of.log, since, version, of.event_time)
+    found = moves(of.log, since, version, of.event_time)
     there = {file.path for file in kept if file.gone is None}  # gone and come again meanwhile, too
     new = [each for each in found.appended if each.file.path not in there]
     last = {each.version: n for n, each in enumerate(new)}
@@ -174,11 +174,14 @@ def _before(file: Numbered, since: int) -> Numbered:
 
 
 def _with(
-    known: Noted, appended: Iterable[tuple[Appended, bool]], others: Iterable[File], version: int
+    known: Noted,
+    appended: Iterable[tuple[Appended, bool]],
+    others: Iterable[DataFile],
+    version: int,
 ) -> Noted:
     files, ends = [*known.files], [*known.ends]
 
-    def add(file: File, partition: int, at_ms: int, *, cut: bool) -> None:
+    def add(file: DataFile, partition: int, at_ms: int, *, cut: bool) -> None:
         files.append(
             Numbered(
                 path=file.path, partition=partition, first=ends[partition], rows=file.rows,
@@ -196,7 +199,7 @@ def _with(
     return known.model_copy(update={"files": tuple(files), "ends": ends_now, "version": version})
 
 
-def _gone(known: Noted, live: Mapping[str, File], version: int) -> Noted:
+def _gone(known: Noted, live: Mapping[str, DataFile], version: int) -> Noted:
     now, files = datetime.now(UTC), list[Numbered]()
     newest = {file.path: file for file in known.files}  # one that is drained again has new numbers
     for file in known.files:

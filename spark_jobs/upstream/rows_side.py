@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec.table.upstream import Rows
-    from spark_jobs.upstream.moves import File
+    from spark_jobs.table.data_files import DataFile
 
 MOST_ROWS: Final = 2_000_000
 """Rows that are held against each other. Of more, their files tell the times."""
@@ -68,11 +68,11 @@ class RowsSide:
         """
         of = self._declared
         log = log_of(of.name, self._folder)
-        found = moves(of.name, log, since.version, until.version, of.event_time)
+        found = moves(log, since.version, until.version, of.event_time)
         if not found.replaced:
             return
         try:
-            read = live_files(of.name, log, since.version, of.event_time)
+            read = live_files(log, since.version, of.event_time)
         except LookupError:  # the log has no longer what that was
             yield Changed(None, None, None)
             return
@@ -82,7 +82,7 @@ class RowsSide:
         for span in self._differing(gone, come):
             yield Changed(None, *span)
 
-    def _differing(self, gone: list[File], come: list[File]) -> list[Times]:
+    def _differing(self, gone: list[DataFile], come: list[DataFile]) -> list[Times]:
         both = [file for file in (*gone, *come) if file.rows]
         try:
             if sum(file.rows for file in both) <= MOST_ROWS:
@@ -95,7 +95,7 @@ class RowsSide:
         spans = (Span(first, last + MICROSECOND) for first, last in times)
         return [*joined(spans, MOST_SPANS)]
 
-    def _by_rows(self, gone: list[File], come: list[File]) -> list[Times]:
+    def _by_rows(self, gone: list[DataFile], come: list[DataFile]) -> list[Times]:
         """Each row of the two, by its event time and a digest of all that is read of it."""
         columns = {each.name: each.type for each in self._declared.fields}
         seen = Counter[tuple[int | None, bytes]]()

@@ -103,7 +103,7 @@ class RowsSource(Lasting):
             return f"{name} was made anew, with rows of the same pipeline: it notes them"
         if pin is None or pin.version >= (newest := table.log.newest):
             return ""
-        if not moves(name, table.log, pin.version, newest, table.event_time).replaced:
+        if not moves(table.log, pin.version, newest, table.event_time).replaced:
             return ""
         return f"rows of {name} were replaced since version {pin.version}: it notes what they touch"
 

@@ -49,6 +49,10 @@ OUTCOME: Final = own("fate")
 """A record's outcome (steps/classify.py)."""
 RULES: Final = own("rules")
 """For each rule of a record's topic whether it is fulfilled (steps/by_rules.py)."""
+BUCKET: Final = own("bucket")
+"""Of rows that enter a GroupState in buckets: the number of the row's bucket, an int. It is in
+Spark's state.
+"""
 
 # Of a table that follows a key. Consumers see none of them, nor the rows that are deleted.
 DELETED: Final = own("deleted")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.merged import TAKEN_OUT
+from spark_jobs.ops.terms import TAKEN_OUT, UNDO
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import ranged, unranged
@@ -170,4 +170,4 @@ def _repairs(known: Known) -> list[Row]:
         known.paths.pipeline,
         f"{of} AND {kinds} AND {ops_tables.among('state', _DID)}",
     )
-    return [row for row in found if not row["repair_id"].endswith(repairs.UNDO)]
+    return [row for row in found if not row["repair_id"].endswith(UNDO)]

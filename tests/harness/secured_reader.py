@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_jobs.registry import find as registry
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka import jaas
 from spark_jobs.settings.kafka.config import KafkaConfig

@@ -23,13 +23,12 @@ from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, 
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.preflight import preflight
+from spark_jobs.runs.preflight import preflight, refuse_restored
 from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.port import Pin
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from spark_jobs.errors import CheckBroken, SpecInvalid
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.explain import deep, explain, known_operators
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Aggregate, Check, Layout, Pipeline, Transform, Tumbling
 from tests.spark import operators

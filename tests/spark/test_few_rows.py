@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 from pyarrow import parquet as pq
 
 from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.table import arrow_rows
 from spark_jobs.table.delta import few_rows
 from spark_jobs.values.spans import EVER, FIRST, LAST, Position, Span
 from tests.harness.turns import held_by
@@ -134,7 +135,7 @@ def test_else_spark_must_read_them(stored, monkeypatch, why):
     version = stored.version
     match why:
         case "many":
-            monkeypatch.setattr(few_rows, "MOST_BYTES", 100)
+            monkeypatch.setattr(arrow_rows, "MOST_BYTES", 100)
         case "much to read":
             monkeypatch.setattr(few_rows, "MOST_READ", 100)
         case "deleted in place":

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from spark_jobs.runs.upkeep import forget, forget_deletes
+from spark_jobs.runs.upkeep import forget_deletes
+from spark_jobs.sink.keyed.forgetting import forget
 from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.table import history
 from spark_jobs.table.delta.delta_log import Log

@@ -18,7 +18,7 @@ from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.group_state import initial_state
 from spark_jobs.steps.latest import contents
-from spark_jobs.table.delta import few_rows
+from spark_jobs.table import arrow_rows
 from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.table import Delta
@@ -172,9 +172,9 @@ def mapped(tmp_path) -> UPath:
     return path
 
 
-@pytest.mark.parametrize("most", [few_rows.MOST_BYTES, 0], ids=["driver", "spark"])
+@pytest.mark.parametrize("most", [arrow_rows.MOST_BYTES, 0], ids=["driver", "spark"])
 def test_changed_rows_with_a_map_are_told_one_by_one(spark, tmp_path, monkeypatch, most):
-    monkeypatch.setattr(few_rows, "MOST_BYTES", most)
+    monkeypatch.setattr(arrow_rows, "MOST_BYTES", most)
     path = mapped(tmp_path)
     spec: Any = SimpleNamespace(keyed=STEP, output_mode="append")
     assert (changed_rows(spark, path, 0, 2) is None) == (not most)

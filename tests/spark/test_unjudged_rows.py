@@ -8,7 +8,8 @@ import deltalake
 import pytest
 from upath import UPath
 
-from spark_jobs.table.delta import few_rows, written_rows as added, written_rows as rows_of
+from spark_jobs.table import arrow_rows
+from spark_jobs.table.delta import written_rows as added, written_rows as rows_of
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.delta.written_rows import changed_rows
@@ -148,7 +149,7 @@ def test_where_the_files_alone_do_not_tell_them_spark_reads_the_changes(table, m
     if why in before:
         table.do(before[why])
     if why == "many":
-        monkeypatch.setattr(few_rows, "MOST_BYTES", 10)
+        monkeypatch.setattr(arrow_rows, "MOST_BYTES", 10)
     passed = table.do("INSERT INTO TABLE VALUES ('old', 0)")
     table.do("INSERT INTO TABLE SELECT /*+ COALESCE(1) */ * FROM VALUES ('a', 1), ('b', 2)")
     last = table.do("INSERT INTO TABLE VALUES ('c', 3)")
@@ -188,9 +189,9 @@ def test_in_update_mode_a_key_is_judged_by_its_last_row(spark, tmp_path):
     assert table.unjudged(passed, last) == [("a", 3)]
 
 
-@pytest.mark.parametrize("most", [few_rows.MOST_BYTES, 0], ids=["driver", "spark"])
+@pytest.mark.parametrize("most", [arrow_rows.MOST_BYTES, 0], ids=["driver", "spark"])
 def test_behind_edits_of_keys_it_is_what_the_table_has_of_them(spark, tmp_path, monkeypatch, most):
-    monkeypatch.setattr(few_rows, "MOST_BYTES", most)
+    monkeypatch.setattr(arrow_rows, "MOST_BYTES", most)
     table = Table(spark, tmp_path / "t", "update")
     table.do(
         f"REPLACE table TABLE (k STRING, n INT, {DELETED} BOOLEAN) USING DELTA "

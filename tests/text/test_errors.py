@@ -3,9 +3,12 @@
 import ast
 import pickle
 import re
+import subprocess
+import sys
 
 import pytest
 
+from spark_jobs import errors
 from spark_jobs.errors import (
     CheckFailed,
     KafkaUnreachable,
@@ -28,6 +31,13 @@ def test_codes_and_exit_statuses_are_each_used_once():
     statuses = {error.exit_status for error in (*catalogue(), SluiceError)}
     assert len({error.code for error in catalogue()}) == len(statuses) - 1 == len(catalogue()) > 0
     assert statuses < {*range(1, 126)}, "no shell and no signal uses them"
+
+
+def test_each_class_comes_by_the_door_and_a_code_finds_one_whose_module_nobody_asked_for():
+    assert [getattr(errors, kind.__name__) for kind in catalogue()] == [*catalogue()]
+    asked = "from spark_jobs.errors import by_code; print(by_code('STAGING_STALE').__name__)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["StagingStale"]
 
 
 def test_an_error_says_code_what_and_remedy_on_one_line():

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql.types import StructType
 from upath import UPath
 
-from spark_jobs.audit.keyed_account import by_key, keyed
+from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -25,8 +25,8 @@ from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.fields import fingerprint
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
@@ -325,7 +325,7 @@ class Followed(Root):
         done = written(Delta(paths.table), known.owners(self.spec.name), batch).get(batch)
         read = len(self._changes(batch))
         found = keyed(paths.table, done, self.step)
-        account = by_key(Account(covered=read, read=read, accepted=read), found)
+        account = found.told(Account(covered=read, read=read, accepted=read))
         assert (found.fates.all, account.unaccounted) == (read, 0)
         where = {"pipeline": self.spec.name, "generation": known.generation, "batch_id": batch}
         row = where | account.row() | {"run_id": "run", "audited_at": datetime.now(UTC)}

@@ -9,8 +9,8 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 
+from spark_jobs.table.arrow_rows import MOST_BYTES, ROWS_AT_ONCE
 from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE
 from spark_jobs.table.delta.written_rows import _only_adds, _read
 
 if TYPE_CHECKING:

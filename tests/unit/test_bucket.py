@@ -11,8 +11,9 @@ from hypothesis import event, given, settings, strategies as st
 
 from spark_jobs.steps import bucket_processor as processor
 from spark_jobs.steps.bucket import Bucket, OtherTypes, WrongResult
-from spark_jobs.steps.bucket_processor import BUCKET, pack, to_bytes, to_table, unpack
+from spark_jobs.steps.bucket_processor import pack, to_bytes, to_table, unpack
 from spark_jobs.values.conversions import arrow_type
+from spark_jobs.values.own_columns import BUCKET
 from tests.harness.long_form import examples
 
 BUCKETS = 3

@@ -11,7 +11,7 @@ import pytest
 
 from spark_jobs.contracts.at_commit import touched
 from spark_jobs.errors import CaseInvalid
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.proof import acts
 from spark_jobs.proof.cases import Act, read
 from spark_jobs.proof.compare import differences, same, table

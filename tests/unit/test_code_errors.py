@@ -10,7 +10,7 @@ import pytest
 from spark_jobs import pipelines
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.registry.fingerprint.environment import code_digest
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.steps.timers import InitErrors
 
 WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An

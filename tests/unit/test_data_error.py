@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.errors import ExpressionFailed
 from spark_jobs.runs.failures.data_error import DataError
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.spec import Aggregate, Session, Transform
 from tests.harness.refused import because
 from tests.unit.specs import pipeline

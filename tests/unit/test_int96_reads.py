@@ -26,8 +26,9 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Layout
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.table.arrow_rows import parquet_file
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.answer import answer, parquet_file
+from spark_jobs.table.delta.answer import answer
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.spans import Position
@@ -206,7 +207,7 @@ DOORS = {
     "to_pyarrow_dataset": "table/delta/door.py",
     "to_pyarrow_table": None,
     "to_pandas": None,
-    "ParquetFile": "table/delta/answer.py",
+    "ParquetFile": "table/arrow_rows.py",
     "ParquetDataset": None,
     "read_table": None,
     "read_pandas": None,

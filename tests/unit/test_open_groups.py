@@ -17,7 +17,7 @@ from spark_jobs.runs import evaluation as module
 from spark_jobs.runs.evaluation import OpenGroups, Unjudged, open_groups
 from spark_jobs.spec import Session, Sliding, State, Transform
 from spark_jobs.spec.analysis.state_checks import GROUPS, counting_step, state_checks_of
-from spark_jobs.state.reader import MOST_STATE_ROWS
+from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from tests.unit.specs import aggregate, deduplicate, pipeline
 
 BOUNDED = {"state": State(budget_rows=100)}

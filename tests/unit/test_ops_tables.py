@@ -19,7 +19,7 @@ from upath import UPath
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.root.paths import OPS_TABLES
-from spark_jobs.table.delta import door
+from spark_jobs.table.delta import compaction, door
 from tests.harness.patience import patient
 from tests.harness.ran import ran
 from tests.harness.roots import ROOT
@@ -125,7 +125,7 @@ def test_a_table_of_a_newer_sluice_keeps_its_columns_and_takes_rows_without_them
     deltalake.write_deltalake(str(root / "ops" / table), newer, mode="append", schema_mode="merge")
     ops_tables.append(root, table, [{"pipeline": "a"}])
     ops_tables.replace(root, table, [{"pipeline": "a"}], "pipeline = 'a'")
-    ops_tables.compact(root, table, "a")
+    compaction.compact(root / "ops" / table, {"pipeline": "a"})
     ops_tables.remove(root, table, "pipeline = 'c'")
     found = ops_tables.query(root, table, f"SELECT pipeline, newer FROM {table} ORDER BY pipeline")
     assert found.to_pylist() == [{"pipeline": "a", "newer": None}, {"pipeline": "b", "newer": 5}]

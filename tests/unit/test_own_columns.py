@@ -14,8 +14,7 @@ import pytest
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.spec import Aggregate, Field, GroupState, Topic, Tumbling
-from spark_jobs.steps.bucket_processor import BUCKET
-from spark_jobs.values.own_columns import KAFKA, PREFIX, WINDOW, is_own
+from spark_jobs.values.own_columns import BUCKET, KAFKA, PREFIX, WINDOW, is_own
 from tests.harness.refused import fails
 
 SOURCES = Path(__file__).parents[2]
@@ -34,7 +33,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     # Counts, observed or collected.
     "audit/rejected_store.py": {"unkept"},
     "steps/capture.py": {"late", "kept"},
-    "steps/apart/join.py": {"rows", "unmatched"},
+    "steps/apart/join.py": {"rows"},
     "steps/classify.py": {"elements", "empty", "refused", "with_elements"} | {"read", "rows", "undated", "first_event_us", "last_event_us"} | {"read_", "last_event_us_"}
     # Columns of the table of an archive.
     | {"topic_id", "kafka_timestamp", "kafka_millis", "event_time", "event_date"},

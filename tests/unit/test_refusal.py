@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import KafkaRefused, KafkaUnreachable
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import topic_state

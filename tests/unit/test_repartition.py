@@ -33,7 +33,7 @@ from spark_jobs.journal.change import Begun, under_way
 from spark_jobs.messages.report import StateUse
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.repartition import Repartition
-from spark_jobs.runs.resume.anew import settle
+from spark_jobs.runs.resume.settled import settle
 from spark_jobs.spec import Aggregate, Pipeline, State, Transform
 from spark_jobs.storage import failpoint
 from tests.harness.refused import fails, has

@@ -13,10 +13,10 @@ from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.errors import CheckpointBroken, TableReplaced
 from spark_jobs.journal.runner import settle
-from spark_jobs.runs.preflight import refuse_replaced
+from spark_jobs.runs.preflight import refuse_replaced, refuse_restored
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
-from spark_jobs.sink.restored import refuse_restored, restored
+from spark_jobs.sink.restored import restored
 from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has

@@ -31,8 +31,7 @@ from spark_jobs.errors import (
 from spark_jobs.journal.change import refuse_under_way, under_way
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.ops import ops_tables
-from spark_jobs.runs.preflight import refuse_replaced
-from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.runs.preflight import refuse_replaced, refuse_restored
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import STAMP

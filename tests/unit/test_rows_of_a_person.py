@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from upath import UPath
 
-from spark_jobs.audit.keyed_account import by_key, changed_contents, keyed
+from spark_jobs.audit.keyed_account import changed_contents, keyed
 from spark_jobs.errors import TableChanged
 from spark_jobs.messages.report import Account
 from spark_jobs.steps.keyed.fates import Fates
@@ -89,12 +89,12 @@ def test_a_copy_that_was_written_with_other_contents_is_unaccounted(orders):
     done = merge(orders, [Change("a", 3, "x", "placed", 9)], 1)
     found, account = keyed(orders, done, STEP), Account(covered=1, read=1, accepted=1)
     assert (done.fates.moved, found.changed) == (1, 0)
-    assert by_key(account, found).unaccounted == 0
+    assert found.told(account).unaccounted == 0
     DeltaTable(str(orders)).update({"status": "'placed'", "weight": "7"}, predicate="id = 'a'")
     version = DeltaTable(str(orders)).version()
     undone = found._replace(changed=changed_contents(orders, version, STEP.row_key, STEP.spans))
     assert undone.changed == 1
-    assert by_key(account, undone).unaccounted == 1
+    assert undone.told(account).unaccounted == 1
 
 
 def test_contents_are_compared_as_values_whatever_their_type(tmp_path):

@@ -16,8 +16,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.runs.evaluation import OpenGroups, Unjudged, state_metrics, unjudged
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec.analysis.state_checks import state_checks_of
-from spark_jobs.spec.checks.check import STATE_METRICS, StateMetrics
-from spark_jobs.spec.checks.timely import TIMELY
+from spark_jobs.spec.checks.check import STATE_METRICS, TIMELY, StateMetrics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.truncated import TRUNCATED
 from tests.harness.refused import fails

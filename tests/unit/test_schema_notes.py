@@ -10,7 +10,7 @@ from upath import UPath
 from spark_jobs.checkpoint.branch import elsewhere, follow
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import LeaseLost
-from spark_jobs.runs.resume.anew import settle
+from spark_jobs.runs.resume.settled import settle
 from tests.unit.drains import Drains
 
 OLD = "/was/ü 5% #1/checkpoints/sales/v1/spark"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.audit.second_read import stretched
+from spark_jobs.audit.kept_slices import stretched
 from spark_jobs.decode.schemed.registered import counted
 from spark_jobs.decode.slices import (
     LEAST_OFFSETS,

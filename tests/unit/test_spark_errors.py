@@ -20,7 +20,7 @@ from spark_jobs.errors import (
 )
 from spark_jobs.messages.carried import carried
 from spark_jobs.messages.report import Problem
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 

@@ -171,6 +171,8 @@ SAID: dict[str, tuple[Any, ...]] = {
     "placed": ((), (), (), ("id", "at"), ("id", "at"), (), (), ()),
     "rejects": (*[False] * 6, True, False),
     "sides": ((), (), (), (), (), (), (SHOPS,), ()),
+    "counts_unmatched": (*[()] * 6, ("shops",), ()),
+    "follows": (False, False, False, True, True, False, False, False),
     "found_by": (*[{}] * 6, {"id": "shop"}, {}),
     "with_expressions": (
         {},
@@ -254,6 +256,9 @@ OF_KEYS: dict[str, tuple[Any, ...]] = {
     "spans": ((), ("valid_from", "valid_to", "current")),
     "parted_by": ((), ("current",)),
     "commits": ("spark_jobs.sink.keyed.follow:follow",) * 2,
+    "accounts": ("spark_jobs.audit.keyed_account:keyed",) * 2,
+    "remembers_share": ("spark_jobs.sink.keyed.standing:remembered_share",) * 2,
+    "forgets": ("spark_jobs.sink.keyed.forgetting:forget_deletes",) * 2,
     "time": ("at", "at"),
     "forgets_after": (timedelta(days=30), None),
     "highest_decides": (True, True),
@@ -317,7 +322,7 @@ def test_a_form_of_group_state_answers_as_the_form_is(form, fact, said):
 
 
 PARTIAL = EXAMPLES[Latest].model_copy(update={"missing": "keep"})
-NAMES = ("operator", "canonical", "commits")
+NAMES = ("operator", "canonical", "commits", "accounts", "remembers_share", "forgets")
 
 
 @pytest.mark.parametrize("step", [*EXAMPLES.values(), PARTIAL], ids=lambda step: step.kind)
@@ -325,6 +330,9 @@ def test_the_code_that_a_step_names_is_there_and_takes_what_it_is_given(step):
     """A name is a text: no import, and so neither mypy nor import-linter, finds one that is wrong."""
     named = {name: resolve_name(text) for name in NAMES if (text := getattr(step, name, None))}
     taken = {name: len(signature(each).parameters) for name, each in named.items()}
-    wanted = {"operator": 1, "canonical": 3, "commits": 3}
+    wanted = {"operator": 1, "canonical": 3, "commits": 3, "accounts": 3} | {
+        "remembers_share": 2,
+        "forgets": 2,
+    }
     assert taken == {name: wanted[name] for name in named}
     assert ("commits" in named) == isinstance(step, Following)

@@ -49,10 +49,9 @@ from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_foreign
-from spark_jobs.runs.preflight import refuse_ahead, refuse_replaced
+from spark_jobs.runs.preflight import refuse_ahead, refuse_replaced, refuse_restored
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
-from spark_jobs.sink.restored import refuse_restored
 from spark_jobs.spec import Pipeline, State
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.live_place import Place

@@ -33,11 +33,10 @@ from spark_jobs.spec import (
     WhenData,
 )
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.data_source import Stream
 from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
-from spark_jobs.upstream.log_place import identity_of
+from spark_jobs.upstream.log_place import identity_of, log_of
 from spark_jobs.upstream.moves import live_files, moves
 from spark_jobs.upstream.output import output_types
 from tests.harness.refused import fails
@@ -69,11 +68,11 @@ class Tables:
 
     @property
     def read(self) -> noted.Table:
-        log = Log.of(UPath(self.path))
+        log = log_of("t", UPath(self.path))
         return noted.Table("t", "at", UPath(self.path), log, identity_of("t", log))
 
     def moves(self, since: int):
-        return moves("t", self.read.log, since, self.newest, "at")
+        return moves(self.read.log, since, self.newest, "at")
 
     def rows(self, *files) -> list[int]:
         columns = {"n": "bigint"}
@@ -253,7 +252,7 @@ def test_what_cannot_be_numbered_is_refused(table):
             line["add"].pop("stats")
     log.write_text("\n".join(map(json.dumps, lines)))
     with fails(UpstreamUnfit, "uncounted"):
-        live_files("t", table.read.log, version, "at")
+        live_files(table.read.log, version, "at")
 
 
 def test_a_log_that_does_not_tell_all_files_is_refused(table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from pkgutil import resolve_name
 
 import deltalake
@@ -104,5 +105,5 @@ def test_where_the_log_is_gone_all_is_marked(table):
     table.append(2)
     table.delta.create_checkpoint()
     for each in range(table.newest + 1):
-        (table.read.log.folder / f"{each:020}.json").unlink()
+        (Path(table.path) / "_delta_log" / f"{each:020}.json").unlink()
     assert changed(table, since) == [(-1, -1)]

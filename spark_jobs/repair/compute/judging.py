@@ -27,7 +27,7 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
 from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.table.delta.few_rows import to_spark
+from spark_jobs.table.arrow_rows import to_spark
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.store import is_remote
-from spark_jobs.table.delta.answer import parquet_file
-from spark_jobs.table.delta.few_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of
+from spark_jobs.table.arrow_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of, parquet_file
 from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.errors import ProcessorFailed
-from spark_jobs.runs.failures.spark_errors import translate_error
+from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.output_mode import mode_facts

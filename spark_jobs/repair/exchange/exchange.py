@@ -26,7 +26,7 @@ from spark_jobs.ops.taken_out import PLACE, take_out
 from spark_jobs.repair.exchange.commit import Prepared, passed, replace
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.storage import failpoint
 from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of

@@ -13,9 +13,9 @@ from spark_jobs.errors import ApprovalMissing, RepairOverlapped, StagingStale, S
 from spark_jobs.journal.runner import leased
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.ops import repairs
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.manifest import Manifest, read_manifest
-from spark_jobs.sink.restored import refuse_restored
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
 

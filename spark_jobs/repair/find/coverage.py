@@ -22,6 +22,7 @@ from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
 from spark_jobs.repair.find.outdated_rows import LENGTHS, Outdated
 from spark_jobs.repair.find.plan import refuse_foreign
@@ -230,7 +231,7 @@ def _interval(
         outdated=outdated,
         replayable=replayable,
         repair_id=row.get("repair_id"),
-        kind="undo" if str(row.get("repair_id", "")).endswith(repairs.UNDO) else row.get("kind"),
+        kind="undo" if str(row.get("repair_id", "")).endswith(UNDO) else row.get("kind"),
         at=last.at if last else None,
         who=json.loads(row.get("request") or "{}").get("who"),
     )

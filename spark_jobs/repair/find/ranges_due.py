@@ -24,6 +24,7 @@ from spark_jobs.errors import RepairUnknown, catalogue
 from spark_jobs.messages.kind import EXCISING_KINDS, LATE_KINDS
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.repair.find.late import LateSpans, Tried, in_ranges
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.standing import Standing
@@ -153,7 +154,7 @@ def _newest_batch(paths: Paths, generations: Sequence[str], at: datetime) -> int
 def _tried(paths: Paths, generations: Sequence[str]) -> list[tuple[Tried, Standing]]:
     of_these = ops_tables.among("generation", generations)
     rows = repairs.stored(paths.root, paths.pipeline, of_these)
-    undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(repairs.UNDO)}
+    undos = {row["repair_id"] for row in rows if row["repair_id"].endswith(UNDO)}
     return [
         (
             Tried(
@@ -171,7 +172,7 @@ def _tried(paths: Paths, generations: Sequence[str]) -> list[tuple[Tried, Standi
 
 def _final(paths: Paths, row: Row, undos: set[str]) -> bool:
     if row["state"] == "undone":  # by a person, who left an undo, or by a rewind
-        return f"{row['repair_id']}{repairs.UNDO}" in undos
+        return f"{row['repair_id']}{UNDO}" in undos
     return row["state"] != "staged" or not _approved(paths, row["repair_id"])
 
 

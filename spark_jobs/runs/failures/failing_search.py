@@ -44,12 +44,7 @@ REPEATED = "The next run repeats the batch without them, and looks for more if i
 
 
 def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -> int:
-    """Store the records that made the planned batch fail, so that they are malformed when it runs
-    again; the batch's id.
-
-    Raises ExpressionFailed if none can be found, if more than MOST_ASIDE fail, or if a person is to
-    decide: then it has proposed them. RecordsRefused likewise, where a rule of the spec refuses.
-    """
+    """See failed.py. More than MOST_ASIDE are too many."""
     error = DataError.of(str(failed))
     committed, planned = run.checkpoint.committed(), run.checkpoint.planned()
     if error is None or planned[-1:] == committed[-1:]:

@@ -157,14 +157,8 @@ _UNREADABLE = re.compile(
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
-def translate_error(error: BaseException, pipeline: str, lost: str = "") -> SluiceError:
-    """The SluiceError for what Spark, Delta, the store or the pipeline's code raised.
-
-    `lost` is the traceback of a worker that Spark does not tell (steps/timers.py). An unknown
-    error becomes SPARK_FAILED.
-    """
-    if isinstance(error, SluiceError):
-        return error
+def translated(error: BaseException, pipeline: str, lost: str) -> SluiceError:
+    """See failed.translate_error; of an error that is no SluiceError."""
     text = f"{error}\n{_WORKER}: {lost}" if lost else str(error)
     if (store := translate_store_error(error)) is not None:
         return store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.messages.event import Repaired
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.repairs import UNDO
+from spark_jobs.ops.terms import UNDO
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of

@@ -1,17 +1,12 @@
 """Anew: a changed spec of a pipeline that has accepted nothing yet. There is no state to protect,
 so the change is free: it begins in a new place, and the topic is read again.
-
-A drain, or the command that moves state, first settles a moved root, and this.
 """
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.added_topics import with_new_topics
-from spark_jobs.checkpoint.branch import follow
 from spark_jobs.checkpoint.identity import Identity, Present, Superseded, read_superseded
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -21,9 +16,7 @@ from spark_jobs.errors import SluiceError
 from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
-from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import same_topics
-from spark_jobs.spec import Pipeline
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
@@ -126,38 +119,3 @@ ANEW = Change(
     (note_generations, go_live),
     of_place=True,
 )
-
-
-LOG = logging.getLogger(__name__)
-
-
-class Settled(NamedTuple):
-    """What a drain goes on with."""
-
-    now: Present
-    """The spec, with the topics that are new."""
-    paths: Paths
-    """Another place's, if the pipeline began anew."""
-
-
-def settled(spec: Pipeline, settings: Settings, held: Held, run_id: str) -> Settled:
-    """Under the pipeline's lease: the moved root, the new topics, the place that begins anew. Logs
-    what was done.
-    """
-    paths = Paths(settings.root, spec)
-    for line in settle(paths, held) if spec.keeps_state else ():
-        LOG.warning("%s", line)
-    now = Present(with_new_topics(spec, settings))
-    for line in begin_anew(now, paths, held, run_id):
-        LOG.warning("%s", line)
-    return Settled(now, Paths(settings.root, now.spec))
-
-
-def settle(paths: Paths, held: Held) -> tuple[str, ...]:
-    """Let the checkpoint name its own files, under the pipeline's lease; lines of what was done."""
-    if not follow(paths.checkpoint, held.confirm):
-        return ()
-    return (
-        f"{paths.pipeline}: the root was moved to {paths.root}: the notes of its checkpoint name "
-        "it now",
-    )

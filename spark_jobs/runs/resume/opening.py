@@ -18,8 +18,7 @@ from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.limits import StopRequest
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs.preflight import Preflight, cut, preflight
-from spark_jobs.runs.resume.anew import settled
-from spark_jobs.runs.resume.marking import mark
+from spark_jobs.runs.resume.settled import settled
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import Note
 from spark_jobs.settings.installation import Settings
@@ -33,6 +32,8 @@ from spark_jobs.storage.root.paths import Paths
 
 EXCISIONS, ADOPT = "excised", "spark_jobs.excise.adopt:adopt"
 """Where a root's excisions are, and how a checkpoint takes them over."""
+MARK = "spark_jobs.runs.resume.marking:mark"
+"""What notes how tables beside the stream have changed."""
 LOG = logging.getLogger(__name__)
 
 
@@ -76,8 +77,10 @@ def opened(
         refuse_unsafe_checks(session, ours)
     if current := current_of(now.spec, source_of(now.spec, settings)):
         current.keep(pinned.since, versions(pinned.inputs), held)
-    mark(session, now.spec, settings, paths, found.identity.generations, pinned, held)
-    keep(now.spec, settings, pinned.inputs)
+    if now.spec.sides:
+        generations = found.identity.generations
+        resolve_name(MARK)(session, now.spec, settings, paths, generations, pinned, held)
+        keep(now.spec, settings, pinned.inputs)
     note_inputs(pinned, found.checkpoint, held)
     if (paths.root / EXCISIONS).exists():
         ids = (found.identity.topic_id, found.identity.generations)

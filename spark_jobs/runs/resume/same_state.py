@@ -17,10 +17,10 @@ from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import StateIncompatible
+from spark_jobs.runs.resume.state_types import state_types
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.steps.state_types import state_types
 from spark_jobs.steps.timers import Timers
 
 

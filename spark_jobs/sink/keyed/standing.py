@@ -97,6 +97,12 @@ def size_at(path: UPath, version: int) -> Size | None:
     return size(table, path)
 
 
+def remembered_share(path: UPath, version: int) -> float | None:
+    """Deletes that are remembered, for each row that is none; None if the log does not tell."""
+    found = size_at(path, version)
+    return None if found is None else found.remembered / max(found.live, 1)
+
+
 def gained(path: UPath, version: int) -> int | None:
     """By how many rows that are no deletes this version has more than the one before it; None if
     the log does not tell.

@@ -104,6 +104,10 @@ STATE_METRICS: dict[str, str] = {
 """Metric -> its meaning."""
 OF_THE_ACCOUNT: Final = frozenset({"unaccounted", "groups_unaccounted"})
 """Those by which the account does not agree."""
+TIMELY: Final = frozenset(
+    {"accepted_age_seconds", "event_age_seconds", "volume_of_hour", "volume_of_day"}
+)
+"""Those that change while nothing happens (timely.py)."""
 OF_THE_REJECTED: Final = frozenset(
     {"nothing_accepted", "malformed_share", "premature_share", "rejected_share", "late_share"}
 )

@@ -23,8 +23,6 @@ VOLUMES: Final[dict[Of, str]] = {"hour": "volume_of_hour", "day": "volume_of_day
 SPANS: Final = {VOLUMES["hour"]: timedelta(hours=1), VOLUMES["day"]: timedelta(days=1)}
 DAYS_OF_VOLUME: Final = 36
 """Days of ops.batches that it looks at: a day, the same ones of four weeks, and the run before."""
-TIMELY: Final = frozenset({*AGES.values(), *VOLUMES.values()})
-"""The state metrics that change while nothing happens."""
 
 
 class Fresh(Model):

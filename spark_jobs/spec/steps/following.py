@@ -68,6 +68,16 @@ class Following(Step):
     """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
     imported where batches are committed.
     """
+    accounts: ClassVar = "spark_jobs.audit.keyed_account:keyed"
+    """Likewise the function that holds a batch's account against the table's log."""
+    remembers_share: ClassVar = "spark_jobs.sink.keyed.standing:remembered_share"
+    """Likewise the function (path, version) that gives the share of deletes that are remembered."""
+    forgets: ClassVar = "spark_jobs.sink.keyed.forgetting:forget_deletes"
+    """Likewise the function (run, step) that forgets deletes behind a run."""
+
+    @property
+    def follows(self) -> Literal[True]:
+        return True
 
     @property
     def time(self) -> str:
@@ -184,8 +194,3 @@ class Following(Step):
 
     def unranged(self, ranges: Ranges) -> str | None:
         return f"a change of any time may decide what a {type(self).__name__} has of its key"
-
-
-def followed(steps: Sequence[Step]) -> Following | None:
-    """The step that makes the table follow a key: the last one, if any."""
-    return steps[-1] if steps and isinstance(steps[-1], Following) else None

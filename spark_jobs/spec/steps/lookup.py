@@ -58,6 +58,11 @@ class Lookup(Step):
         return self.on
 
     @property
+    def counts_unmatched(self) -> tuple[str, ...]:
+        """See Step."""
+        return (self.dimension.name,)
+
+    @property
     def rejects(self) -> bool:
         return self.missing == "quarantine"
 

@@ -200,6 +200,11 @@ class Step(Model):
         return None
 
     @property
+    def follows(self) -> bool:
+        """Whether it makes its table follow a key: then it is a Following, and the last step."""
+        return False
+
+    @property
     def sides(self) -> tuple[SideTable, ...]:
         """The tables beside the stream that it reads. It is given their rows by their names, of the
         version that is noted for the batch, or in the plan of a repair.
@@ -212,6 +217,13 @@ class Step(Model):
         not so: then any row may depend on any row of the table.
         """
         return {}
+
+    @property
+    def counts_unmatched(self) -> tuple[str, ...]:
+        """The tables beside the stream for which it marks each record that finds no row there
+        (steps/beside/matched.py).
+        """
+        return ()
 
     @property
     def rejects(self) -> bool:

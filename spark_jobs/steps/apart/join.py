@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.spec.steps.join import SEEN
-from spark_jobs.steps.beside.lookup import UNMATCHED
+from spark_jobs.steps.beside.matched import count_name
 from spark_jobs.steps.canonical.deduplicate import arrival, canonical
 from spark_jobs.steps.operator import At, LateBy, StepContext, operator
 from spark_jobs.values.own_columns import KAFKA, own
@@ -53,7 +53,7 @@ class JoinOperator(NamedTuple):
     def counts(self) -> list[Column]:
         if not self.step.unmatched_leave:
             return []
-        return [F.count_if(_is_alone(self.step)).alias(f"{UNMATCHED}__{self.step.right}")]
+        return [F.count_if(_is_alone(self.step)).alias(count_name("", self.step.right))]
 
     def late_by(self, _: OutputMode) -> LateBy:
         return "row"

@@ -5,30 +5,22 @@ Those are at most one for a key at a time (side/unique.py), so no row becomes tw
 
 from __future__ import annotations
 
-from collections import Counter
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import Column, DataFrame, functions as F
 
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.side.dimension import FROM, TO, key_column
 from spark_jobs.spec import Lookup
+from spark_jobs.steps.beside.matched import FOUND, count_name
 from spark_jobs.steps.operator import At, StepContext
-from spark_jobs.values.own_columns import KAFKA, own
+from spark_jobs.values.own_columns import KAFKA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-    from spark_jobs.spec import Pipeline
     from spark_jobs.steps.canonical.chain import Given
-
-FOUND: Final = own("found")
-"""Whether the dimension has a row; there until it is counted."""
-UNMATCHED: Final = "unmatched"
-"""How the name of an observed count begins: of the rows for which a dimension has none. Behind it
-are the step's index, where the rows are records, and the dimension's name.
-"""
 
 
 class LookupOperator(NamedTuple):
@@ -41,14 +33,15 @@ class LookupOperator(NamedTuple):
         return with_fields(rows, self.step, context.sides, context.event_time, FOUND)
 
     def counts(self) -> list[Column]:
-        return [F.count_if(F.col(FOUND).isNull()).alias(_named("", self.step))]
+        return [F.count_if(F.col(FOUND).isNull()).alias(count_name("", self.step.dimension.name))]
 
     def row_part(self, rows: DataFrame, at: At) -> DataFrame:
         if KAFKA not in rows.columns:
             return with_fields(rows, self.step, at.sides, at.event_time)
         found = with_fields(rows, self.step, at.sides, at.event_time, FOUND)
-        named = F.col(KAFKA).withField(_named(at.step_index, self.step), F.col(FOUND).isNull())
-        return found.withColumn(KAFKA, named).drop(FOUND)
+        name = count_name(at.step_index, self.step.dimension.name)
+        marked = F.col(KAFKA).withField(name, F.col(FOUND).isNull())
+        return found.withColumn(KAFKA, marked).drop(FOUND)
 
     def reason(self, decoded: DataFrame, at: At) -> tuple[DataFrame, Column]:
         """See RejectingOperator."""
@@ -71,38 +64,6 @@ def with_fields(
     fields = [each.name for each in step.dimension.fields]
     joined = _joined(rows, step, sides, event_time)
     return joined.select(*(F.col(f"`{name}`") for name in rows.columns), *fields, *beside)
-
-
-def unmatched_counts(spec: Pipeline) -> list[Column]:
-    """Aggregates over the stateful input, bigint: for each Lookup before it an unmatched count."""
-    return [F.count_if(f"{KAFKA}.{name}").alias(name) for name in _of_records(spec)]
-
-
-def without_counted(stateful_input: DataFrame, spec: Pipeline) -> DataFrame:
-    """The same rows, with kafka as they were read with it."""
-    if names := _of_records(spec):
-        return stateful_input.withColumn(KAFKA, F.col(KAFKA).dropFields(*names))
-    return stateful_input
-
-
-def _of_records(spec: Pipeline) -> list[str]:
-    before = enumerate(spec.before_state)
-    return [_named(index, step) for index, step in before if isinstance(step, Lookup)]
-
-
-def unmatched(observed: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Dimension -> the rows that found none of its rows, by what was observed of them."""
-    found = Counter[str]()
-    for metrics in observed:
-        for name, count in metrics.items():
-            word, *rest = name.split("_", 2)
-            if word == UNMATCHED and rest:
-                found[rest[-1]] += int(count or 0)
-    return dict(found)
-
-
-def _named(index: int | str, step: Lookup) -> str:
-    return f"{UNMATCHED}_{index}_{step.dimension.name}"
 
 
 def _joined(

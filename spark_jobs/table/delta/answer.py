@@ -1,22 +1,15 @@
-"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL. Beside it is the
-one door to the rows of Parquet files by pyarrow.
-"""
+"""Answer: what a query of delta-rs gives, as PyArrow's: the one door to its SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
 
-from spark_jobs.errors import TableChanged
-
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
-    from upath import UPath
 
 EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
 """Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
@@ -68,39 +61,3 @@ def _in_a_thread(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     with ThreadPoolExecutor(1) as beside:
         while (part := beside.submit(next, parts, None).result()) is not None:
             yield part
-
-
-def parquet(content: BinaryIO) -> pq.ParquetFile:
-    """A file of Parquet: INT96 times are of microseconds and keep their years. Raises what Arrow
-    does.
-    """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - a plan reads no table
-
-    return pq.ParquetFile(content, coerce_int96_timestamp_unit="us")
-
-
-@contextmanager
-def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
-    """The file, open: INT96 times, which plain Spark writes, are of microseconds and keep their
-    years. Raises FileNotFoundError; TableChanged for a file that is torn or none of Parquet's, also
-    while its rows are read.
-    """
-    import pyarrow as pa  # noqa: PLC0415 - a plan reads no table
-
-    with path.open("rb") as content:
-        try:
-            yield parquet(content)
-        except (OSError, pa.ArrowInvalid, UnicodeDecodeError) as error:
-            # The system's errors have a number, and a connection's a class. Arrow's have neither.
-            if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
-                raise
-            first = str(error).partition("\n")[0]
-            raise TableChanged.file_torn(file=path, error=first) from error
-
-
-def rows_of_file(content: BinaryIO, at_once: int) -> Iterator[pa.Table]:
-    """The rows of a file of Parquet, so many at once. Times of plain Spark keep their years."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    for batch in parquet(content).iter_batches(at_once):
-        yield pa.Table.from_batches([batch])

@@ -20,7 +20,7 @@ import obstore
 from spark_jobs.storage.object_store import client, put_new
 from spark_jobs.storage.root.path_forms import delta_path, disk_path
 from spark_jobs.storage.root.store import is_remote
-from spark_jobs.table.delta.answer import parquet_file
+from spark_jobs.table.arrow_rows import parquet_file
 
 if TYPE_CHECKING:
     from pathlib import Path

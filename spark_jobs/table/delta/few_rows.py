@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_jobs.table.arrow_rows import ROWS_AT_ONCE, VALUE_BYTES, few, to_spark
 from spark_jobs.table.delta.door import dataset, open_table, untried
 
 if TYPE_CHECKING:
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
-MOST_BYTES: Final = 4_000_000
-"""Of the rows, in memory: more are Spark's work. They go to Spark within each task."""
-ROWS_AT_ONCE: Final = 4096
-"""Rows of a file that are read before their bytes are looked at: it has what repeats only once."""
 MOST_READ: Final = 16_000_000
 """Bytes of the files that may have them."""
 MOST_AT_ONCE: Final = 16_000_000
@@ -40,8 +37,6 @@ repeat in it take more.
 """
 MOST_FILES: Final = 64
 """They are read one after the other, in an object store by a request each at least."""
-VALUE_BYTES: Final = 8
-"""What Spark has for each value at least; Arrow has a bit for a boolean."""
 
 
 def few_rows(
@@ -123,31 +118,3 @@ def columns(table: deltalake.DeltaTable) -> StructType:
     from pyspark.sql.types import StructType  # noqa: PLC0415 - a process that only plans has no Spark
 
     return StructType.fromJson(json.loads(table.schema().to_json()))
-
-
-def few(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
-    """The batches; None if they are larger than MOST_BYTES, of which no more is read then."""
-    found, total = list[pa.RecordBatch](), 0
-    for batch in batches:
-        total += max(batch.nbytes, VALUE_BYTES * batch.num_rows * batch.num_columns)
-        if total > MOST_BYTES:
-            return None
-        found.append(batch)
-    return found
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """As Spark takes it from Arrow."""
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - as above
-
-    return to_arrow_schema(schema, timezone="UTC")
-
-
-def to_spark(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
-    """The rows for Spark, in one partition. Raises ArrowInvalid or KeyError if they have not the
-    columns.
-    """
-    wanted = arrow_schema(schema)
-    # PySpark takes no table without a part.
-    parts = [wanted.empty_table(), rows.select(wanted.names).cast(wanted)]
-    return spark.createDataFrame(pa.concat_tables(parts).combine_chunks(), schema).coalesce(1)

@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError
 from spark_jobs.errors import MaintenanceRefused
 from spark_jobs.storage.root.path_forms import from_uri, sql_table
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta.answer import parquet_file
+from spark_jobs.table.arrow_rows import parquet_file
 from spark_jobs.table.delta.delta_log import Action, Log
 
 if TYPE_CHECKING:

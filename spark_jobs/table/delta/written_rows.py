@@ -24,18 +24,18 @@ from pyspark.sql import DataFrame, SparkSession, Window, functions as F
 from spark_jobs.spec.output_mode import mode_facts
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table import history
-from spark_jobs.table.delta.answer import parquet_file, reader_of
-from spark_jobs.table.delta.delta_log import Log, Replay, changes_data
-from spark_jobs.table.delta.door import MAPPING, change_feed, open_table, untried
-from spark_jobs.table.delta.few_rows import (
+from spark_jobs.table.arrow_rows import (
     MOST_BYTES,
-    MOST_FILES,
     ROWS_AT_ONCE,
     arrow_schema,
-    columns,
     few,
+    parquet_file,
     to_spark,
 )
+from spark_jobs.table.delta.answer import reader_of
+from spark_jobs.table.delta.delta_log import Log, Replay, changes_data
+from spark_jobs.table.delta.door import MAPPING, change_feed, open_table, untried
+from spark_jobs.table.delta.few_rows import MOST_FILES, columns
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from spark_jobs.steps.bucket_processor import BUCKET
 from spark_jobs.steps.catalyst import (
     Node,
     aggregate_calls,
@@ -14,6 +13,7 @@ from spark_jobs.steps.catalyst import (
     is_kind,
     sequence,
 )
+from spark_jobs.values.own_columns import BUCKET
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

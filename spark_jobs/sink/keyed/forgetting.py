@@ -1,0 +1,61 @@
+"""Forgetting: the deletes of a table that delta-rs does not write are forgotten behind a run, by
+Spark. Those of other tables are forgotten by `sluice maintain`, which has no Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from spark_jobs.sink.keyed.standing import size
+from spark_jobs.storage.root.path_forms import spark_url
+from spark_jobs.table.delta.commit import within
+from spark_jobs.table.delta.door import is_table, open_table, untried
+from spark_jobs.table.history import FORGOT
+from spark_jobs.values.own_columns import DELETED, DELETED_AT
+from spark_jobs.values.spans import microseconds
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from pyspark.sql import SparkSession
+    from upath import UPath
+
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.spec.steps.following import Following
+
+LOG = logging.getLogger(__name__)
+
+
+def forget_deletes(run: Run, step: Following) -> None:
+    """A failure is logged: the run has ended well in all else, and the next one forgets them."""
+    if not (after := step.forgets_after):
+        return
+    try:
+        run.lease.confirm()
+        if forget(run.spark, run.target.table.path, after, datetime.now(UTC)):
+            LOG.info("%s: forgot deletes older than forget_deletes_after", run.spec.name)
+    except Exception as error:  # noqa: BLE001 - whatever Spark or Delta says
+        LOG.warning("%s: could not forget deletes: %s", run.spec.name, error)
+
+
+def forget(spark: SparkSession, path: UPath, after: timedelta, now: datetime) -> bool:
+    """Forget what maintain would, in one commit a day at most. Whether there was one."""
+    if not is_table(path) or not untried(table := open_table(path)):
+        return False
+    found = size(table, path)
+    if found is not None and not found.remembered:
+        return False
+    from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
+
+    before = (now - after).replace(hour=0, minute=0, second=0, microsecond=0)
+    where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
+    stored = DeltaTable.forPath(spark, spark_url(path))
+    if stored.toDF().where(where).isEmpty():
+        return False
+    note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps({FORGOT: where})}
+    with within(spark, note):
+        stored.delete(where)
+    return True

@@ -1,0 +1,51 @@
+"""Open groups: how many records are in the state, as each run counts them for its account. What a
+person asks of a state is reader.py's.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession, functions as F
+
+from spark_jobs.spec import Pipeline
+from spark_jobs.state.table import store_columns
+from spark_jobs.storage.root.path_forms import SparkPath
+
+MOST_STATE_ROWS = 500_000
+"""Rows of state up to which a run reads them: more would take longer than most deliveries."""
+
+
+def start_coordinator(spark: SparkSession) -> None:
+    """Start the StateStoreCoordinator, without which the readers fail (SPARK-58973)."""
+    _ = spark.streams.active
+
+
+def records_in_groups(
+    spark: SparkSession, checkpoint: SparkPath, batch: int, spec: Pipeline, index: int
+) -> int | None:
+    """The sum of the measure `counted_by` over all groups that are open after the batch.
+
+    None if the state does not tell which of its buffers is that measure's
+    (store_columns.buffer_names).
+    """
+    step = spec.steps[index]
+    start_coordinator(spark)
+    # Spark numbers operators from the sink to the source. To read their metadata is a job.
+    operator = sum(later.stateful for later in spec.steps[index + 1 :])
+    stored = (
+        spark.read.format("statestore")
+        .option("batchId", batch)
+        .option("operatorId", operator)
+        .load(checkpoint)
+    )
+    counts = next(
+        (
+            column.expression
+            for column in store_columns(stored, "stateStoreSave", step)
+            if column.role == "value" and column.name == step.counted_by
+        ),
+        None,
+    )
+    if counts is None:
+        return None
+    [[records]] = stored.select(F.coalesce(F.sum(counts), F.lit(0))).collect()
+    return int(records)
