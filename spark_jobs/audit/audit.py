@@ -148,7 +148,7 @@ class Audit:
             account = balance(self._spec, batch, progress, records, rows_out, by_key)
         topics = self._by_topic(batch, progress, records)
         differing = sum(each.unaccounted for each in topics.values())
-        if differing > (account.unaccounted or 0):  # those of two topics hide each other in the sum
+        if differing > (account.unaccounted or 0):  # the sum may hide differences of two topics
             account = account.model_copy(update={"unaccounted": differing})
         self._say_unknown(batch, account, progress, records)
         self._note_overtaken(batch, records)

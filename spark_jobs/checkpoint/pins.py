@@ -72,8 +72,8 @@ class Pinned(NamedTuple):
 
     inputs: dict[str, Pin]
     moved: Mapping[str, Pin | None]
-    """The tables of which earlier batches have read another version -> that one; None: nobody knows
-    which.
+    """The tables that earlier batches have read in another version -> that version, or None
+    where nobody knows it.
     """
     batch: int
     """The newest of those batches; -1 without one."""

@@ -124,7 +124,7 @@ def _take(lock: int) -> None:
 
 
 def _sweep(home: Path) -> None:
-    """Those of this machine: where machines share a folder, a lock may hold on one alone."""
+    """The locks of this machine: where machines share a folder, a lock may hold on one alone."""
     for folder in home.iterdir():
         if folder.suffix == _LOCK:
             continue

@@ -201,7 +201,7 @@ def _of(root: UPath, pipeline: str, paths: Paths, note: Begun, now: datetime) ->
 def _standing(root: UPath, pipeline: str, note: Begun, found: Sign) -> Standing:
     holds = found.life != "gone" and found.run_id in {"", note.run_id}
     if holds and found.life == "alive" and found.at is None:
-        return "works"  # a disk's lock is never that of a dead process
+        return "works"  # a dead process never holds a disk's lock
     of_it = ops_tables.equals({"pipeline": pipeline, "run_id": note.run_id})
     rows = ops_tables.query(root, "runs", f"SELECT ended_at FROM runs WHERE {of_it}").to_pylist()
     if any(row["ended_at"] >= note.started_at for row in rows):

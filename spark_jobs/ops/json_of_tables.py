@@ -164,7 +164,7 @@ class RunPage(Part):
     account: Account = Described(description="what happened to each offset")
     cut_off: bool = Described(
         default=False,
-        description="whether the account is that of its batches, as it did not end by itself",
+        description="whether the account is its batches', as it did not end by itself",
     )
     bounded_by: str = Described(
         default="", description="the limit that ended it; empty where none did"
@@ -254,7 +254,7 @@ class Batches(Part):
 
 
 class Rejected(Part):
-    """Rejected records: how many of which kind, and a page of them."""
+    """Rejected records: the number of each kind, and a page of records."""
 
     days: tuple[Bucket, ...] = Described(description="by day and reason, at most 1,000")
     records: tuple[RejectedLine, ...] = Described(description="newest first")

@@ -131,7 +131,7 @@ def changes(root: UPath, pipeline: str, generations: Sequence[str], of: Marks) -
 def forget(
     root: UPath, pipeline: str, generations: Sequence[str], of: tuple[str, Pin], held: Held
 ) -> None:
-    """Remove those of this version of a table."""
+    """Remove the marks of this version of a table."""
     name, pin = of
     of_it = f"{_of(pipeline, generations, name, pin.table_id)} AND version = {pin.version}"
     if _count(root, of_it):

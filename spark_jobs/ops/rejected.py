@@ -77,7 +77,7 @@ ALL = Only()
 def rejected(
     root: UPath, pipeline: str, table: Table, limit: int, offset: int, only: Only = ALL
 ) -> Rejected:
-    """How many records of which kind on which day, and a page of them, newest first."""
+    """The number of records by kind and day, and a page of records, newest first."""
     own, reason = only.where(pipeline, table), _reason(table)
     days = ops_tables.query(
         root,

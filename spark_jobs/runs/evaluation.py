@@ -195,15 +195,14 @@ def _lag(newest: datetime | None, watermark: datetime | None) -> float | None:
 
 
 def _remembered(run: Run) -> float | None:
-    table, step = run.target.table, run.spec.keyed
-    if step is None or not table.exists():
+    if (step := run.spec.keyed) is None or not (table := run.target.table).exists():
         return None
     found: float | None = resolve_name(step.remembers_share)(table.path, table.version())
     return found
 
 
 def _behind(run: Run) -> float | None:
-    """Seconds from the watermark of the last batch to that of the next one; None without a batch or
+    """Seconds from the watermark of the last batch to the next batch's; None without a batch or
     a watermark.
     """
     committed = run.checkpoint.committed()

@@ -65,7 +65,7 @@ def enter(above: Path | None = None, environment: str = "") -> Project | None:
 
     Its folder is SLUICE_PROJECT, else the working folder or the nearest one above it with the file,
     else one at or above `above`. Its environment is `environment`, else SLUICE_ENV, else dev.
-    Whoever enters again gets what the file says now. Raises SettingInvalid; then all is as before.
+    A second entry gets what the file says now. Raises SettingInvalid; then all is as before.
     """
     named, chosen = os.environ.get(FOLDER), environment or os.environ.get(CHOSEN, "")
     folder = Path(named) if named else _around(above)

@@ -72,8 +72,8 @@ def polled(reader: Consumer) -> Message:
 def sampled(
     settings: Settings, topic: str, parts: Parts, *, uncommitted: bool = False
 ) -> Iterator[Sampled]:
-    """The records at these offsets, and some between near ranges. `uncommitted`: those of aborted
-    transactions too.
+    """The records at these offsets, and some between near ranges. With `uncommitted` also
+    records of aborted transactions.
 
     Raises KafkaUnreachable, KafkaRefused, KafkaConfigInvalid.
     """

@@ -1,4 +1,4 @@
-"""Spec: the one door for whoever writes a pipeline: all that a `spec.py` needs, and nothing else.
+"""Spec: the one door for the writer of a pipeline: all that a `spec.py` needs, and nothing else.
 
     from spark_jobs.spec import Aggregate, Deduplicate, Field, Pipeline, Topic, Tumbling
 

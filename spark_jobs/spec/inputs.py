@@ -93,7 +93,7 @@ class Topics(tuple[Topic, ...]):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of a record as the steps get it, in order."""
+        """The columns of a record as the steps get it, in order."""
         return tuple(self.types)
 
     @property

@@ -101,7 +101,7 @@ class MoreTopics(Model):
         return self
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Those of the pattern, sorted."""
+        """The names that match the pattern, sorted."""
         return sorted(name for name in names if re.fullmatch(self.pattern, name))
 
     def topic(self, name: str) -> Topic:

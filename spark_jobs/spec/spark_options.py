@@ -245,5 +245,5 @@ def render(options: Options) -> str:
 
 
 def merged(text: str, over: Options) -> str:
-    """The options of `text`, and those of `over`, which win; as `render` writes them."""
+    """The options of `text` and of `over`, which win; as `render` writes them."""
     return render({**parse(text, "SLUICE_SPARK_CONF"), **over})

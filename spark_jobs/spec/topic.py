@@ -200,7 +200,7 @@ class Topic(Model):
 
     @property
     def place(self) -> str:
-        """Its name, behind that of its cluster if that has one: `eu/orders`."""
+        """Its name, behind its cluster's name if that has one: `eu/orders`."""
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
 
     @property

@@ -65,7 +65,7 @@ class Tumbling(Model):
         return self.size
 
     def first_timely(self, watermark: datetime) -> datetime:
-        """The first event time of which no window has ended at the watermark."""
+        """The first event time whose windows have all not ended at the watermark."""
         return floor(watermark, self.size)
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class Sliding(Model):
         return self.slide
 
     def first_timely(self, watermark: datetime) -> datetime:
-        """The first event time of which no window has ended at the watermark."""
+        """The first event time whose windows have all not ended at the watermark."""
         return floor(watermark - self.size, self.slide) + self.size
 
     def __str__(self) -> str:

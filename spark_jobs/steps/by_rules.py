@@ -233,7 +233,7 @@ def _of_its_topic(inputs: Topics, where: Column, of: Callable[[Topic], Column]) 
 
 
 def _where(inputs: Topics, number: int, condition: Column) -> Column:
-    """The condition, for records of one input. Those of others may have fewer rules."""
+    """The condition, for records of one input. Records of other inputs may have fewer rules."""
     if not inputs.several:
         return condition
     of_it = F.shiftright("kafka.partition", BITS) == number

@@ -64,7 +64,7 @@ def rows_of_file(content: BinaryIO, at_once: int) -> Iterator[pa.Table]:
 
 
 def few(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch] | None:
-    """The batches; None if they are larger than MOST_BYTES, of which no more is read then."""
+    """The batches; None if they are larger than MOST_BYTES. Then no more is read."""
     found: list[pa.RecordBatch] = []
     total = 0
     for batch in batches:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 KEPT_BY: Final = "spark_jobs.table.published.file_log:FileLog"
-"""Of which format such tables are."""
+"""What reads such tables: all are in one format."""
 
 
 class DataFile(NamedTuple):

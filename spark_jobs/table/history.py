@@ -77,7 +77,7 @@ def changes_rows(entry: Entry) -> bool:
 def is_foreign(entry: Entry, newer: Entry) -> bool:
     """Whether the entry is a person's RESTORE; `newer` is the one behind it.
 
-    A rewind's has the id of its change. That of a Sluice without a journal has none, and gives the
+    A rewind's has the id of its change. A Sluice without a journal left none, and gave the
     table to the next generation in the commit behind it.
     """
     if entry.does != "restore" or CHANGE in entry.said:

@@ -1,8 +1,8 @@
 """Port: what a pipeline asks of the table that it writes, whatever its format is.
 
 A table has versions: numbers that only grow, one a commit. A layout names the class that keeps it
-(spec/table/layout.py); tables.py finds it. Delta is one, in delta/. Whoever writes holds the
-pipeline's lease; whoever reads needs none. Without Spark, until rows are read or written.
+(spec/table/layout.py); tables.py finds it. Delta is one, in delta/. A writer holds the
+pipeline's lease; a reader needs none. Without Spark, until rows are read or written.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Table(Protocol):
         """Its commits, newest first, as far as they are known, read as they are asked for."""
 
     def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
-        """Make it, without a row, for this generation; at once, or not at all. Whoever holds the
-        lease may have made it meanwhile.
+        """Make it, without a row, for this generation; at once, or not at all. The holder of
+        the lease may have made it meanwhile.
         """
 
     def exists(self) -> bool:
@@ -201,7 +201,7 @@ class Table(Protocol):
         return -1 < version <= self.version()
 
     def whole(self, versions: Collection[int]) -> frozenset[int]:
-        """Those of the versions whose rows can still be read."""
+        """The versions, among these, whose rows can still be read."""
         return frozenset(filter(self.is_whole, versions))
 
     def has_version(self, version: int) -> bool:

@@ -24,7 +24,7 @@ PlacesText = dict[int, str]
 
 
 class Excised(BaseModel):
-    """Those of one excision."""
+    """The records of one excision."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -135,7 +135,7 @@ class Refused(Mapping[Place, str]):
         self._named, self._excised, self._spared = named, excised, {**spared}
 
     def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Refused:
-        """With those of excisions alone that are at these offsets, each range without its end."""
+        """The same with the excised records of these offsets alone, each range without its end."""
         some = []
         for each in self._excised:
             near = {p: of.within(parts[p]) for p, of in each.places.items() if p in parts}
@@ -150,12 +150,12 @@ class Refused(Mapping[Place, str]):
 
     @property
     def by_name(self) -> Refused:
-        """Without those of excisions."""
+        """The same without excised records."""
         return Refused(self._named, (), self._spared)
 
     @property
     def columns(self) -> tuple[list[int], list[int]]:
-        """Partitions and offsets of those of excisions."""
+        """Partitions and offsets of excised records."""
         places = [*self.places()]
         return [place.partition for place in places], [place.offset for place in places]
 
@@ -189,7 +189,7 @@ class Refused(Mapping[Place, str]):
         return iter(dict.fromkeys((*self._named, *self.places())))
 
     def places(self) -> Iterator[Place]:
-        """Those of excisions."""
+        """The excised records."""
         for _, of, number in self._excised:
             every = (Place(p, o) for p, own in of.items() for o in own)
             yield from (each for each in every if number > self._spared.get(each, 0))

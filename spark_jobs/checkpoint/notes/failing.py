@@ -72,7 +72,7 @@ class FailingRecords(Stored):
     named: tuple[FailingRecord, ...] = ()
     """Those that a person has named. Never forgotten: a repair may read them at any time."""
     excised: tuple[Excised, ...] = ()
-    """Those of excisions. Neither forgotten."""
+    """The records of excisions. Never forgotten."""
     excisions: int = 0
     """How many there have been."""
     ledger: str = ""

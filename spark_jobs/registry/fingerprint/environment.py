@@ -210,7 +210,7 @@ def _imports(name: str) -> dict[str, str]:
 
 
 def _versions() -> dict[str, str]:
-    """Delta's version is that of its jar: the jar writes the table."""
+    """Delta's version is its jar's: the jar writes the table."""
     delta = [
         match[1]
         for jar in sorted(jars().glob("delta-spark*.jar"))

@@ -57,7 +57,7 @@ def set_failing_aside(run: Run, failed: StreamingQueryException, audited: int) -
     if by_a_rule(error) and (refused := _refused(run, batch, known)):
         raise refused
     alone = list[FailingRecord]()
-    if not (found := _new(_proposed_before(batch, known), known)):
+    if not (found := _new([each for each in known.proposed if each.batch == batch.id], known)):
         LOG.info("%s: batch %d failed; looking for the records", run.spec.name, batch.id)
         alone = _new(_alone(run, batch, known), known)
         found = alone or _new(_together(run, batch, known, error), known)
@@ -120,11 +120,6 @@ def places(found: Iterable[FailingRecord], inputs: Topics) -> str:
     return ", ".join(
         f"partition {inputs.shown(each.partition)} offset {each.offset}" for each in first
     )
-
-
-def _proposed_before(batch: Batch, known: FailingRecords) -> list[FailingRecord]:
-    """Forgotten where the expression changes (runs/resume/same_state.py)."""
-    return [each for each in known.proposed if each.batch == batch.id]
 
 
 def _new(found: Iterable[FailingRecord], known: FailingRecords) -> list[FailingRecord]:

@@ -139,7 +139,7 @@ def all_failing(
     with _each_by_itself(good.sparkSession):
         found = _places(good, computed, most)
     if not found or len(found) > most:
-        return None if not found else [Failing(*each[:2], _unsaid()) for each in found]
+        return None if not found else [Failing(*each[:2], DataError("", "", "")) for each in found]
     first = {place.expression: place for place in reversed(found)}
     errors: dict[Place, DataError] = {}
     for place in found if len(found) <= EXACT else first.values():
@@ -154,10 +154,6 @@ def all_failing(
         for place in found
         for alike in [first[place.expression]]
     ]
-
-
-def _unsaid() -> DataError:
-    return DataError("", "", "")
 
 
 def _as_at(error: DataError, first: Place, inputs: Topics) -> DataError:

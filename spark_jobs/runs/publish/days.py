@@ -119,7 +119,7 @@ def _closed(
         ended = utc(until).date()
         yield from (each for each in _with_rows(paths, position) if day <= each < ended)
         return
-    while _midnight(day) + DAY <= until:
+    while datetime.combine(day, time(), UTC) + DAY <= until:
         yield day
         day += DAY
 
@@ -145,7 +145,3 @@ def _of(span: Span) -> Iterator[date]:
     while day <= last:
         yield day
         day += DAY
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

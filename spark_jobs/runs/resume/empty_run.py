@@ -56,7 +56,7 @@ def refuse_what_a_drain_refuses(spark: SparkSession, spec: Pipeline, settings: S
 
 @contextmanager
 def _local_checkpoints(spark: SparkSession) -> Iterator[None]:
-    """With Spark's own manager of checkpoints: that of a root on S3 takes no local files."""
+    """With Spark's own manager of checkpoints: a root on S3 has one that takes no local files."""
     given = spark.conf.get(CHECKPOINTS, None)
     spark.conf.unset(CHECKPOINTS)
     try:

@@ -1,5 +1,5 @@
 """Forgetting: the deletes of a table that delta-rs does not write are forgotten behind a run, by
-Spark. Those of other tables are forgotten by `sluice maintain`, which has no Spark.
+Spark. In other tables `sluice maintain` forgets them, without Spark.
 """
 
 from __future__ import annotations

@@ -56,9 +56,7 @@ def types_of(spec: Pipeline) -> dict[str, str] | None:
 
 
 def origins_of(spec: Pipeline, of_input: str = "") -> Origins:
-    """Those of the columns of the table. `of_input`: as far as they are columns of this input, by
-    its name.
-    """
+    """The origins of the table's columns; of one input alone, where it is named."""
     origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
     time: str | None = spec.inputs.event_time
     for step in spec.steps:

@@ -35,7 +35,7 @@ FORMS: Final[dict[Envelope, Form]] = {
 
 
 def value_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Place, ...]:
-    """Those of the fields that the value has, in declared order."""
+    """The places in the value, in declared order of their fields."""
     form = FORMS[envelope] if envelope else Form(((),), ())
     return tuple(
         Place(field, field.paths, form.rows if field.part == "value" else form.around)
@@ -45,7 +45,7 @@ def value_places(fields: Sequence[Field], envelope: Envelope | None) -> tuple[Pl
 
 
 def key_places(fields: Sequence[Field]) -> tuple[Place, ...]:
-    """Those of the fields that the key has, in declared order."""
+    """The places in the key, in declared order of their fields."""
     return tuple(Place(field, field.paths) for field in fields if field.part == "key")
 
 
@@ -57,7 +57,7 @@ class Named(NamedTuple):
 
 
 def header_names(fields: Sequence[Field]) -> tuple[Named, ...]:
-    """Those of the fields that are headers, in declared order."""
+    """The headers that fields name, in declared order."""
     return tuple(
         Named(field, tuple(str(path[0]) for path in field.paths))
         for field in fields
@@ -88,7 +88,7 @@ def attribute_names(fields: Sequence[Field], envelope: Envelope | None) -> tuple
 
 
 def overlapping(places: tuple[Place, ...]) -> tuple[Place, Place] | None:
-    """Two fields of which one is a part of the other, or one leads to a key where the other has a
+    """Two fields, one a part of the other, or one leads to a key where the other has a
     place in an array; None without any. One value may be read in two types.
     """
     whole, below = dict[Path, Place](), dict[tuple[Path, bool], Place]()

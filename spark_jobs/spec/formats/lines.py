@@ -26,7 +26,7 @@ class Lines(Format):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the groups."""
+        """The names of the groups."""
         return tuple(re.compile(self.pattern).groupindex)
 
     @model_validator(mode="after")

@@ -62,7 +62,7 @@ class Following(Step):
     spans: ClassVar[tuple[str, ...]] = ()
     """The columns that it adds, where a row is valid for a while."""
     parted_by: ClassVar[tuple[str, ...]] = ()
-    """Those of its own columns that part the table."""
+    """The columns, among its own, that part the table."""
 
     commits: ClassVar = "spark_jobs.sink.keyed.follow:follow"
     """The function (rows, step, Commit) that gives the table a batch, as module:name. It is
@@ -96,7 +96,7 @@ class Following(Step):
 
     @property
     def highest_decides(self) -> bool:
-        """Whether a row is that of the change with the highest position, whatever else came."""
+        """Whether the change with the highest position makes the row, whatever else came."""
         return self.missing == "null"
 
     @property

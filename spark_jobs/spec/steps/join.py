@@ -159,7 +159,7 @@ class Join(Step):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those of the output."""
+        """The output's columns."""
         return (*self._sides[0].columns, *self.found.values())
 
     @property

@@ -239,7 +239,7 @@ class Step(Model):
 
     @property
     def distinct_by(self) -> tuple[str, ...] | None:
-        """The input's columns of which it lets each combination through once; None if it does not,
+        """The input's columns whose combinations it lets through once each; None if it does not,
         or if they are all of the columns.
         """
         return None
@@ -291,7 +291,7 @@ class Step(Model):
 
     @property
     def needs_watermark(self) -> bool:
-        """Whether Spark runs the step only over rows of which a column has a watermark."""
+        """Whether Spark runs the step only over rows with a watermark on a column."""
         return False
 
     @property
@@ -430,7 +430,7 @@ class Step(Model):
         return None
 
     def position_after(self, position: Position | None, ranges: Ranges) -> Position | None:
-        """The position of the output's rows, given that of the input's; None where only
+        """The position of the output's rows, given the input's; None where only
         `ranges.by` can say it.
         """
         return position

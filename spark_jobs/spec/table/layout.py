@@ -86,7 +86,7 @@ class Layout(Model):
     properties: Annotated[dict[str, str], AfterValidator(_possible)] = Described(
         default_factory=dict
     )
-    """the table's, of Delta or your own; each run sets them, and leaves those of before"""
+    """the table's, of Delta or your own; each run sets them, and leaves earlier ones"""
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

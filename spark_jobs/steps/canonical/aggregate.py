@@ -119,7 +119,7 @@ def _finite(bound: str) -> str:
 
 
 def _bound(call: Call, *, counted: bool) -> str:
-    """How far the call's value may be from that of another order; empty if nobody knows."""
+    """How far another order of rows may move the call's value; empty if nobody knows."""
     x, where = f"CAST({call.argument}\n AS DOUBLE)", call.condition
     count, total = f"count({x}){where}", f"sum(abs({x})){where}"
     if call.name in UNBOUNDED:

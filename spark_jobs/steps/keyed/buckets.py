@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 IN_A_BUCKET: Final = 100_000
 BYTES_IN_A_BUCKET: Final = 200_000_000
-"""Changes of which one task makes rows at a time."""
+"""Changes that one task makes into rows at a time."""
 _KNOWN: Final = own("known")
 
 

@@ -46,7 +46,7 @@ class Setters(NamedTuple):
 
 
 def setters(of: Places, fields: Sequence[str], step: Following) -> Setters:
-    """Those of the rows of these places."""
+    """The setters of the rows at these places."""
     names, number = placed(step.order_by), of.rows.num_rows
     owner, field, items = _entries(of.rows, SET, fields)
     own = of.rows.select(names)
@@ -105,7 +105,7 @@ class Lacked(NamedTuple):
 
 
 def lacked(of: Places, columns: Iterable[str], step: Following) -> Lacked:
-    """`columns`: those of the changes."""
+    """`columns`: the changes' columns."""
     every = from_others(step, columns)
     fields = [name for name in every if name not in {SET, SET_CONTENTS}]
     new, copied = (np.zeros(len(of.kept), dtype=np.bool_) for _ in range(2))

@@ -66,7 +66,7 @@ def from_others(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def known_of(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
-    """The columns that must be known of the table's rows. `columns`: those of the changes."""
+    """The columns that must be known of the table's rows. `columns`: the changes'."""
     return (*_compared(step, columns), *step.spans)
 
 

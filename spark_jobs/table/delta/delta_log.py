@@ -208,7 +208,7 @@ PAGE = 100
 
 
 class LogFiles:
-    """Those of one table, on a disk or in an object store.
+    """The log files of one table, on a disk or in an object store.
 
     Raises the errors of obstore, and RootRefused without credentials.
     """

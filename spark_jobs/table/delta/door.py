@@ -258,7 +258,7 @@ def unwritable(table: deltalake.DeltaTable) -> list[str]:
 
 
 def name_invariants(path: UPath) -> int:
-    """Let a protocol that names features name that of the table's NOT NULL columns. The version.
+    """Let a protocol that names features name the one for NOT NULL columns. The version.
 
     For a timestamp_ntz delta-rs 1.6 writes such a protocol without it, and Spark refuses the table.
     """

@@ -45,7 +45,7 @@ def few_rows(
     """The rows of the table's version within the spans, with the table's columns.
 
     None if Spark must read them: there are many, the table has a feature with which this was not
-    tried, or something cannot be read, of which Spark then says what it is.
+    tried, or something cannot be read. Spark then says what.
     """
     try:
         table = open_table(path)

@@ -39,7 +39,7 @@ ROWS: Final = {
         "num_target_rows_updated",
     ),
 }
-"""Operation -> the metrics that count the rows a batch wrote: those of Delta, and of delta-rs."""
+"""Operation -> the metrics, of Delta and of delta-rs, that count the rows a batch wrote."""
 
 
 def entries(table: UPath) -> Iterator[dict[str, Any]]:

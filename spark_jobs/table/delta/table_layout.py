@@ -88,7 +88,7 @@ def refuse_other_parts(path: UPath, spec: Pipeline) -> None:
 _STATED: Final = frozenset(
     ("long", "integer", "short", "byte", "double", "float", "string", "date", "timestamp")
 ) | {"timestamp_ntz"}
-"""Types of which Delta keeps the smallest and the largest value, beside decimals."""
+"""Delta keeps the smallest and the largest value of columns with these types, and of decimals."""
 
 
 def properties(spec: Pipeline, fields: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -112,7 +112,7 @@ def properties(spec: Pipeline, fields: Iterable[Mapping[str, Any]]) -> dict[str,
 
 @door.patiently
 def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
-    """Give the table those of the spec's properties that it has not, in one commit. A warning
+    """Give the table the spec's properties that it lacks, in one commit. A warning
     where it has a feature with which only Spark writes: its rows go on.
     """
     table = door.confirmed(path, held, brief=True)
@@ -135,7 +135,7 @@ MARK: Final = "sluice.added"
 def add_columns(
     path: UPath, columns: StructType, newer: Collection[str], held: Held | None = None
 ) -> tuple[str, ...]:
-    """Add those of these columns that the table lacks, in one commit, if they are `newer` ones, or
+    """Add the columns that the table lacks, in one commit, if they are `newer` ones, or
     were added before and a rewind took them back. Their names.
 
     A column that was lost in another way stays lost: its rows would look like rows from before.

@@ -37,7 +37,7 @@ def whole(path: UPath, versions: Collection[int]) -> frozenset[int]:
 
 
 def _oldest(log: Log) -> int:
-    """The oldest version of which the log has all: from a checkpoint on, or from the beginning."""
+    """The oldest version that the log has whole: from a checkpoint on, or from the beginning."""
     since = log.newest
     while since - 1 in log.commits:
         since -= 1

@@ -111,7 +111,7 @@ class Job:
 
     def answer(self, status: int) -> None:
         """Tell the client how its run ended."""
-        self.link.close_files()  # whoever reads to their end has it now
+        self.link.close_files()  # their reader has it now
         with suppress(Gone):
             self.link.send(Ended(status))
         self._answered.set()
@@ -152,7 +152,7 @@ class Turn:
                 job = self._jobs.get(timeout=min(LOOK_SECONDS, idle_seconds))
             except Empty:
                 with self.lock:
-                    if self.job is None and self.ending:  # whoever retired it did not wake it
+                    if self.job is None and self.ending:  # what retired it did not wake it
                         return None
                     if self.job is None and time.monotonic() >= idle_until:
                         self.end("nobody wanted a run for SLUICE_WARM_IDLE_MINUTES")

@@ -135,9 +135,9 @@ class Worker:
         """Until it ends, and the process with it."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._turn.end("it was asked to"))
-        processes.watch(generations=1)  # whoever started it is not its owner
+        processes.watch(generations=1)  # its starter is not its owner
         self._jvm = self._start()
-        os.chdir(self._folder)  # the one of whoever has started it may go
+        os.chdir(self._folder)  # its starter's folder may go
         self._reception.open(self._address.listen())
         self._log.note("it waits for drains")
         idle, short = self._limits.idle_seconds, self._limits.short_because
@@ -171,7 +171,7 @@ class Worker:
             self._leave_at_once(f"it cannot collect its garbage: {left}", lambda: None)
 
     def _ran(self, job: Job) -> tuple[int, str]:
-        """The exit status of a process that does this, and what it has left in this one."""
+        """The exit status of a process that does this, and what that process left in this one."""
         wanted, status, left = job.wanted, 1, list[str]()
         try:
             with as_a_process(wanted.variables, wanted.folder, job.link.files[0]) as left:
