@@ -159,8 +159,8 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
     """Show what there is to do, and note what is new if `execute`. Whether to go on."""
     from spark_jobs.excise.new import look  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import excisions, keep  # noqa: PLC0415 - as above
-    from spark_jobs.excise.question import Failed  # noqa: PLC0415 - as above
     from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
+    from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
 
     root, new = readers[0].paths.root, None
     shown = excisions(root, place)

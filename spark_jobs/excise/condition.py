@@ -7,30 +7,29 @@ of a field with such a name, the field. It is within TryEval, so no record makes
 
 from __future__ import annotations
 
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.record_decoder import prepare
-from spark_jobs.excise.question import ANSWER, MOST, QUESTION, TOLD, Question, Told, topic_of
+from spark_jobs.excise.question import MOST, TOLD, Question, Told, topic_of
+from spark_jobs.launch.question import QUESTION, put_rows
 from spark_jobs.launch.session import session
 from spark_jobs.registry.archive_spec import archive_spec
-from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
+from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.by_rules import tried, why_no_condition
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, own
-from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from spark_jobs.messages.job import Excise
@@ -61,9 +60,7 @@ def found(job: Excise, spec: Pipeline, settings: Settings) -> Iterator[str]:
     told, rows = answer(spark, spec, settings, question)
     (folder / TOLD).write_text(told.model_dump_json())
     if rows is not None:
-        file = pa.OSFile(str(folder / ANSWER), "wb")
-        with file, pa.ipc.new_file(file, rows.schema) as writer:
-            writer.write_table(rows)
+        put_rows(rows, folder)
     yield from ()
 
 
@@ -127,18 +124,11 @@ def _records(
     """Column kafka, as source/port.py has it, with headers: as an archive reads them."""
     root, inputs = opened(settings.root), Topics([topic])
     has, _ = archived_or_why(root, inputs, question.topic_id)
-    where = located(question.parts, has, question.earliest)
-    frames = []
-    if where.source or not where.archive:
-        source = source_of(archive_spec(topic, Archive()), settings)
-        frames.append(source.read(spark, where.source or {0: ((0, 0),)}))
-    if where.archive:
-        archive = archive_records(root, inputs, question.topic_id)
-        frames.append(archive.read(spark, where.archive))
-    exact = any_of(
-        f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
-        for p, ranges in question.parts.items()
-        for first, stop in ranges
+    records = at_exactly(
+        spark,
+        source_of(archive_spec(topic, Archive()), settings),
+        located(question.parts, has, question.earliest),
+        archive_records(root, inputs, question.topic_id),
+        question.parts,
     )
-    records = reduce(DataFrame.unionAll, frames).where(exact or "false")
     return records.select(KAFKA)

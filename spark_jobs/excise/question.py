@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -20,7 +18,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import DecisionRefused, RangeInvalid
 from spark_jobs.excise.note import Record, clock_of
-from spark_jobs.launch.warm.client import asked
+from spark_jobs.launch.question import ask, rows_of
 from spark_jobs.messages.job import Excise
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
@@ -41,8 +39,8 @@ if TYPE_CHECKING:
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
 
-QUESTION, ANSWER, TOLD = "question.json", "answer.arrow", "told.json"
-"""Files of a job's folder."""
+TOLD: Final = "told.json"
+"""In a job's folder."""
 MOST: Final = 1_000_000
 """Records of one excision: each pipeline has their offsets in memory."""
 
@@ -92,14 +90,6 @@ Ask = Callable[["Pipeline", "Settings", Question], tuple[list[Record], Told]]
 """Asks Spark."""
 
 
-class Failed(Exception):
-    """The application has failed, and has said why."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 def find(
     reader: Pipeline,
     readers: Iterable[Pipeline],
@@ -108,7 +98,7 @@ def find(
     where: str,
     span: Span,
     most_records: int,
-    ask: Ask,
+    asks: Ask,
 ) -> Found:
     """The records of the topic that Kafka and archives have now. One of the `readers` of the topic
     reads it, `reader`; what all have drained says where its records are.
@@ -140,7 +130,7 @@ def find(
         start=span.start,
         end=span.end,
     )
-    records, told = ask(reader, settings, question)
+    records, told = asks(reader, settings, question)
     if told.refused:
         raise DecisionRefused.condition_refused(where=where, topic=topic, why=told.refused)
     if len(records) > MOST:
@@ -157,14 +147,10 @@ def ask_application(
     reader: Pipeline, settings: Settings, question: Question
 ) -> tuple[list[Record], Told]:
     """What Spark says, by an application of its own or by the worker. Raises Failed."""
-    # A worker's Python processes may end behind the run.
-    with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
-        where = Path(folder)
-        (where / QUESTION).write_text(question.model_dump_json())
-        job = Excise(pipeline=reader.name, folder=folder)
-        if status := asked(settings, job, offsets_in(question.parts)):
-            raise Failed(status)
-        return answered(where)
+    offsets = offsets_in(question.parts)
+    return ask(
+        settings, question, lambda to: Excise(pipeline=reader.name, folder=to), offsets, answered
+    )
 
 
 def answered(folder: Path) -> tuple[list[Record], Told]:
@@ -172,9 +158,7 @@ def answered(folder: Path) -> tuple[list[Record], Told]:
     told = Told.model_validate_json((folder / TOLD).read_text())
     if told.refused:
         return [], told
-    with pa.OSFile(str(folder / ANSWER)) as file:
-        table = pa.ipc.open_file(file).read_all()
-    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    rows = zip(*(column.to_pylist() for column in rows_of(folder).columns), strict=True)
     return [Record(Place(partition, offset), at) for partition, offset, at in rows], told
 
 

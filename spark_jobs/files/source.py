@@ -15,14 +15,14 @@ from spark_jobs.files.look import Look, look, parts, refuse_changed, refuse_othe
 from spark_jobs.files.noted import Listed, note_of, read_listed
 from spark_jobs.files.records import Asked, pieces, place, read
 from spark_jobs.source.place import Place
-from spark_jobs.source.port import Leaving, Sampled, SourceState
+from spark_jobs.source.port import Gap, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.live_place import first_table, live_version, place_of
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
@@ -167,6 +167,23 @@ class FilesSource(NamedTuple):
             for each in ranges
             for piece in pieces(listed, *each)
         )
+
+    def stays(self) -> str:
+        return f"{self.declared.told('')} keep a record until a person removes its file"
+
+    def taken(self, parts: Parts) -> Parts:
+        """Whose files went, or are others."""
+        listed, folder = self.listed, folder_of(self.declared, self.root)
+        found = list[tuple[int, int]]()
+        for piece in (p for ranges in parts.values() for r in ranges for p in pieces(listed, *r)):
+            try:
+                refuse_changed(folder, listed, piece.noted)
+            except FilesUnfit:
+                found.append((piece.first, piece.stop))
+        return {0: tuple(found)} if found else {}
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        return dict.fromkeys(places, Gap("removed", "its file went before a run had read it"))
 
     def refuse_gone(self, parts: Parts) -> None:
         listed, folder = self.listed, folder_of(self.declared, self.root)

@@ -52,7 +52,7 @@ class Topics(tuple[Topic, ...]):
     @property
     def of_kafka(self) -> bool:
         """Whether brokers are asked for the records of any."""
-        return not all(each.lies for each in self)
+        return any(each.of_kafka for each in self)
 
     @property
     def cluster(self) -> str:

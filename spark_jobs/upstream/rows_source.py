@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -13,17 +14,19 @@ from spark_jobs.checkpoint.pins import noted_for, noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import misfit
+from spark_jobs.side.place import place_of
 from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Table
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
-from spark_jobs.upstream.log_place import folder_of, identity_of, log_of, own_id
+from spark_jobs.upstream.log_place import identity_of, log_of, own_id
 from spark_jobs.upstream.moves import moves
 from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted, Numbered
 from spark_jobs.values.spans import FIRST, LAST
@@ -53,10 +56,11 @@ class RowsSource(Lasting):
     def __init__(self, spec: Pipeline, settings: Settings, until: Positions | None) -> None:
         [topic] = spec.inputs
         assert isinstance(topic, Table)  # whose source it is
+        [beside] = topic.beside
         self._topic = topic
         self._spec, self._until, self._root = spec, until, settings.root
         self._paths = Paths(settings.root, spec)
-        self._folder = folder_of(self._topic.of, self._topic.path, settings.root)
+        self._folder = opened(place_of(beside, settings.root))
 
     @property
     def rows_note(self) -> UPath:
@@ -187,6 +191,20 @@ class RowsSource(Lasting):
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         """Repairs read the table as it is: none of its rows leaves."""
         return Leaving((self.earliest(partitions),) * len(times))
+
+    def stays(self) -> str:
+        return (
+            f"{self._topic.told('')}: a row stays until a DELETE, and its old file until a VACUUM; "
+            "a census sees it only in a root"
+        )
+
+    def taken(self, parts: Parts) -> Parts:
+        """Whose files a VACUUM has removed."""
+        known, found = self._noted(), defaultdict[int, list[tuple[int, int]]](list)
+        for file, some in known.within(parts) if known else ():
+            if not self._there(file):
+                found[file.partition].append(some)
+        return {partition: tuple(ranges) for partition, ranges in found.items()}
 
     def count(self, parts: Parts) -> int:
         known = self._noted()

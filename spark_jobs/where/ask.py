@@ -1,36 +1,57 @@
-"""Ask: the question that needs Spark's SQL, by an application of Spark, or by the worker that there
-is. Needs no Spark.
+"""Ask: what is asked of records that are read again, and the question that needs Spark's SQL: by an
+application of Spark, or by the worker that there is. Needs no Spark.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.launch.warm.client import asked
+from spark_jobs.launch.question import Failed, ask as ask_spark, rows_of
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
-from spark_jobs.where.read import Seen, values
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from spark_jobs.settings.installation import Settings
 
-QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
-"""Files of a job's folder."""
+FAILED: Final = "failed.txt"
+"""In a job's folder: why it has no answer."""
 REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
 
 
+DROPPED = -1
+"""In place of a count of steps: it enters none."""
+
+
+class Seen(NamedTuple):
+    """A record, as today's spec has it."""
+
+    reached: int
+    """How many of the steps before the first that remembers have let it through; DROPPED of a
+    tombstone, of a record that a rule drops, or of one that is not good.
+    """
+    row: dict[str, Any]
+    """What enters the next step, if it has passed all; else nothing. Times are numbers."""
+    why: str | None = None
+    """Why it is malformed by today's spec."""
+    rules: str | None = None
+    """Which rules it fails, if one of them drops it."""
+    untold: str = ""
+    """Why the steps may have said something else in its batch."""
+
+
 class Question(BaseModel):
-    """A file, since a command line holds no 10,000 places."""
+    """Of records, by their places or by a condition."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,38 +72,19 @@ class Question(BaseModel):
     most: int = 0
 
 
-class Failed(Exception):
-    """The application has failed, and has said why; `why` is empty unless a record was it."""
-
-    def __init__(self, status: int, why: str = "") -> None:
-        super().__init__(status)
-        self.status = status
-        self.why = why
-
-
 def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
     """What it tells. Raises Failed."""
-    # A worker's Python processes may end behind the run.
-    with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
-        put(question, Path(folder))
-        job = Where(pipeline=pipeline, folder=folder)
-        every = (question.beside, *question.asked.values())
-        if status := asked(settings, job, sum(map(offsets_in, every))):
-            raise Failed(status)
-        return answered(Path(folder))
-
-
-def put(question: Question, folder: Path) -> None:
-    """For answered to answer."""
-    (folder / QUESTION).write_text(question.model_dump_json())
+    offsets = sum(map(offsets_in, (question.beside, *question.asked.values())))
+    return ask_spark(
+        settings, question, lambda to: Where(pipeline=pipeline, folder=to), offsets, answered
+    )
 
 
 def answered(folder: Path) -> dict[Place, Seen]:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    with pa.OSFile(str(folder / ANSWER)) as file:
-        table = pa.ipc.open_file(file).read_all()
+    table = rows_of(folder)
     entered: list[dict[str, Any]] = [{}] * table.num_rows
     if ROW in table.column_names:
         column = table[ROW].combine_chunks()
@@ -101,3 +103,24 @@ def answered(folder: Path) -> dict[Place, Seen]:
         )
         for told, row in zip(table.to_pylist(), entered, strict=True)
     }
+
+
+def values(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows. Times are microseconds and days are numbers: Arrow gives Python no time that Python has
+    not.
+    """
+    for at, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            micros = table.column(at).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
+            table = table.set_column(at, field.name, micros)
+        elif pa.types.is_date32(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.int32()))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def key_of(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """One text for equal values of these columns, as Spark compares them."""
+    return repr(
+        [0.0 if (value := row[name]) == 0 and isinstance(value, float) else value for name in names]
+    )

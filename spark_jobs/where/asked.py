@@ -19,15 +19,6 @@ MOST: Final = 10_000
 """Records of one question."""
 
 
-def refuse_many(inputs: Topics) -> None:
-    """Raise ValueError, in words, where a value has many records."""
-    if inputs.spread:
-        raise ValueError(
-            f"a value of {inputs.name} has many records, which have no fates of their own yet. "
-            "Those that are kept: sluice show late, sluice show quarantine."
-        )
-
-
 def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
     """Each once, in order: of texts such as "3:120", "3:120-140" or "3:120,3:130".
 
@@ -47,22 +38,6 @@ def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
             raise ValueError(f"at most {MOST:,} records can be asked for at once")
         found |= dict.fromkeys(Place(partition, offset) for offset in range(first, last + 1))
     return sorted(found)
-
-
-def parts_of(asked: Iterable[Place]) -> Parts:
-    """The same, as ranges of offsets.
-
-    >>> parts_of([Place(0, 7), Place(0, 8), Place(0, 10), Place(1, 0)])
-    {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
-    """
-    found: dict[int, list[tuple[int, int]]] = {}
-    for partition, offset in sorted(asked):
-        ranges = found.setdefault(partition, [])
-        if ranges and ranges[-1][1] == offset:
-            ranges[-1] = (ranges[-1][0], offset + 1)
-        else:
-            ranges.append((offset, offset + 1))
-    return {partition: tuple(ranges) for partition, ranges in found.items()}
 
 
 def union(one: Parts, other: Parts) -> Parts:

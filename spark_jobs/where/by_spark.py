@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
@@ -21,8 +20,9 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.launch.question import QUESTION, put_rows
 from spark_jobs.launch.session import session
-from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
+from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
@@ -31,12 +31,10 @@ from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import (
-    ANSWER,
     BY_CLOCK,
+    DROPPED,
     FAILED,
-    QUESTION,
     REACHED,
     ROW,
     RULES,
@@ -45,7 +43,6 @@ from spark_jobs.where.ask import (
 )
 from spark_jobs.where.asked import union
 from spark_jobs.where.copies import deduplicates
-from spark_jobs.where.read import DROPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -76,9 +73,7 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
         (folder / FAILED).write_text(said[0] if said else text.splitlines()[0])
     else:
-        file = pa.OSFile(str(folder / ANSWER), "wb")
-        with file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+        put_rows(table, folder)
     yield from ()
 
 
@@ -148,19 +143,8 @@ class _Answer:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
         where = located(union(parts, {}), self._has, self._question.earliest)
-        frames = []
-        if where.source or not where.archive:
-            source = source_of(spec, settings)
-            frames.append(source.read(self._spark, where.source or {0: ((0, 0),)}))
-        if where.archive:
-            archive = archive_records(self._paths.root, spec.inputs, self._topic_id)
-            frames.append(archive.read(self._spark, where.archive))
-        exact = any_of(
-            f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
-            for p, ranges in parts.items()
-            for first, stop in ranges
-        )
-        records = reduce(DataFrame.unionAll, frames).where(exact or "false")
+        archive = archive_records(self._paths.root, spec.inputs, self._topic_id)
+        records = at_exactly(self._spark, source_of(spec, settings), where, archive, parts)
         sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
             records, spec, settings, sides, clock_ms=END_OF_TIME_MS,

@@ -10,9 +10,9 @@ from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
+from spark_jobs.where.ask import key_of, values
 from spark_jobs.where.fate import Became
 from spark_jobs.where.paired import Paired
-from spark_jobs.where.read import key_of, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.where.ask import Seen
     from spark_jobs.where.fate import Fate
     from spark_jobs.where.known import Accounted
-    from spark_jobs.where.read import Seen
 
 SHOWN: Final = 10
 """Rows of one record."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Pairs
     from spark_jobs.where.known import Accounted
-    from spark_jobs.where.read import Seen
+    from spark_jobs.where.ask import Seen
 
 
 class Paired(NamedTuple):

@@ -18,6 +18,9 @@ from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
+
+pytestmark = alike("a value with many records")
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
 FIELDS = (

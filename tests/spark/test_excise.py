@@ -18,8 +18,9 @@ from spark_jobs.excise.adopt import lifted, taken_over
 from spark_jobs.excise.condition import found
 from spark_jobs.excise.new import Looked, Reader, Wanted, look
 from spark_jobs.excise.note import Excision, file_of, keep
-from spark_jobs.excise.question import QUESTION, Question, Record, Told, answered
+from spark_jobs.excise.question import Question, Record, Told, answered
 from spark_jobs.excise.told import effect
+from spark_jobs.launch.question import QUESTION
 from spark_jobs.messages.job import Excise
 from spark_jobs.messages.request import Request
 from spark_jobs.repair.manifest import approve, read_manifest

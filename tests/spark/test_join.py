@@ -227,6 +227,7 @@ ALONE: list[Sides] = [
 LATE: Sides = ([Order("c", 5, 5)], [Order("b", 15, 8), Order("c", 6, 9)])
 
 
+@BY_TURNS
 def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_is_counted(
     spark, tmp_path
 ):
@@ -406,72 +407,3 @@ def test_the_cases_of_a_join_name_each_records_topic(spark, own):
     (own / "tests.yaml").write_text(f"cases:\n  - {NAMELESS}\n")
     with fails(CaseInvalid, "topic_wrong"):
         list(prove(Prove(pipelines=("paid_orders",)), settings))
-
-
-class Plain(NamedTuple):
-    """What comes of plain Spark."""
-
-    rows: list[tuple]
-    dropped: int
-    """Rows that it counts as late."""
-    kept: int
-    """Rows in the state at the end."""
-
-
-def plain(spark, folder, runs: list[Sides], *, once: bool = True, both: bool = True, how: str = "left") -> Plain:  # fmt: skip
-    """Spark's join as a person writes it, in these runs. `both`: payments have a watermark too."""
-    schemas = ("order_id string, at timestamp, amount bigint", "order string, t timestamp, paid bigint")  # fmt: skip
-    dropped = kept = 0
-    for name in ("0", "1"):
-        (folder / name).mkdir()
-    for number, sides in enumerate(runs):
-        for side, rows in enumerate(sides):
-            names = (PARTS[side][0], "at" if side == 0 else "t", PARTS[side][2])
-            values = (dict(zip(names, (r.key, f"{NINE + timedelta(minutes=r.at)}", r.amount), strict=True)) for r in rows)  # fmt: skip
-            text = "".join(f"{json.dumps(value)}\n" for value in values)
-            if text:
-                (folder / str(side) / f"{number}.json").write_text(text)
-        left, right = (spark.readStream.schema(schemas[n]).json(str(folder / str(n))) for n in (0, 1))  # fmt: skip
-        left = left.withWatermark("at", f"{DELAY} minutes")
-        right = right.withWatermark("t", f"{DELAY} minutes") if both else right
-        right = right.dropDuplicatesWithinWatermark(["order"]) if once else right
-        within = F.expr(f"order_id = order AND t >= at - INTERVAL {-BEGIN} MINUTE AND t <= at + INTERVAL {UNTIL} MINUTE")  # fmt: skip
-        query = (
-            left.join(right, within, how)
-            .writeStream.format("parquet")
-            .option("path", str(folder / "out"))
-            .option("checkpointLocation", str(folder / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        events = [json.loads(event.json) for event in query.recentProgress]
-        operators = [each for event in events for each in event["stateOperators"]]
-        dropped += sum(each["numRowsDroppedByWatermark"] for each in operators)
-        kept = operators[-1]["numRowsTotal"] if operators else kept
-    found = spark.read.parquet(str(folder / "out")).select("order_id", "paid").collect()
-    return Plain(sorted(map(tuple, found), key=str), dropped, kept)
-
-
-@BY_TURNS
-def test_plain_spark_withholds_unmatched_rows_where_each_run_reads_one_topic(spark, tmp_path):
-    seen = plain(spark, tmp_path, [FIRST, *ALONE])
-    assert ("a", 7) in seen.rows
-    assert ("b", None) not in seen.rows
-
-
-@BY_TURNS
-def test_plain_spark_with_a_watermark_on_orders_alone_keeps_them_for_ever_and_knows_nothing_late(
-    spark, tmp_path
-):
-    ahead: Sides = ([Order("x", AHEAD, 1)], [Order("x", AHEAD, 1)])
-    payment: Sides = ([], [Order("b", 15, 8)])
-    seen = plain(spark, tmp_path, [FIRST, ahead, payment], once=False, both=False, how="inner")
-    assert (("b", 8) in seen.rows, seen.dropped) == (True, 0)
-    assert seen.kept >= len(FIRST[0])  # less the one without a key, and with x
-
-
-@BY_TURNS
-def test_plain_spark_multiplies_pairs_by_copies(spark, tmp_path):
-    copies: Sides = ([Order("a", 0, 1)], [Order("a", 10, 7)] * 3)
-    assert plain(spark, tmp_path, [copies], once=False).rows == [("a", 7)] * 3

@@ -295,6 +295,7 @@ def test_a_repair_that_needs_a_file_that_is_gone_names_it(made):
     made.source.refuse_gone({0: ((1, 2),)})
     with fails(RecordsUnreachable, "files_went", names="a.jsonl"):
         made.source.refuse_gone({0: ((0, 2),)})
+    assert made.source.taken({0: ((0, 2),)}) == {0: ((0, 1),)}
     with fails(FilesUnfit, "went", name="a.jsonl"):
         made.values()
     assert made.source.origin(Place(0, 0)) == "a.jsonl, which is not there any more"

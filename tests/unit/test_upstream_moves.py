@@ -353,6 +353,7 @@ def test_rows_without_state_that_a_drain_will_read_are_mended_behind_it(tmp_path
     assert made.count({0: ((0, 2),)}) == 2
     (UPath(table.path) / known.files[1].path).unlink()
     assert (made.count({0: ((0, 2),)}), [*made.sampled({0: ((1, 2),)})]) == (1, [])
+    assert made.taken({0: ((0, 2),)}) == {0: ((1, 2),)}
     made.rows_note.write_text("{")
     with fails(CheckpointBroken, "file_damaged"):
         made.state()

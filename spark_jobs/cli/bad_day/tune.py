@@ -73,8 +73,9 @@ def tune(
 
     Without Spark, but for --exact where a Transform decides what enters.
     """
+    from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
     from spark_jobs.tune.tell import COLUMNS, behind, cells, lines, told  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.where.ask import Failed, ask  # noqa: PLC0415 - as above
+    from spark_jobs.where.ask import ask  # noqa: PLC0415 - as above
 
     try:
         delays = [parse_duration(each) for each in delay or ()]

@@ -46,12 +46,19 @@ def misspelt(spec: Pipeline) -> Iterator[str]:
         columns = step.columns_after(columns)
 
 
+def columns_of(spec: Pipeline) -> Columns:
+    """Those of the table; None where only Spark knows them."""
+    columns: Columns = spec.inputs.columns
+    for step in spec.steps:
+        columns = step.columns_after(columns)
+    return columns
+
+
 def types_of(spec: Pipeline) -> dict[str, str] | None:
     """Column of the table -> its Spark SQL type; None where only Spark knows all of them."""
-    columns: Columns = spec.inputs.columns
-    types = spec.inputs.types
+    columns, types = columns_of(spec), spec.inputs.types
     for step in spec.steps:
-        columns, types = step.columns_after(columns), step.types_after(types)
+        types = step.types_after(types)
     return None if columns is None or {*columns} - types.keys() else types
 
 

@@ -130,6 +130,9 @@ class Join(Step):
         bound._sides = (known[self.left], known[self.right])  # noqa: SLF001 - this class's own
         return bound
 
+    def drops_within(self, topic: str) -> bool:
+        return topic in self.before
+
     @property
     def unmatched_leave(self) -> bool:
         """Whether a left row that finds none leaves."""

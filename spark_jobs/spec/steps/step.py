@@ -271,6 +271,10 @@ class Step(Model):
         """
         return None if self.late_after is None else watermark - self.late_after + MICROSECOND
 
+    def drops_within(self, topic: str) -> bool:
+        """Whether it drops copies among the records of this input, before it takes them."""
+        return False
+
     def copies_for(self, delay: timedelta | None) -> timedelta | None:
         """Where it drops duplicates: how long behind the event time of a row that it kept others of
         its key are copies; None for ever. `delay` is the watermark's.

@@ -1,10 +1,20 @@
-"""State types: what the rows of a query's state are made of, from the query's plan."""
+"""Other state: whether a spec whose expressions were corrected continues on the stored state.
+
+A person has declared the correction (compatible_expressions). Here Spark tells, before anything is
+stored or read, whether the types of the state stay: by the query's plan.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import ndiff
 from typing import TYPE_CHECKING
 
+from spark_jobs.checkpoint.run import Run
+from spark_jobs.dataflow import dataflow
+from spark_jobs.errors import StateIncompatible
+from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Pipeline
 from spark_jobs.steps.catalyst import (
     Node,
     aggregate_calls,
@@ -13,6 +23,7 @@ from spark_jobs.steps.catalyst import (
     is_kind,
     sequence,
 )
+from spark_jobs.steps.timers import Timers
 from spark_jobs.values.own_columns import BUCKET
 
 if TYPE_CHECKING:
@@ -26,6 +37,23 @@ STATEFUL = {
     "TransformWithStateInPySpark",
 }
 """Nodes of an analyzed plan that keep state."""
+
+
+def refuse_other_state(run: Run, earlier: Pipeline) -> None:
+    """Raise StateIncompatible if the expressions of the run's spec need another state than
+    `earlier`'s.
+    """
+    name = run.spec.name
+    before, after = (state_types(_query(run, spec)) for spec in (earlier, run.spec))
+    if before != after:
+        changes = [line for line in ndiff(before, after) if line.startswith(("-", "+"))]
+        raise StateIncompatible.corrected_type_differs(pipeline=name, changes="; ".join(changes))
+
+
+def _query(run: Run, spec: Pipeline) -> DataFrame:
+    records = source_of(spec, run.settings).stream(run.spark)
+    flow = dataflow(records, spec, run.settings, run.inputs)
+    return flow.output(run.paths.root, Timers(run.spark))
 
 
 def state_types(rows: DataFrame) -> list[str]:
