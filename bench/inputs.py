@@ -29,6 +29,6 @@ def measures(
         topic.publish_next()
         yield looked_up.measures(home / "lookup", at, say, topic, aircraft, repetitions)
         yield chained.measures(home / "table", at, say, topic, count)
-        yield joined.measures(home / "join", at, say, topic.brokers, (events, count, size))
         year = Topic(topic.brokers, home / "year", [], "flights_of_a_year")
         yield corrected.measures(home / "corrected", at, say, year, aircraft, events)
+        yield joined.measures(home / "join", at, say, topic.brokers, (events, count, size))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Pairs
-    from spark_jobs.where.known import Accounted
     from spark_jobs.where.ask import Seen
+    from spark_jobs.where.known import Accounted
 
 
 class Paired(NamedTuple):
