@@ -273,6 +273,7 @@ PARTED: Final = SPEC.model_copy(
 """A row's next change may have another part."""
 
 
+@held
 def test_delta_rs_and_spark_merge_alike_also_rows_that_go_from_folder_to_folder(
     kafka, tmp_path, monkeypatch
 ):
