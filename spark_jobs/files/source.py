@@ -77,8 +77,7 @@ class FilesSource(NamedTuple):
             made = made.model_copy(update={"files": tuple(lost.get(e, e) for e in was.files)})
             told.append(f"gone before they were read, and left out: {_names(lost)}")
         new = tuple(parts(seen._replace(listed=made), self.declared))
-        if copies := [each for each in new if each.copy_of]:
-            told += [f"{each.name} is a copy of {each.copy_of}, and not read" for each in copies]
+        told += [_copied(each) for each in new if each.copy_of]
         made = made.model_copy(update={"files": (*made.files, *new)})
         if made != was:
             note = note_of(self.paths)
@@ -239,6 +238,12 @@ class FilesSource(NamedTuple):
     def _asked(self, ranges: tuple[tuple[int, int], ...]) -> Asked:
         note, most = str(note_of(self.paths)), self.spec.max_offsets_per_batch
         return Asked(self.declared, self.root, note, ranges, most)
+
+
+def _copied(each: Noted) -> str:
+    if not each.records:
+        return f"{each.name} is a copy of {each.copy_of}, and not read"
+    return f"{each.name} was {each.copy_of}, and is read from byte {each.start:,} on"
 
 
 def _names(of: Iterable[Any]) -> str:

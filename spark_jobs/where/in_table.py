@@ -12,6 +12,7 @@ from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.ask import key_of, values
 from spark_jobs.where.fate import Became
+from spark_jobs.where.paired import Paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,6 +79,8 @@ class InTable:
         if looked_up:
             rows, why = self.rows(fate.place, seen)
             fate = fate._replace(rows=rows).but(why)
+            if not rows and not why and (paired := Paired.of(self.spec, fate.place, seen)):
+                fate = fate._replace(why=paired.alone(self._batches))
         if fate.became is not Became.ACCEPTED:
             return fate
         version, why = self._first_with(batch, seen)
@@ -93,13 +96,21 @@ class InTable:
         if not where:
             return (), why
         names = ", ".join(f'"{name}"' for name in self._table.columns() if name not in OF_A_KEY)
-        most = "" if self.keeps_records else f" LIMIT {SHOWN + 1}"
+        own = self._own(place, seen)
+        most = f" LIMIT {SHOWN + 1}" if own is None else ""
         answer = self._table.query(f"SELECT {names} FROM t WHERE {where}{most}")
         found = answer.to_pylist()
-        if self.keeps_records:  # the condition leaves out what has no comparison there
+        if own is not None:  # the condition leaves out what has no comparison there
             pairs = zip(found, values(answer), strict=True)
-            found = [row for row, compared in pairs if _same(compared, seen.row)]
+            found = [row for row, compared in pairs if _same(compared, own)]
         return tuple(found[:SHOWN]), "" if len(found) <= SHOWN else f"other rows than {SHOWN}"
+
+    def _own(self, place: Place, seen: Seen) -> dict[str, Any] | None:
+        """Column of the table -> the record's value, where these tell its rows."""
+        if self.keeps_records:
+            return seen.row
+        paired = Paired.of(self.spec, place, seen)
+        return None if paired is None else paired.row
 
     def _where(self, place: Place, seen: Seen) -> tuple[str, str]:
         """A condition for the rows, or why there is none."""
@@ -107,9 +118,13 @@ class InTable:
         if spec.keyed:
             partition, offset = place
             return f'"{PARTITION}" = {partition} AND "{OFFSET}" = {offset}', ""
-        if self.keeps_records:
-            types = spec.inputs.types
-            conditions = (equals(name, each, types.get(name, "")) for name, each in row.items())
+        if (own := self._own(place, seen)) is not None:
+            paired = Paired.of(spec, place, seen)
+            names, types = paired.found.columns if paired else {}, spec.inputs.types
+            conditions = (
+                equals(name, each, types.get(names.get(name, name), ""))
+                for name, each in own.items()
+            )
             return " AND ".join(filter(None, conditions)), UNCOMPARED
         if why := _unfound(spec):
             return "", why

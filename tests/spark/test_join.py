@@ -13,18 +13,22 @@ from hypothesis import HealthCheck, Phase, assume, given, settings, strategies a
 from pyspark.sql import functions as F
 
 from spark_jobs.errors import CaseInvalid, CheckFailed
-from spark_jobs.messages.job import Prove
+from spark_jobs.messages.job import Prove, StateQuery
 from spark_jobs.proof.acts import acted
 from spark_jobs.proof.cases import Act, Record
 from spark_jobs.proof.records import send
 from spark_jobs.proof.run import prove
 from spark_jobs.proof.scratch import Scratch
 from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, State, Topic
+from spark_jobs.state.view import state_view
 from spark_jobs.steps.apart import join
+from spark_jobs.values.numbering import numbered_in
 from tests.harness.long_form import LONG
 from tests.harness.refused import fails
 from tests.harness.turns import alike
+from tests.spark.told import fates
 
 BY_TURNS = alike("a join")
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -238,6 +242,7 @@ def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_
         ("d", 24, 4, 40, 6),
         *unmatched[1:],
     ]
+    seen_by(scratch)
     put(scratch, LATE)
     scratch = close(scratch)
     rows = scratch.query("batches", "SELECT * FROM batches ORDER BY batch_id")
@@ -261,6 +266,34 @@ def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_
     batch = len(rows) - 5
     scratch = run(scratch, f"rewind {batch}", "drain", "repair")
     assert table(scratch) == wanted("left", *every)
+
+
+def seen_by(scratch: Scratch) -> None:
+    """`sluice where` and `sluice state` tell both sides' records."""
+    right = numbered_in(1, 0)
+    asked = [*((0, n) for n in (0, 2, 7)), *((right, n) for n in (0, 3, 4))]
+    told = fates(scratch.spec, scratch.settings, [Place(*each) for each in asked])
+    rows = {
+        place: [(r["order_id"], r["by_paid"]) for r in fate.rows] for place, fate in told.items()
+    }
+    assert [*rows.values()] == [[("a", 7)], [("b", None)], [], [("a", 7)], [], []]
+    waits = [told[Place(*asked[n])].why for n in (2, 4, 5)]
+    assert waits == [
+        "it waits in the state for a row of payments, until 2026-03-01 14:20:00; then it leaves alone",
+        "no row of orders found it",
+        "it waits in the state for a row of orders, until 2026-03-01 13:10:00",
+    ]
+    _, *lines = state_view(scratch.spec, scratch.settings, StateQuery(measured=True))
+    assert [" ".join(line.split()) for line in lines] == [
+        "orders: 1 row",
+        "order_id at amount",
+        "x5 2026-03-01 14:00:00 1",
+        "payments: 1 row",
+        "order_id by_at by_paid",
+        "y4 2026-03-01 13:00:00 1",
+    ]
+    query = StateQuery(keys=("order_id=y4",))
+    assert "payments: 1 row" in [*state_view(scratch.spec, scratch.settings, query)]
 
 
 def times(rows, factor: int):
@@ -301,6 +334,7 @@ def test_a_left_row_that_a_join_loses_or_doubles_is_unaccounted(spark, tmp_path,
 
 
 SPEC = """
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, Topic
 
 ORDERS = Topic(

@@ -78,6 +78,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     ),
     "counting": lambda step: step.counting(HOUR),
     "taking": lambda step: step.taking(()).takes or None,
+    "pairs": lambda step: step.pairs("flights") and {*step.pairs("flights").columns},
     "sql_texts": lambda step: [each.text for each in step.sql_texts],
 }
 """How a fact is asked that is more than an attribute."""
@@ -249,6 +250,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "stores_rows": (*FALSE[:7], True),
     "counting": (*NONE[:7], "spark_jobs.audit.left_rows:LeftRows"),
     "taking": (*NONE[:7], ("sales", "flights")),
+    "pairs": (*NONE[:7], {"id", *JOIN.found.values()}),
 }
 OF_KEYS: dict[str, tuple[Any, ...]] = {
     # fact: latest, history

@@ -180,11 +180,10 @@ class Datasets:
         return {"schema": schema.SchemaDatasetFacet(fields=fields)} if fields else {}
 
     def _from_topic(self) -> dict[str, Any]:
-        found = origins_of(self._spec)
         of = {
             dataset: {
                 name: tuple(origin for origin in each if origin.column in topic.columns)
-                for name, each in found.items()
+                for name, each in origins_of(self._spec, topic.name).items()
             }
             for dataset, topic in zip(self._topics, self._spec.inputs, strict=False)
         }

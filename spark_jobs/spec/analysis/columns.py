@@ -62,10 +62,15 @@ def types_of(spec: Pipeline) -> dict[str, str] | None:
     return None if columns is None or {*columns} - types.keys() else types
 
 
-def origins_of(spec: Pipeline) -> Origins:
-    """The origins of the table's columns."""
+def origins_of(spec: Pipeline, of_input: str = "") -> Origins:
+    """The origins of the table's columns; of one input alone, where it is named."""
     origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
     time: str | None = spec.inputs.event_time
     for step in spec.steps:
-        origins, time = step.origins_after(origins, time), step.time_after(time)
+        if of_input and (found := step.pairs(of_input)):
+            known = origins
+            origins = {new: known[old] for new, old in found.columns.items() if old in known}
+        else:
+            origins = step.origins_after(origins, time)
+        time = step.time_after(time)
     return origins

@@ -29,7 +29,7 @@ from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.deduplicate import Deduplicate
-from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Step
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.spans import Span, Times
 
@@ -242,6 +242,14 @@ class Join(Step):
     @property
     def late_after(self) -> timedelta:
         return _ZERO
+
+    def pairs(self, of_input: str) -> Pairs | None:
+        begin, end = self.within
+        if of_input == self.left:
+            columns = {name: name for name in self._sides[0].columns}
+            return Pairs(columns, max(end, _ZERO), self.unmatched_leave)
+        found = {new: old for old, new in self.found.items()}
+        return Pairs({**self.on, **found}, max(-begin, _ZERO), alone=False)
 
     @property
     def unfollowed(self) -> tuple[str, str]:

@@ -42,6 +42,17 @@ class Balance(NamedTuple):
     """
 
 
+class Pairs(NamedTuple):
+    """The records of one input in the rows of a step that takes inputs apart."""
+
+    columns: Mapping[str, str]
+    """Column of a row that leaves -> the record's column that it is."""
+    waits: timedelta
+    """How far the watermark is past a record's event time when it can find no other any more."""
+    alone: bool
+    """Whether it leaves then, if it found none."""
+
+
 class Bucketed(NamedTuple):
     """A state that keeps many keys in one row of Spark's."""
 
@@ -295,6 +306,10 @@ class Step(Model):
     @property
     def bucketed(self) -> Bucketed | None:
         """How its state keeps many keys in a row of Spark's; None if a key has rows of its own."""
+        return None
+
+    def pairs(self, of_input: str) -> Pairs | None:
+        """Where records of an input are in its rows; None of a step that takes none apart."""
         return None
 
     @property
