@@ -85,7 +85,7 @@ lint: $(PACKAGES) ## ruff, mypy, the import boundary, the measures and tests/tex
 object-store: $(PACKAGES) ## build the S3 server of the tests, where there is Go; beside set-up, with what that leaves of the cores
 	@$(if $(wildcard $(READY)),,nice) $(BIN)/python -m tests.harness.object_store
 
-bench: $(READY) .local/flink/ready ## measure against an expert's script and others; two to two and a half hours on two cores; ARGS="--records 50000 --repetitions 1" tries it
+bench: $(READY) .local/flink/ready ## measure against an expert's script and others; two and a half hours or more on two cores; ARGS="--records 50000 --repetitions 1" tries it
 	@$(BIN)/python -m bench $(ARGS)
 
 operators: $(READY) ## write the examples of docs/operators.md anew, from real runs

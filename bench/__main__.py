@@ -22,6 +22,7 @@ from bench import (
     formats,
     group_state,
     growth,
+    inputs,
     present_rows,
     repairs,
     results,
@@ -47,6 +48,7 @@ class Part(StrEnum):
     repairs = "repairs"
     formats = "formats"
     latest = "latest"
+    inputs = "inputs"
     keys = "keys"
     history = "history"
 
@@ -120,7 +122,8 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
         list[Part] | None,
         typer.Option(
             help="this part alone, or several: flights (loads, deliveries, nothing new, cluster), "
-            "state, repairs, formats, latest, keys, history. Default: all",
+            "state, repairs, formats, latest, inputs (Lookup, Table, Join), keys, history. "
+            "Default: all",
             show_default=False,
         ),
     ] = None,
@@ -141,7 +144,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
 
     One part alone:           python -m bench --only state --group-state 2
 
-    All of it, two to two and a half hours:  make bench
+    All of it, two and a half hours or more:  make bench
     """
     alone = repetitions == 1
 
@@ -208,6 +211,9 @@ def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[l
         yield present_rows.measures(
             home / "latest", at, say, sizes.records, sizes.later, sizes.size
         )
+    if Part.inputs in parts:
+        loads, later = (sizes.records, sizes.repetitions), (sizes.later, sizes.size)
+        yield from inputs.measures(home / "inputs", at, say, loads, later)
     if Part.keys in parts and sizes.later:
         each = max(100, min(sizes.size, sizes.records // 50))
         yield growth.of_keys(home / "keys", at, say, each, sizes.repetitions)

@@ -68,14 +68,14 @@ class Sluice:
         self.home = home
         self.name = name
         self._variables = variables or {}
-        self._pipeline = pipeline
+        self.pipeline = pipeline
         self.settings = settings._replace(root=str(home / "root"), kafka=brokers)
         self.table = home / "root" / "tables" / pipeline
         home.mkdir(parents=True, exist_ok=True)  # by another arm, of which this one goes on
 
     def drain(self, label: str) -> Drained:
         path = self.home / f"{label}.json"
-        job = Drain(pipeline=self._pipeline, report=str(path), run_id=label)
+        job = Drain(pipeline=self.pipeline, report=str(path), run_id=label)
         command = submit.command(self.settings, job)
         variables = submit.environment(self.settings) | self._variables
         cost = run(command, variables, self.home / f"{label}.log", self.home)
@@ -85,7 +85,7 @@ class Sluice:
     def of(self, pipeline: str) -> Self:
         """The same installation, for another pipeline."""
         other = copy.copy(self)
-        other._pipeline = pipeline  # noqa: SLF001 - of this class
+        other.pipeline = pipeline
         other.table = self.table.parent / pipeline
         return other
 

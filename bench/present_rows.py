@@ -11,19 +11,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from bench.arms import Arm, Drained, Script, Sluice
+from bench.arms import Arm, Script
 from bench.oracle import Wanted
 from bench.own_pipelines import PACKAGE, own_pipelines
+from bench.published import Published
 from bench.results import Measure
 from bench.rounds import Rounds, Say, Target, costs
 from bench.topic import running
 from local.deliveries import CLEAN, deliver
 from local.flights import FlightEvent, flight_events_many
-from spark_jobs.checkpoint.notes.live import refuse_dead
-from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
-from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.published import table as published
 
 SLUICE, RIVAL = "Sluice", "MERGE by hand"
 PIPELINE: Final = "present_aircraft"
@@ -39,19 +36,6 @@ PRESENT = Wanted(
     """,
     "select *",
 )
-
-
-class Published(Sluice):
-    """Its table is what consumers see: it is published when the clock has stopped."""
-
-    def drain(self, label: str) -> Drained:
-        done = super().drain(label)
-        paths = Paths(self.settings.root, registry.load(PIPELINE))
-        self.table = Path(str(paths.published_table))
-        assert done.report
-        assert done.report.table_version is not None
-        published.move(paths, done.report.table_version, refuse_dead)
-        return done
 
 
 def measures(

@@ -106,9 +106,9 @@ class Measure(NamedTuple):
         work: str,
         target: float | None,
         values: list[float],
-        unit: Literal["s", "MB", "KB"] = "s",
+        unit: Literal["s", "MB", "KB", ""] = "s",
     ) -> Self:
-        """Seconds, or sizes, of Sluice's, held against a limit."""
+        """Seconds, sizes, or numbers, of Sluice's, held against a limit."""
         return cls(work, "", values, [], values, "at most", target, unit)
 
     @classmethod

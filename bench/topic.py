@@ -29,14 +29,18 @@ class Topic:
         self.brokers = brokers
         self.ledger = ledger
         self._name = name
-        self._waiting = waiting
+        self.waiting = waiting
         self._sent = 0
         self.sent = 0
         """Records, in all deliveries so far."""
 
+    def number_from(self, delivery: int) -> None:
+        """Where it shares its ledger with another topic, which has the numbers before."""
+        self._sent = delivery
+
     def publish_next(self) -> int:
         """Publish the next delivery and return how many records it has."""
-        return self.publish(self._waiting.pop(0))
+        return self.publish(self.waiting.pop(0))
 
     def publish(self, records: Sequence[Delivered]) -> int:
         """Publish these as a delivery, and return how many they are."""

@@ -46,7 +46,7 @@ class Warm(Sluice):
 
     def _command(self, label: str) -> list[str]:
         report = str(self.home / f"{label}.json")
-        return [sys.executable, "-m", "bench.warm_client", self._pipeline, report, label]
+        return [sys.executable, "-m", "bench.warm_client", self.pipeline, report, label]
 
     def _environment(self) -> dict[str, str]:
         return submit.environment(self.settings._replace(warm="on")) | self._variables

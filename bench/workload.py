@@ -8,7 +8,7 @@ no guard), and malformations that from_json lets through.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from local.deliveries import Delivered, Mess, deliver
@@ -29,12 +29,17 @@ REFUSED_BY_BOTH = frozenset(
 )
 
 
-def deliveries(first: int, later: int, size: int, seed: int = 7) -> list[Sequence[Delivered]]:
+Events = Iterator[FlightEvent]
+
+
+def deliveries(
+    first: int, later: int, size: int, changed: Callable[[Events], Events] = iter
+) -> list[Sequence[Delivered]]:
     """A first delivery of about `first` events and `later` ones of about `size`; duplicates and
     malformed records on top.
     """
     events = first + later * size
-    records = delivered(flight_events_many(events), seed)
+    records = delivered(changed(flight_events_many(events)))
     ends = [len(records) * (first + n * size) // events for n in range(later + 1)]
     return [records[start:end] for start, end in pairwise([0, *ends])]
 

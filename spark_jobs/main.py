@@ -27,7 +27,6 @@ from spark_jobs.launch.warm.start import BORN
 from spark_jobs.messages import log
 from spark_jobs.messages.job import (
     Drain,
-    Excise,
     Explain,
     Preview,
     Printing,
@@ -188,7 +187,7 @@ def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
 
 
 def _of_live(
-    job: Explain | ShowState | Repartition | Where | Excise, live: Pipeline, settings: Settings
+    job: Explain | ShowState | Repartition | Where, live: Pipeline, settings: Settings
 ) -> Iterable[str]:
     if isinstance(job, ShowState):
         from spark_jobs.state.view import state_view  # noqa: PLC0415 - as above
@@ -198,10 +197,6 @@ def _of_live(
         from spark_jobs.where.by_spark import tell  # noqa: PLC0415 - as above
 
         return tell(job, live, settings)
-    if isinstance(job, Excise):
-        from spark_jobs.excise.condition import found  # noqa: PLC0415 - as above
-
-        return found(job, live, settings)
     if isinstance(job, Repartition):
         return _repartition(live, settings, job.partitions)
     from spark_jobs.runs.explain import explain  # noqa: PLC0415 - as above

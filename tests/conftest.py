@@ -12,7 +12,7 @@ from xdist.remote import Producer
 
 from spark_jobs.settings.variables import VARIABLES
 from tests.harness import patience, shared
-from tests.harness.costs import ASKED, Budget, Costs
+from tests.harness.costs import ASKED, Budget, Costs, known, shares
 from tests.harness.lanes import Lanes, end_without_jvm, left, ordered
 from tests.harness.turns import ALIKE, VARIABLE, by_turns
 
@@ -82,8 +82,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    costs = shares(items, known(), unknown=30)  # it may be dear: not at the end
     by_turns(config, items)
-    ordered(items)
+    ordered(items, costs)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -5,21 +5,25 @@ For a DAG of one's own:
     from sluice_airflow import drain_group
 
 Each process that imports it works in the project (sluice.toml) at or above SLUICE_PROJECT, its
-working folder, or Airflow's folder of DAGs.
+working folder, or Airflow's folder of DAGs. Where it cannot be entered, the DAGs and the pages say
+so: the plugin is there.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sluice_airflow.entered import enter_project
+from sluice_airflow.entered import once_entered
+from spark_jobs.errors import SettingInvalid
 
 if TYPE_CHECKING:
     from sluice_airflow.dags.drain import drain_group
 
 __all__ = ["drain_group"]
 
-enter_project()
+with suppress(SettingInvalid):
+    once_entered()
 
 
 def __getattr__(name: str) -> Any:

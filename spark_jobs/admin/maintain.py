@@ -22,8 +22,10 @@ from spark_jobs.admin.care import (
     settled_steps,
     table_steps,
 )
+from spark_jobs.admin.contents import unread
 from spark_jobs.admin.expired import cutoff, expired
 from spark_jobs.admin.intent import Intent, Step, after_what_was_begun
+from spark_jobs.checkpoint.notes.live import GRACE
 from spark_jobs.journal.runner import leased
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import ArchiveSpec
@@ -73,16 +75,20 @@ def maintain(spec: Pipeline, settings: Settings) -> Intent:
 
 
 def maintain_ops(settings: Settings) -> Intent:
-    """Remove the unused files of the ops tables, and write checkpoints of their logs.
+    """Remove the unused files of the ops tables, and write checkpoints of their logs. Remove what
+    is kept of files beside streams and read no more.
 
-    Needs no lease: both are safe beside writers.
+    Needs no lease: each is safe beside writers.
     """
-    tables = [path for path in _ops_paths(opened(settings.root)) if door.is_table(path)]
+    root = opened(settings.root)
+    tables = [path for path in _ops_paths(root) if door.is_table(path)]
     if not tables:
         return Intent((), None)
     unused = {path: compaction.vacuum(path, execute=False) for path in tables}
+    contents = unread(root, datetime.now(UTC) - GRACE)
 
     def execute() -> None:
+        remove_files(contents)
         for path in tables:
             with in_words(path):
                 compaction.vacuum(path, execute=True)
@@ -97,6 +103,11 @@ def maintain_ops(settings: Settings) -> Intent:
                 f"{RETENTION.days} days"
                 for path, count in unused.items()
                 if count
+            ),
+            *(
+                (f"remove {len(contents):,} contents of files beside streams, read no more",)
+                if contents
+                else ()
             ),
             f"write a checkpoint of the log of {', '.join(f'ops.{path.name}' for path in tables)}",
         ),

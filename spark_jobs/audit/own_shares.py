@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from spark_jobs.ops import accounts
-from spark_jobs.spec.checks.rule_share import PREFIX as OF_RULE, rule_metrics
+from spark_jobs.spec.checks.rule import PREFIX as OF_RULE, rule_metrics
 from spark_jobs.spec.checks.unmatched_share import PREFIX as OF_DIMENSION
 
 if TYPE_CHECKING:

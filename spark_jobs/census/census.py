@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from spark_jobs.census.content import Looker, tables
-from spark_jobs.census.dead import dead_folders
+from spark_jobs.census.content import count, tables
 from spark_jobs.census.kinds import Kind, kind_of
 from spark_jobs.census.rows import RECORD, Carried, Condition, Told
 from spark_jobs.census.words import Words, literals
-from spark_jobs.errors import SluiceError
+from spark_jobs.errors import PipelineUnknown, SluiceError
 from spark_jobs.registry import find as registry
-from spark_jobs.spec.analysis.columns import origins_of
+from spark_jobs.spec.analysis.columns import columns_of, origins_of
 from spark_jobs.spec.archive import PREFIX, archive_name
+from spark_jobs.storage.root.live_place import LIVE
+from spark_jobs.storage.root.paths import CHECKPOINTS
 
 if TYPE_CHECKING:
     from upath import UPath
+
+    from spark_jobs.spec import Pipeline
 
 VALUES = ("value", "headers")
 MOST_VALUES = 1000
@@ -58,8 +63,10 @@ class Census:
 
     def __init__(self, root: UPath, condition: Condition | None, text: str = "") -> None:
         self._root, self._condition = root, condition
-        self._dead = dead_folders(root)
+        self._dead = {*_dead_folders(root)}
         self._of_pipeline = dict[str, Carried]()
+        self._keys = set[str]()
+        """What tables beside the stream call columns of the condition."""
         self._unread = dict[str, None]()
         self._as_bytes = Counter[str]()
         """Folder -> its malformed records, which no condition can be asked of."""
@@ -98,20 +105,18 @@ class Census:
                 self._unread[f"{path}: a link to a folder elsewhere"] = None
 
     def _values(self, condition: Condition, files: list[str]) -> Words:
-        values = set(literals(condition.sql))
+        values = {repr(each): each for each in literals(condition.sql)}  # 12.5 is no 12.50
         for path in files:
             if "_delta_log" not in path and len(values) < MOST_VALUES:
                 for _, row in self._matching(path, condition):
-                    values |= {each for each in row if _is_plain(each)}
+                    values |= {repr(each): each for each in row if _is_plain(each)}
         if len(values) >= MOST_VALUES:
             self._unread[
                 f"more than {MOST_VALUES} different values match: statistics, state and reports "
                 "were not searched for all; narrow the condition"
             ] = None
-        carried = {
-            column for each in self._of_pipeline.values() for own in each.values() for column in own
-        }
-        return Words.of(values, carried | {*condition.names})
+        carried = (own for each in self._of_pipeline.values() for own in each.values())
+        return Words.of(values.values(), {*condition.names, *self._keys}.union(*carried))
 
     def _matching(self, path: str, condition: Condition) -> Iterator[Told]:
         with suppress(Exception):  # said where the file is counted
@@ -121,16 +126,14 @@ class Census:
                     yield from self._of_condition(path, rows, condition)
 
     def _count(self, path: str) -> int:
-        looker = Looker(
-            self._words, lambda rows: self._rows(path, rows), kind_of(path).values_anywhere
-        )
+        found, anywhere = 0, kind_of(path).values_anywhere
         try:
-            found = looker.count((self._root / path).read_bytes())
+            content = (self._root / path).read_bytes()
+            found = count(content, self._words, partial(self._rows, path), anywhere=anywhere)
         except FileNotFoundError:
             return 0  # removed meanwhile: a run goes on
         except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its reader raise
             self._unread[f"{path}: {type(error).__name__}"] = None
-            return int(self._words.in_text(unquote(path)))
         return found or int(self._words.in_text(unquote(path)))
 
     def _rows(self, path: str, rows: pa.Table) -> int:
@@ -183,27 +186,48 @@ class Census:
         yield from condition.of_columns(rows, self._carried(path))
 
     def _carried(self, path: str) -> Carried:
-        """By today's spec of the pipeline whose table it is; else by the names of the fields."""
         assert self._condition is not None
-        names = self._condition.names
-        pipeline = path.split("/")[1].partition(".")[0] if "/" in path else ""
-        if pipeline not in self._of_pipeline:
-            origins = {}
-            with suppress(SluiceError):
-                origins = origins_of(registry.load(pipeline))
-            found = {name: [name] for name in names}
-            for column, of in origins.items():
-                for each in of:
-                    if each.column in found and column not in found[each.column]:
-                        if each.how == "identity":
-                            found[each.column].append(column)
-                        else:
-                            self._unread[
-                                f"{pipeline}: column {column} is computed from {each.column}, and "
-                                "not compared"
-                            ] = None
-            self._of_pipeline[pipeline] = {name: tuple(own) for name, own in found.items()}
-        return self._of_pipeline[pipeline]
+        return self._columns_of(path.split("/")[1].partition(".")[0] if "/" in path else "")
+
+    def _columns_of(self, pipeline: str) -> Carried:
+        """By today's spec of the pipeline whose table it is, and by the pipelines whose rows it
+        reads; else by the names of the fields.
+        """
+        assert self._condition is not None
+        if pipeline in self._of_pipeline:
+            return self._of_pipeline[pipeline]
+        found = {name: [name] for name in self._condition.names}
+        self._of_pipeline[pipeline] = {name: (name,) for name in found}
+        try:
+            self._follow(registry.load(pipeline), found)
+        except PipelineUnknown:  # it is no pipeline's: another table of the root
+            pass
+        except SluiceError as error:
+            self._not_compared(pipeline, f"its spec does not load ({error.code})")
+        told = {name: tuple(dict.fromkeys(own)) for name, own in found.items()}
+        self._of_pipeline[pipeline] = told
+        return told
+
+    def _follow(self, spec: Pipeline, found: dict[str, list[str]]) -> None:
+        """Add to what is found of each field the columns that the steps carry it in."""
+        for side in (each for topic in spec.inputs for each in topic.beside if each.pipeline):
+            for name, columns in self._columns_of(side.pipeline or "").items():
+                found[name] += columns
+        entering = {column: name for name, own in found.items() for column in own}
+        if columns_of(spec) is None:
+            self._not_compared(spec.name, "a step makes columns that only Spark knows")
+        for column, of in origins_of(spec).items():
+            for each in (each for each in of if each.column in entering):
+                if each.how == "identity":
+                    found[entering[each.column]].append(column)
+                elif column not in entering:
+                    self._not_compared(spec.name, f"{column} is computed from {each.column}")
+        carrying = {column for own in found.values() for column in own}
+        for by in (step.found_by(side.name) for step in spec.steps for side in step.sides):
+            self._keys |= {key for key, column in by.items() if column in carrying}
+
+    def _not_compared(self, pipeline: str, why: str) -> None:
+        self._unread[f"{pipeline}: not all columns are compared: {why}"] = None
 
     def _place(self, path: str) -> str:
         parts = path.split("/")
@@ -246,3 +270,13 @@ def _of_topic(rows: pa.Table, condition: Condition) -> Iterator[Told]:
     own = [n for n, name in enumerate(topics) if name in (None, condition.topic.name)]
     own_rows = rows.take(pa.array(own, pa.int64()))
     yield from ((own[n], values) for n, values in condition.of_records(own_rows))
+
+
+def _dead_folders(root: UPath) -> Iterator[str]:
+    """Checkpoint and table of each place that is live no more, by their paths below the root."""
+    above = root / CHECKPOINTS
+    for pipeline in above.iterdir() if above.is_dir() else ():
+        with suppress(OSError, ValueError):  # torn, or none: then nothing is known to be dead
+            for each in json.loads((pipeline / LIVE).read_text()).get("dead", ()):
+                yield f"{CHECKPOINTS}/{pipeline.name}/{each['folder']}"
+                yield from (f"{kind}/{each['table']}" for kind in ("tables", "archive", "staging"))

@@ -1,55 +1,61 @@
-"""Content: how many documents of a file have what is looked for. A file's form is told by its first
-and last bytes, not by its name.
+"""Content: how many documents of a file have what is looked for, without a JVM.
+
+A file's form is told by its first and last bytes, not by its name: Parquet, archives, what is
+compressed as a whole, and the entries of state stores: SSTs of RocksDB, snapshots and deltas of
+Spark's HDFS provider.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 
-from spark_jobs.census.blocks import LZ4_BLOCK, MAGIC, inflated, lz4_stream, sst_entries
+from spark_jobs.census.words import Words, inflated
 from spark_jobs.table.arrow_rows import rows_of_file
-
-if TYPE_CHECKING:
-    from spark_jobs.census.words import Words
 
 ROWS: Final = 100_000
 """Of a Parquet file that are in memory at once."""
-CountRows = Callable[[pa.Table], int]
+MAGIC: Final = bytes.fromhex("f7cff485b741e288")
+"""The end of an SST of RocksDB's block-based form."""
+LZ4_BLOCK: Final = b"LZ4Block"
+"""The start of each block of lz4-java's stream."""
+_FOOTER, _TRAILER, _LZ4_HEAD = 53, 5, 21
+_IS_LZ4: Final = 0x20
+_SNAPPY, _DEFLATE = 1, 2
+_MORE: Final = 0x80
+"""In a byte of a number, that another one follows."""
+_CODECS: Final = {4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
 
 
-class Looker(NamedTuple):
-    """What a file is looked through for."""
-
-    words: Words
-    rows: CountRows
-    """How many rows of a Parquet file have it."""
-    anywhere: bool
-
-    def count(self, content: bytes) -> int:
-        """Raises whatever the form's reader raises of damage."""
-        if content[:4] == b"PAR1":
-            return sum(map(self.rows, tables(content)))
-        if content[:2] == b"PK":
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                return sum(self.count(archive.read(each)) for each in archive.infolist())
-        if content[-8:] == MAGIC:
-            return sum(self.words.stored.search(each) is not None for each in sst_entries(content))
-        if content[:8] == LZ4_BLOCK:
-            return len(self.words.stored.findall(lz4_stream(content)))
-        if (whole := inflated(content)) is not None:
-            return self.count(whole)
-        return sum(map(self._has, _documents(content)))
-
-    def _has(self, document: object) -> bool:
-        if isinstance(document, bytes):
-            return self.words.in_bytes(document)
-        return self.words.in_tree(document, anywhere=self.anywhere)
+def count(
+    content: bytes, words: Words, rows: Callable[[pa.Table], int], *, anywhere: bool = False
+) -> int:
+    """`rows` counts those of a part of a Parquet file. Raises whatever the form's reader raises of
+    damage.
+    """
+    if content[:4] == b"PAR1":
+        return sum(map(rows, tables(content)))
+    if content[:2] == b"PK":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = map(archive.read, archive.infolist())
+            return sum(count(each, words, rows, anywhere=anywhere) for each in parts)
+    if content[-8:] == MAGIC:
+        return sum(words.stored.search(each) is not None for each in sst_entries(content))
+    if content[:8] == LZ4_BLOCK:
+        return len(words.stored.findall(lz4_stream(content)))
+    if (whole := inflated(content)) is not None:
+        return count(whole, words, rows, anywhere=anywhere)
+    return sum(
+        words.in_bytes(each) if isinstance(each, bytes) else words.in_tree(each, anywhere=anywhere)
+        for each in _documents(content)
+    )
 
 
 def tables(content: bytes) -> Iterator[pa.Table]:
@@ -58,12 +64,108 @@ def tables(content: bytes) -> Iterator[pa.Table]:
 
 
 def _documents(content: bytes) -> Iterator[object]:
-    """The JSON that the file is; or of each line what it is, parsed or not."""
+    """The JSON that the file is; or of each line what it is, parsed or not. What is no text has no
+    lines: a number in it may have a line end's byte.
+    """
     try:
         yield json.loads(content)
     except (ValueError, RecursionError):
-        for line in content.split(b"\n"):
+        for line in [content] if b"\0" in content else content.split(b"\n"):
             try:
                 yield json.loads(line)
             except (ValueError, RecursionError):
                 yield line
+
+
+def sst_entries(content: bytes) -> Iterator[bytes]:
+    """Key and value of each entry, as one text of bytes. Raises ValueError for a form that this
+    does not know, and the errors of damage.
+    """
+    if content[-8:] != MAGIC:
+        raise ValueError("it does not end as an SST of RocksDB does")
+    at = len(content) - _FOOTER + 1
+    for _ in range(2):  # the meta index, which has no entries of state
+        _, at = _varint(content, at)
+    start, at = _varint(content, at)
+    size, _ = _varint(content, at)
+    for handle in _handles(_block(content, start, size)):
+        for key, value in _entries(_block(content, *handle)):
+            yield key + b"\0" + value
+
+
+def lz4_stream(content: bytes) -> bytes:
+    """All blocks of lz4-java's stream, decompressed. Raises ValueError for another form."""
+    found, at = list[bytes](), 0
+    while at < len(content):
+        if content[at : at + 8] != LZ4_BLOCK:
+            raise ValueError("it is no stream of LZ4 blocks")
+        token, packed, size = struct.unpack_from("<Bii", content, at + 8)
+        body = content[at + _LZ4_HEAD : at + _LZ4_HEAD + packed]
+        found.append(_lz4(body, size) if token & 0xF0 == _IS_LZ4 else body)
+        at += _LZ4_HEAD + packed
+    return b"".join(found)
+
+
+def _lz4(body: bytes, size: int) -> bytes:
+    return bytes(pa.Codec("lz4_raw").decompress(body, size, asbytes=True)) if size else b""
+
+
+def _block(content: bytes, start: int, size: int) -> bytes:
+    body, kind = content[start : start + size], content[start + size]
+    if kind == 0:
+        return body
+    if kind == _SNAPPY:
+        length, _ = _varint(body, 0)
+        return bytes(pa.Codec("snappy").decompress(body, length, asbytes=True))
+    length, at = _varint(body, 0)
+    if kind == _DEFLATE:
+        return zlib.decompress(body[at:], wbits=-15)
+    if kind not in _CODECS:
+        raise ValueError(f"its blocks are compressed in a way that is not read here, {kind}")
+    return bytes(pa.Codec(_CODECS[kind]).decompress(body[at:], length, asbytes=True))
+
+
+def _end(block: bytes) -> int:
+    """Where the entries end: behind them are the places at which keys are whole."""
+    restarts = int.from_bytes(block[-4:], "little")
+    return len(block) - 4 - 4 * (restarts & 0x0FFFFFFF)
+
+
+def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at, key, end = 0, b"", _end(block)
+    while at < end:
+        shared, at = _varint(block, at)
+        own, at = _varint(block, at)
+        length, at = _varint(block, at)
+        key = key[:shared] + block[at : at + own]
+        yield key, block[at + own : at + own + length]
+        at += own + length
+
+
+def _handles(index: bytes) -> Iterator[tuple[int, int]]:
+    """Start and size of each block of data; behind the first of a group, only how much the size
+    differs.
+    """
+    at, start, size, end = 0, 0, 0, _end(index)
+    while at < end:
+        shared, at = _varint(index, at)
+        own, at = _varint(index, at)
+        at += own
+        if shared == 0:
+            start, at = _varint(index, at)
+            size, at = _varint(index, at)
+        else:
+            more, at = _varint(index, at)
+            start, size = start + size + _TRAILER, size + ((more >> 1) ^ -(more & 1))
+        yield start, size
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """The number, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = content[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < _MORE:
+            return value, at

@@ -41,7 +41,9 @@ KINDS: Final = (
     _kind("archive", r"archive/.+", "Archive(keep=...), 400 days: `sluice maintain`"),
     _kind("late", r"ops/late/.+", "for ever, or SLUICE_REJECTED_DAYS: `sluice maintain`"),
     _kind("quarantine", r"ops/quarantine/.+", "as late"),
+    _kind("marks and repairs", r"ops/(outdated|repairs|merged)/.+", "for ever"),
     _kind("ops tables", r"ops/.+", "SLUICE_HISTORY_DAYS: `sluice maintain`"),
+    _kind("files beside the stream", r"sides/.+", "for ever: a batch has read that content"),
     _kind(
         "staging",
         r"staging/.+",

@@ -4,18 +4,22 @@ may have them in.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import math
 import re
 import struct
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
 
-from spark_jobs.census.blocks import inflated
+import pyarrow as pa
+
 from spark_jobs.values.times import EPOCH, iso
 
 CUT: Final = 32
@@ -30,6 +34,24 @@ _SHORT: Final = {
 """Letters that JSON escapes by one other -> that."""
 _NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
+
+
+_INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+    b"\x28\xb5\x2f\xfd": lambda content: bytes(
+        pa.input_stream(pa.BufferReader(content), compression="zstd").read()
+    ),
+}
+"""With what a compressed text begins -> what inflates it."""
+
+
+def inflated(content: bytes) -> bytes | None:
+    """None of what is not compressed as a whole. Raises the errors of damage."""
+    of = (inflate for begins, inflate in _INFLATED.items() if content.startswith(begins))
+    inflate = next(of, None)
+    return inflate(content) if inflate else None
 
 
 def literals(sql: str) -> Iterator[object]:
@@ -57,7 +79,8 @@ def texts(value: object) -> Iterator[str]:
         yield value.decode(errors="replace")
     elif isinstance(value, datetime):
         for unit in ("seconds", "milliseconds", "microseconds"):
-            yield from (iso(value, between, unit) for between in ("T", " "))
+            for form in (iso(value, between, unit) for between in ("T", " ")):
+                yield from (form, f"{form}Z")
     elif isinstance(value, date):
         yield value.isoformat()
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
@@ -67,14 +90,26 @@ def texts(value: object) -> Iterator[str]:
 
 
 def binary(value: object) -> Iterator[bytes]:
-    """A value as Spark's rows in a state store have it: the second form is of an ordered key."""
+    """A value as Spark's rows in a state store have it, of each type that may have it: in eight
+    bytes, a short one before zeros; and as an ordered key has it.
+    """
     if isinstance(value, datetime):
         value = (value.replace(tzinfo=value.tzinfo or UTC) - EPOCH) // (EPOCH.resolution)
+    elif isinstance(value, date):
+        value = (value - EPOCH.date()).days
+    elif isinstance(value, Decimal) and value.is_finite():
+        value = int(value.scaleb(-int(value.as_tuple().exponent)))
+        if not -(2**63) <= value < 2**63:
+            yield value.to_bytes((value.bit_length() + 8) // 8, "big", signed=True)
     if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63:
         yield struct.pack("<q", value)
         yield struct.pack(">Q", (value + 2**63) % 2**64)
+        if -(2**31) <= value < 0:
+            yield struct.pack("<ii", value, 0)
     elif isinstance(value, float):
         yield struct.pack("<d", value)
+        with suppress(OverflowError):
+            yield struct.pack("<fi", value, 0)
 
 
 def written(text: str) -> bytes:

@@ -52,13 +52,15 @@ def carry_out(
     yes: bool,
     execute: bool,
     behind: str | None = None,
+    beside: bool | None = None,
 ) -> None:
     """Print the plan, and do it if `execute`. Ends the process with one line for an error, and with
     NOT_DONE where it has not been done. What has nothing to do is done; but nothing is proved by a
     verify without a record.
 
     `behind`: the id of a run that nobody watches. Where its plan is refused, ops.runs has a row:
-    the next one does not try the same records again.
+    the next one does not try the same records again. `beside`: whether it is about NEXT, in place
+    of SLUICE_NEXT.
     """
     from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
     from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
@@ -80,7 +82,9 @@ def carry_out(
             who=getpass.getuser(),
         )
         settings = Settings.of(spec)
-        spec = live_spec(spec, settings.root)
+        if beside is not None:
+            settings = settings._replace(next="on" if beside else "off")
+        spec = live_spec(spec, settings.root, about=beside)
         with recorded(pipeline, run, kind=kind) if behind else nullcontext():
             plan = plan_repair(spec, settings, request)
         for line in plan.lines:

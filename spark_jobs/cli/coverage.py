@@ -38,7 +38,7 @@ from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
-    from spark_jobs.prove.provable import Held
+    from spark_jobs.prove.covered import Held
     from spark_jobs.repair.find.coverage import Coverage, Interval
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
@@ -95,7 +95,7 @@ def coverage(
 
 def _asked(spec: Pipeline, settings: Settings) -> Held | None:
     """None where the source does not answer."""
-    from spark_jobs.prove.provable import Held  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.prove.covered import Held  # noqa: PLC0415 - Delta, which the help does not need
 
     source = source_of(spec, settings)
     try:

@@ -28,20 +28,21 @@ from spark_jobs.ops.views import Rows
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import every_root
+from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.store import opened
 
 if TYPE_CHECKING:
     from spark_jobs.census.census import Answer
     from spark_jobs.census.rows import Condition
-    from spark_jobs.spec import Topic
+    from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.where.fate import Fate
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
-IN_KAFKA = "Kafka keeps the record until its topic's retention, or for ever if it is compacted"
 NOT_OURS = (
-    "not looked at: backups, event logs of Spark, Airflow's logs and database, copies of consumers",
+    "not looked at: backups, event logs of Spark, Airflow's logs and database, copies of "
+    "consumers, reports of a root in a store on the machines of its runs",
     "not read: state that Spark encodes as Avro, and values that a step computed anew",
 )
 
@@ -85,7 +86,7 @@ def find(
     if bool(text) == bool(where) or bool(topic) != bool(where):
         raise typer.BadParameter("give --topic with --where, or --bytes alone")
     with one_line_errors():
-        not_ours = (_in_kafka(topic), *NOT_OURS)
+        not_ours = (_in_source(topic), *NOT_OURS)
         for where_is in every_root():
             require_readable(where_is)
             condition = _condition(topic, where, where_is) if where else None
@@ -95,33 +96,23 @@ def find(
                 typer.echo(line)
 
 
-def _in_kafka(name: str) -> str:
-    """How long Kafka keeps a record of the topic, as the brokers say, if they do."""
-    from confluent_kafka import KafkaException  # noqa: PLC0415 - which the help does not need
-
-    from spark_jobs.source.topic_state import retention  # noqa: PLC0415 - as above
-
+def _in_source(name: str) -> str:
+    """How long its source keeps a record of the topic, as that says, if it does."""
     if not name:
-        return IN_KAFKA
-    topic = _topic(name)
+        return "Kafka keeps the record until its topic's retention, or for ever if it is compacted"
+    spec, topic = _topic(name)
     try:
-        settings = Settings.from_environment(cluster=topic.cluster, root=None)
-        kept = retention(settings, topic.name)
-    except (SluiceError, KafkaException, KeyError, ValueError):
-        return f"{IN_KAFKA}; no broker said what {topic.name} has"
-    if kept is None:
-        return f"Kafka keeps the record for ever, unless a key of {topic.name} is written again"
-    return (
-        f"Kafka keeps the record {kept} or longer, as {topic.name} says, until its segment goes; "
-        "less where retention.bytes is set"
-    )
+        alone = spec.model_copy(update={"topic": topic})
+        return source_of(alone, Settings.of(alone)).stays()
+    except SluiceError as error:
+        return f"nobody said how long {topic.name} keeps the record: {error.what}"
 
 
 def _condition(name: str, where: str, root: str) -> Condition:
     from spark_jobs.census.rows import Condition  # noqa: PLC0415 - as above
     from spark_jobs.decode.record_decoder import prepare  # noqa: PLC0415 - as above
 
-    found = Condition(where, prepare(_topic(name), root, None))
+    found = Condition(where, prepare(_topic(name)[1], root, None))
     try:
         found.check()
     except Exception as error:  # noqa: BLE001 - DataFusion's errors have no common class
@@ -129,12 +120,13 @@ def _condition(name: str, where: str, root: str) -> Condition:
     return found
 
 
-def _topic(name: str) -> Topic:
-    topics = [each for spec in registry.load_all() for each in spec.inputs]
-    for each in topics:
+def _topic(name: str) -> tuple[Pipeline, Topic]:
+    """A pipeline that reads it, and the topic as it declares it."""
+    readers = [(spec, each) for spec in registry.load_all() for each in spec.inputs]
+    for spec, each in readers:
         if name in (each.name, each.place):
-            return each
-    there = ", ".join(sorted({each.place for each in topics}))
+            return spec, each
+    there = ", ".join(sorted({each.place for _, each in readers}))
     raise typer.BadParameter(f"no pipeline reads {name!r}; there are {there}", param_hint="--topic")
 
 
@@ -205,8 +197,9 @@ def where(
 
     Without Spark, but where a Transform decides, or copies are looked for among many records.
     """
+    from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
     from spark_jobs.where import asked  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.where.ask import Failed, ask  # noqa: PLC0415 - as above
+    from spark_jobs.where.ask import ask  # noqa: PLC0415 - as above
     from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
     from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
 
@@ -216,6 +209,11 @@ def where(
     with with_spark():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
+        if spec.inputs.spread:
+            raise typer.BadParameter(
+                f"a value of {spec.inputs.name} has many records, which have no fates of their own "
+                "yet. Those that are kept: sluice show late, sluice show quarantine."
+            )
         telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
             if key is not None:

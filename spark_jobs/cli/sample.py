@@ -178,7 +178,10 @@ def _show(made: Draft, records: int) -> None:
         say(f"no room for {', '.join(layout.left_out)}")
     say("")
     dropped = f", {done.dropped:,} are tombstones" if done.dropped else ""
-    say(f"{len(done.rows):,} of {records:,} records are good{dropped}")
+    of = f"{records:,} records"
+    if made.topic.each:
+        of = f"{len(done.rows) + done.malformed.total():,} records in {records:,} values"
+    say(f"{len(done.rows):,} of {of} are good{dropped}")
     for reason, count in done.malformed.most_common(SHOWN):
         first = done.examples[reason]
         place = f"partition {first.partition}, offset {first.offset}"

@@ -8,9 +8,10 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_jobs.draft.csv_topic import kind_of_cells, numbers
+from spark_jobs.draft.csv_topic import kind_of_cells, of_cells
 from spark_jobs.draft.fields import Drafted, drafted
-from spark_jobs.draft.leaf import FEW, Leaf, leaves
+from spark_jobs.draft.leaf import leaves
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.spec import Field, Format, Json
 from spark_jobs.spec.formats.format import TEXT
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
 
 KEY: Final = "kafka_key"
+UNNAMED: Final = "the value has not what Kafka's key says: give it a name"
 
 
 def beside(
@@ -41,7 +43,7 @@ def beside(
     if constant:
         shown["headers"] = f"{', '.join(constant)}: the same in every record, and not read"
     varied = [
-        Leaf((name,), numbers([cell or "" for cell in column]))
+        of_cells(name, [cell or "" for cell in column])
         for name, column in columns.items()
         if name not in constant and column.count(None) < (1 - FEW) * len(column)
     ]
@@ -75,10 +77,10 @@ def _of_key(
     if same := _same(texts, fields):
         shown[KEY] = f"it is {same} of the value"
         return [], TEXT
-    leaf = Leaf((KEY,), numbers([text or "" for text in texts]))
+    leaf = of_cells(KEY, [text or "" for text in texts])
     is_ = kind_of_cells(leaf, clock_ms)
     field = Field(name=KEY, type=is_.type, part="key", format=is_.format)
-    return [Drafted(field, leaf, is_.note)], TEXT
+    return [Drafted(field, leaf, "; ".join(filter(None, (UNNAMED, is_.note))))], TEXT
 
 
 def _same(column: Sequence[Any], fields: Sequence[Drafted]) -> str:

@@ -8,12 +8,14 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.decode.columns.text_column import text_of
-from spark_jobs.draft.fields import Drafted, Reading, drafted
-from spark_jobs.draft.leaf import FEW, Kind, Leaf, kind
+from spark_jobs.draft.fields import THE_FORMAT, Drafted, Reading, drafted
+from spark_jobs.draft.leaf import VERSION, Kind, Leaf, kind, snake
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.spec import Csv
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][\w .-]*")
 _MADE: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
     (re.compile("true|false"), lambda cell: cell == "true"),
     (re.compile(r"-?(0|[1-9]\d{0,18})"), int),
+    (re.compile(r"-?(0|[1-9]\d*)\.\d\d"), Decimal),
     (re.compile(r"-?(0|[1-9]\d*)(\.\d+)?"), float),
 )
 """With a zero in front it is a code, and no number."""
@@ -47,8 +50,8 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     rows = [row for row in rows if tuple(row[1]) != names]
     stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
     given = names or tuple(f"column_{number}" for number in range(1, len(rows[0][1]) + 1))
-    leaves = [Leaf((name,), numbers([row[at] for _, row in rows])) for at, name in enumerate(given)]
-    notes = {} if names else {"format": NO_HEADER}
+    leaves = [of_cells(name, [row[at] for _, row in rows]) for at, name in enumerate(given)]
+    notes = {} if names else {THE_FORMAT: NO_HEADER}
     fields: list[Drafted] = drafted(
         leaves, median(stamps) if stamps else 0, of=kind_of_cells, notes=notes
     )
@@ -86,6 +89,12 @@ def _header(rows: Sequence[Row]) -> tuple[str, ...]:
     named = all(map(_NAME.fullmatch, first)) and len({*first}) == len(first)
     apart = all(name not in column for name, column in zip(first, below, strict=True))
     return tuple(rows[0][1]) if named and typed and apart else ()
+
+
+def of_cells(name: str, cells: Sequence[str]) -> Leaf:
+    """A column's. An empty cell is null."""
+    texts = [cell or None for cell in cells]
+    return Leaf((name,), texts if VERSION.search(snake(name)) else numbers(cells))
 
 
 def numbers(cells: Sequence[str]) -> list[Any]:

@@ -11,10 +11,11 @@ from spark_jobs.draft.beside import beside
 from spark_jobs.draft.csv_topic import of_csv
 from spark_jobs.draft.disorder import Disorder, disorder
 from spark_jobs.draft.evidence import of_key, of_time
-from spark_jobs.draft.fields import Drafted, Reading, optional, required
+from spark_jobs.draft.fields import THE_KEY, THE_TIME, Drafted, Reading, optional, required
 from spark_jobs.draft.json_topic import of_json, payload
 from spark_jobs.draft.registered_topic import is_registered, of_registered
-from spark_jobs.draft.sample import Sampled, Tried, compressed_by, inflated, tried
+from spark_jobs.draft.sample import Sampled, compressed_by, inflated
+from spark_jobs.draft.tried import Tried, tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import (
     Check,
@@ -73,7 +74,7 @@ def draft(
     Raises SampleUnusable, or SpecInvalid where the name is none.
     """
     ordered = sorted(sample, key=lambda each: (each.timestamp or 0, each.partition, each.offset))
-    of_them, fields, format_, envelope, told = _read(ordered, root)
+    of_them, fields, format_, envelope, each, told = _read(ordered, root)
     notes = dict(told)
     if not fields:
         raise SampleUnusable.no_fields(sampled=len(ordered))
@@ -85,9 +86,8 @@ def draft(
         more, key = beside(of_them, fields, clock_ms, notes, shown)
         fields = [*fields, *more]
     clock, fields = _clock(fields, envelope, stamps, notes, shown)
-    step = _step(fields, envelope, of_them, notes, shown)
-    all_fields = len(step.keys) + 1 == len(fields) and clock == ARRIVED.name
-    needed = {clock, *([] if all_fields else step.keys), *step.placed}
+    step, known_by = _step(fields, clock, envelope, of_them, notes, shown)
+    needed = {clock, *known_by, *step.placed}
     fields = [
         required(each)
         if each.field.name in needed
@@ -103,6 +103,7 @@ def draft(
         event_time=clock,
         fields=tuple(each.field for each in fields),
         envelope=envelope,
+        each=each,
         format=format_,
         key=key,
         tombstones="dropped" if any(each.value is None for each in ordered) else "malformed",
@@ -147,7 +148,7 @@ def _clock(
         return CHANGED.name, [*fields, Drafted(OP, nothing), Drafted(CHANGED, nothing)]
     choice = of_time(fields, stamps)
     shown |= {"event_time": choice.shown} if choice.shown else {}
-    notes |= {"event_time": choice.look} if choice.look else {}
+    notes |= {THE_TIME: choice.look} if choice.look else {}
     if choice.fields:
         return choice.fields[0].field.name, fields
     notes[ARRIVED.name] = "no field is a time in every record: the event time is Kafka's timestamp"
@@ -156,24 +157,29 @@ def _clock(
 
 def _step(
     fields: Sequence[Drafted],
+    clock: str,
     envelope: Envelope | None,
     ordered: Sequence[Sampled],
     notes: dict[str, str],
     shown: dict[str, str],
-) -> Deduplicate | Latest:
+) -> tuple[Deduplicate | Latest, tuple[str, ...]]:
+    """And of its key what each record must have."""
     if envelope == "debezium":
-        return _latest(fields, ordered, notes)
-    arrival = ARRIVED.name if fields[-1].field == ARRIVED else ""
+        latest = _latest(fields, ordered, notes)
+        return latest, latest.keys
     if envelope == "cloudevents" and (keys := _of_cloud(fields)):
-        return Deduplicate(keys=keys)
-    choice = of_key(fields, arrival)
+        return Deduplicate(keys=keys), keys
+    arrival = ARRIVED.name if fields[-1].field == ARRIVED else ""
+    choice = of_key(fields, clock, arrival)
     shown |= {"key": choice.shown} if choice.shown else {}
-    notes |= {"steps": choice.look} if choice.look else {}
+    notes |= {THE_KEY: choice.look} if choice.look else {}
     if choice.fields:
-        return Deduplicate(keys=tuple(each.field.name for each in choice.fields))
-    # Copies have another time of arrival, each its own.
-    all_but = tuple(each.field.name for each in fields if each.field.name != arrival)
-    return Deduplicate(keys=all_but if arrival else ("*",))
+        keys = tuple(each.field.name for each in choice.fields)
+        return Deduplicate(keys=keys), keys
+    # Copies have other times of arrival, each its own.
+    apart = {*choice.apart, arrival} - {""}
+    rest = tuple(each.field.name for each in fields if each.field.name not in apart)
+    return Deduplicate(keys=rest if apart else ("*",)), ()
 
 
 def _of_cloud(fields: Sequence[Drafted]) -> tuple[str, ...]:
@@ -193,7 +199,7 @@ def _latest(fields: Sequence[Drafted], ordered: Sequence[Sampled], notes: dict[s
         able = [each.field.name for each in of_row if COMPARABLE.fullmatch(each.field.type)]
         ids = [name for name in able if name.endswith("id")]
         keys = ((ids or able or [of_row[0].field.name])[0],)
-        notes["steps"] = "the key is a guess: Kafka's keys name no column, or others"
+        notes[THE_KEY] = "the key is a guess: Kafka's keys name no column, or others"
     beside = [each for each in fields if each.field.part == "envelope"]
     positions = [each.field.name for each in beside if each.leaf.path == ("source", "lsn")]
     return Latest(keys=keys, order_by=(*positions, CHANGED.name), deletes="op = 'd'")

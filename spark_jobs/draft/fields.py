@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.draft.leaf import FEW, UNITS, Kind, Leaf, kind, snake
+from spark_jobs.draft.leaf import Kind, Leaf, kind, snake
+from spark_jobs.draft.written_time import FEW, UNITS, instant
 from spark_jobs.errors import SluiceError
-from spark_jobs.spec import Field, Format
+from spark_jobs.spec import Field, Format, Local
 from spark_jobs.spec.fields.field import Part
 from spark_jobs.spec.fields.place import Envelope
 from spark_jobs.spec.formats.format import JSON
@@ -20,12 +22,16 @@ if TYPE_CHECKING:
     from spark_jobs.draft.sample import Sampled
 
 LEFT_OUT: Final = "left out"
-"""The note of leaves without a field: no field has this name."""
+THE_TIME, THE_KEY, THE_FORMAT = "the event time", "the key", "the format"
+"""Notes of leaves without a field, and of choices: no field has such a name."""
 FEW_NAMES: Final = 5
 """Of those that are left out."""
 SHOWN: Final = 60
 """Characters of each."""
-BARE = {"id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"}
+BARE = {
+    *("id", "type", "name", "value", "key", "code", "status", "time", "ts", "at"),
+    *("string_value", "int_value", "double_value", "bool_value", "oid", "number_long"),
+}
 """Keys that say nothing without the one above."""
 
 
@@ -46,6 +52,8 @@ class Reading(NamedTuple):
     """With a value for each of the records."""
     format: Format = JSON
     envelope: Envelope | None = None
+    each: str | None = None
+    """The way to the records of a value that has many."""
     notes: Mapping[str, str] = MappingProxyType({})
     """As a draft has them."""
 
@@ -63,12 +71,13 @@ def drafted(
     leaf that no field can read is left out, and `notes` says so.
     """
     made, names, left_out = list[Drafted](), set(taken), list[str]()
+    ends = Counter(snake(str(leaf.path[-1])) for leaf in leaves)
     for leaf in leaves:
         # A key in the wrong case is a fault of its record, and no field more.
         few = leaf.column and len(leaf.values) <= FEW * len(leaf.column)
         if few and snake(str(leaf.path[-1])) in names:
             continue
-        name = _name(leaf.path, names)
+        name = _name(leaf.path, names, ends)
         one = _one(leaf, of, clock_ms, name, part)
         if one is None:
             left_out.append(ascii(".".join(map(str, leaf.path)))[:SHOWN])
@@ -119,10 +128,11 @@ def nearly_always(of: Drafted) -> bool:
     return bool(of.leaf.values) and of.leaf.lacking <= FEW * len(of.leaf.column)
 
 
-def _name(path: Path, taken: set[str]) -> str:
-    """Of the last key; of more of them where that says nothing, or another field has the name."""
+def _name(path: Path, taken: set[str], ends: Mapping[str, int]) -> str:
+    """Of the last key; of more of them where it says nothing, or another path ends with it too."""
     keys = [snake(str(key)) for key in path]
-    first = 2 if keys[-1] in BARE and len(keys) > 1 else 1
+    bare = keys[-1] in BARE or len(keys[-1]) == 1 or ends[keys[-1]] > 1
+    first = 2 if bare and len(keys) > 1 else 1
     for count in range(first, len(keys) + 1):
         name = "_".join(keys[-count:])[:60]
         if name not in taken and not is_own(name):
@@ -131,8 +141,10 @@ def _name(path: Path, taken: set[str]) -> str:
     return f"{keys[-1]}_{number}"
 
 
-def milliseconds(value: object, format_: str | None) -> float:
+def milliseconds(value: object, format_: str | Local | None) -> float:
     """Since 1970."""
+    if isinstance(format_, Local):
+        return instant(str(value), format_)
     if isinstance(value, datetime):
         return value.timestamp() * 1000
     if isinstance(value, str) and format_ in UNITS:
@@ -141,4 +153,4 @@ def milliseconds(value: object, format_: str | None) -> float:
         read = datetime.fromisoformat(value.replace("t", "T").replace("z", "Z"))
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000
     assert isinstance(value, int | float)
-    return value * UNITS[format_ or "ms"]
+    return value * UNITS[str(format_ or "ms")]

@@ -16,10 +16,11 @@ from shlex import quote
 from spark_jobs.draft.beside import KEY
 from spark_jobs.draft.disorder import around, in_words
 from spark_jobs.draft.drafted import Draft
-from spark_jobs.draft.fields import LEFT_OUT
+from spark_jobs.draft.fields import LEFT_OUT, THE_FORMAT, THE_KEY, THE_TIME
+from spark_jobs.draft.many import THE_LIST
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.registry import find as registry
-from spark_jobs.spec import Field, Format, Pipeline
+from spark_jobs.spec import Field, Format, Local, Pipeline
 from spark_jobs.spec.duration import interval
 from spark_jobs.spec.fields.field import is_name
 from spark_jobs.spec.formats.format import JSON, TEXT
@@ -84,6 +85,7 @@ def text(draft: Draft, records: int) -> str:
     checks = ["Check"] if spec.output_checks else []
     formats = [type(each).__name__ for each in (topic.format, topic.format.within) if each != JSON]
     formats += [] if topic.key == TEXT else [type(topic.key).__name__]
+    formats += ["Local" for each in topic.fields if isinstance(each.format, Local)]
     names = sorted({*checks, *steps, *formats, "Field", "Pipeline", "Topic", "within"})
     lines = [
         f'"""{spec.about}',
@@ -96,9 +98,10 @@ def text(draft: Draft, records: int) -> str:
         f"{_constant(spec)} = Topic(",
         f"    name={_quoted(topic.name)},",
         *([f"    cluster={_quoted(topic.cluster)},"] if topic.cluster else []),
-        *_said(draft, "event_time", "event_time"),
+        *_said(draft, "event_time", THE_TIME),
         f"    event_time={_quoted(topic.event_time)},",
         *([f"    envelope={_quoted(topic.envelope)},"] if topic.envelope else []),
+        *_each(draft),
         *(_format(draft) if topic.format != JSON else []),
         *([f"    key={_made(topic.key)},"] if topic.key != TEXT else []),
         *(f"    # {each}: {said}" for each in BESIDE if (said := draft.shown.get(each))),
@@ -132,12 +135,18 @@ def _quoted(value: object) -> str:
 
 
 def _format(draft: Draft) -> Iterator[str]:
-    if note := draft.notes.get("format"):
+    if note := draft.notes.get(THE_FORMAT):
         yield f"    # look: {note}"
     yield f"    format={_made(draft.topic.format)},"
 
 
-def _made(format_: Format) -> str:
+def _each(draft: Draft) -> Iterator[str]:
+    if each := draft.topic.each:
+        yield f"    # look: {draft.notes[THE_LIST]}"
+        yield f"    each={_quoted(each)},"
+
+
+def _made(format_: Format | Local) -> str:
     given = {name: getattr(format_, name) for name in format_.model_dump(exclude_defaults=True)}
     words = (
         f"{name}={_made(value) if isinstance(value, Format) else _quoted(value)}"
@@ -152,10 +161,11 @@ def _constant(spec: Pipeline) -> str:
 
 def _field(field: Field, notes: Mapping[str, str]) -> Iterator[str]:
     given = [f"name={_quoted(field.name)}", f"type={_quoted(field.type)}"]
-    for name in ("part", "path", "format", "required"):
+    for name in ("part", "path", "up", "format", "required"):
         value = getattr(field, name)
         if value != Field.model_fields[name].default:
-            given.append(f"{name}={_quoted(value)}")
+            told = _made(value) if isinstance(value, Local) else _quoted(value)
+            given.append(f"{name}={told}")
     if note := notes.get(field.name):
         yield f"        # look: {note}"
     yield f"        Field({', '.join(given)}),"
@@ -181,7 +191,7 @@ def _delay(draft: Draft) -> Iterator[str]:
 
 
 def _steps(draft: Draft) -> Iterator[str]:
-    yield from _said(draft, "key", "steps")
+    yield from _said(draft, "key", THE_KEY)
     for step in draft.spec.steps:
         given = [name for name in type(step).model_fields if name in step.model_fields_set]
         told = ", ".join(f"{name}={_quoted(getattr(step, name))}" for name in given)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.decode.json.connect import DECIMAL, UNITS
 from spark_jobs.draft.avro_schema import MOST_DIGITS
 from spark_jobs.draft.fields import Drafted, Reading, drafted
-from spark_jobs.draft.leaf import DEEPEST, FEW, Kind, Leaf, kind, leaves
+from spark_jobs.draft.leaf import DEEPEST, Kind, Leaf, kind, leaves
+from spark_jobs.draft.many import apart
 from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.written_time import FEW
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec.fields.place import Envelope
 
@@ -91,9 +93,16 @@ CLOUD: Final = ("specversion", "id", "source", "type")
 
 def of_json(ordered: Sequence[Sampled]) -> Reading:
     """Raises SampleUnusable."""
+    lists = [(each, parsed) for each in ordered if isinstance(parsed := _parsed(each), list)]
+    if len(lists) * 2 > len(ordered):
+        of_them = [each for each, _ in lists]
+        if many := apart([value for _, value in lists], of_them, _clock_ms(of_them)):
+            return many
     good = objects(ordered)
     found, of_them = [value for _, value in good], [each for each, _ in good]
     envelope = _envelope(found)
+    if envelope is None and (many := apart(found, of_them, _clock_ms(of_them))):
+        return many
     notes = dict[str, str]()
     fields = _fields(found, envelope, of_them, notes)
     return Reading(of_them, fields, envelope=envelope, notes=notes)
@@ -106,17 +115,20 @@ def objects(sample: Sequence[Sampled]) -> list[tuple[Sampled, dict[str, Any]]]:
     found = list[tuple[Sampled, dict[str, Any]]]()
     valued = [each.value for each in sample if each.value]
     for each in sample:
-        try:
-            parsed = json.loads((each.value or b"").decode())  # no mark, no UTF-16: as decoders
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(parsed, dict):
+        if isinstance(parsed := _parsed(each), dict):
             found.append((each, parsed))
     if (several := sum(map(_has_several, valued))) * 2 > len(valued):
         raise SampleUnusable.several_in_one(found=several, sampled=len(valued))
     if len(found) * 2 < len(valued) or not found:
         raise SampleUnusable.no_json(found=len(found), sampled=len(valued))
     return found
+
+
+def _parsed(of: Sampled) -> Any:
+    try:
+        return json.loads((of.value or b"").decode())  # no mark, no UTF-16: as decoders
+    except (ValueError, RecursionError):
+        return None
 
 
 def _has_several(value: bytes) -> bool:
@@ -162,8 +174,7 @@ def _fields(
     ordered: Sequence[Sampled],
     notes: dict[str, str],
 ) -> list[Drafted]:
-    stamps = [each.timestamp for each in ordered if each.timestamp is not None]
-    clock_ms = median(stamps) if stamps else 0
+    clock_ms = _clock_ms(ordered)
     rows, around = [_without_schema(each) for each in found], list[Mapping[str, Any]]()
     if envelope == "debezium":
         payloads = [payload(each) for each in found]
@@ -190,6 +201,11 @@ def _fields(
     names = [each.field.name for each in fields]
     beside = drafted(leaves(around), clock_ms, "envelope", names, notes=notes)
     return fields + [each for each in beside if each.leaf.values]
+
+
+def _clock_ms(records: Sequence[Sampled]) -> float:
+    stamps = [each.timestamp for each in records if each.timestamp is not None]
+    return median(stamps) if stamps else 0
 
 
 def _several(of: Drafted, fields: int) -> str:

@@ -1,54 +1,17 @@
-"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes.
-
-Numbers may be times since 1970, in one of several units. A phone number is none, though it may have
-as many digits.
-"""
+"""Leaf: what a sample has at one path of its JSON objects, and the field that this proposes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
+from spark_jobs.draft.tags import of_tags
+from spark_jobs.draft.written_time import FEW, epoch, is_written_out, written
+from spark_jobs.spec import Local
 from spark_jobs.values.path import Path
-
-UNITS: Final = {"s": 1_000, "ms": 1, "us": 1 / 1_000, "ns": 1 / 1_000_000}
-"""An epoch's unit -> milliseconds."""
-DAY_MS: Final = 86_400_000
-YEARS_MS: Final = 20 * 365 * DAY_MS
-"""So far from the arrival of its record is a time, if it is called one."""
-NEAR_MS: Final = 40 * DAY_MS
-"""So far, if it is not."""
-SMALLEST: Final = 10**9
-_NAMED: Final = re.compile(r"(^|_)(ts|time|timestamp|at|date|when|created|updated)(_|$)")
-_DIGITS: Final = re.compile(
-    r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])[0-5]\d[0-5]\d"
-)
-
-
-class Epoch(NamedTuple):
-    """What numbers would be as times."""
-
-    unit: str
-    sure: bool
-    """By their name, or since all are near the arrival."""
-
-
-def epoch(name: str, numbers: Sequence[float], clock_ms: float) -> Epoch | None:
-    """None if they are no times of these years in any unit. `clock_ms` is when they arrived."""
-    for unit, ms in UNITS.items():
-        away = max(abs(each * ms - clock_ms) for each in numbers)
-        if away < YEARS_MS:
-            near = away < NEAR_MS and min(numbers) >= SMALLEST
-            return Epoch(unit, sure=near or bool(_NAMED.search(name)))
-    return None
-
-
-def is_written_out(text: str) -> bool:
-    """Whether it is year, month, day, hour, minute and second, as digits alone."""
-    return bool(_DIGITS.fullmatch(text))
-
 
 DEEPEST: Final = 5
 MOST: Final = 500
@@ -59,6 +22,11 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:?\
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
 _NOTES = (
     (re.compile(r"-?\d+\.\d+"), "numbers in text? type='decimal(12,2)', format='text'"),
+    (re.compile(r"-?(0|[1-9]\d{0,8})"), "numbers in text? type='bigint', format='text'"),
+    (re.compile(r"\d\d\.\d\d\.\d{4}"), "a date? type='date', format=Local(pattern='%d.%m.%Y')"),
+    (re.compile(r"\d\d/\d\d/\d{4}"), "a date? type='date', format=Local(pattern='%d/%m/%Y')"),
+    (re.compile(r"-?[\d.]*\d,\d+"), "numbers with a comma? No format reads them"),
+    (re.compile(r"\s*(\{.*\}|\[.*\])\s*", re.DOTALL), "JSON in a text? No path leads into it"),
     (
         re.compile(r"([\w+/]{4})*[\w+/]{2}(==|[\w+/]=)"),
         "a decimal? type='decimal(12,2)', format='base64'",
@@ -68,13 +36,19 @@ _EPOCH = re.compile(r"\d{10,19}(\.\d+)?")
 _MONEY = re.compile(
     r"(^|_)(amount|price|total|costs?|sum|fare|balance|fees?|tax|revenue|salary)(_|$)"
 )
-_INEXACT = "money? decimal(12,2) is exact"
+INEXACT = "money? decimal(12,2) is exact"
+MOST_PLACES: Final = 4
+"""Digits behind the point of an amount of money: with more it has been computed."""
+MANY, SYMBOLS = 200, 8
+"""Of so many whole numbers so few different ones may be names."""
+PRECISIONS: Final = (12, 18, 38)
+ID: Final = re.compile(r"(^|_)(id|uid|uuid|guid|ulid)$")
+VERSION: Final = re.compile(r"(^|_)(version|firmware|release|build)(_|$)")
+"""What is called so is no number, though it looks like one at times."""
 _OF_CENTS = "money? Whole, or in cents"
 SEVERAL = "values of several types in the sample"
 _OTHERWISE = {0: "null in every record of the sample", 1: ""}
 """Types that values have -> what to look at."""
-FEW: Final = 0.01
-"""Of all records: what so few have otherwise is a fault of theirs."""
 LARGEST: Final = 2**63
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -106,9 +80,9 @@ class Kind(NamedTuple):
     """How a field is declared."""
 
     type: str
-    format: str | None = None
+    format: str | Local | None = None
     note: str = ""
-    """What a person should look at."""
+    """To look at."""
 
 
 def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
@@ -148,11 +122,14 @@ def _kind(leaf: Leaf, clock_ms: float) -> Kind:
         return Kind("boolean")
     if types and types <= {int, float} and max(map(abs, leaf.values)) < LARGEST:
         return _of_numbers(leaf, clock_ms)
+    if types == {Decimal}:
+        return _of_money(leaf.values, "each has two digits there")
     if types == {str}:
-        return _of_digits(leaf, clock_ms) or _of_texts(leaf.values)
+        return _of_digits(leaf, clock_ms) or _of_texts(leaf, clock_ms)
     if types == {list} and (inner := _of_elements(leaf.values)):
         return Kind(f"array<{inner}>")
-    return Kind("string", "json", _OTHERWISE.get(len(types), SEVERAL))
+    tags = of_tags(leaf.path, leaf.values) if types == {list} else ""
+    return Kind("string", "json", tags or _OTHERWISE.get(len(types), SEVERAL))
 
 
 def snake(key: str) -> str:
@@ -210,14 +187,35 @@ def _within(value: Mapping[str, Any], path: Path, folded: set[Path]) -> Iterator
 def _of_numbers(leaf: Leaf, clock_ms: float) -> Kind:
     values, name = leaf.values, leaf.name
     whole = all(isinstance(each, int) for each in values)
-    type_, money = ("bigint", _OF_CENTS) if whole else ("double", _INEXACT)
+    type_, money = ("bigint", _OF_CENTS) if whole else ("double", INEXACT)
+    if ID.search(name):
+        return Kind(type_)
     if found := epoch(name, values, clock_ms):
         if found.sure:
             return Kind("timestamp", found.unit, f"by its size: {values[0]} as {found.unit}")
         return Kind(type_, None, f"a time? As {found.unit} it would be of these years")
     if all(is_written_out(str(each)) for each in values):
         return Kind(type_, None, "a time? Its digits are a date's and a time's")
-    return Kind(type_, None, money if _MONEY.search(name) else "")
+    if not _MONEY.search(name):
+        few = sorted({*values}) if whole and len(values) >= MANY else []
+        told = f"an enumeration? {', '.join(map(str, few))}" if 1 < len(few) <= SYMBOLS else ""
+        return Kind(type_, None, told)
+    numbers = [Decimal(repr(each)) for each in values]
+    exact = not whole and all(-_exponent(each) <= MOST_PLACES for each in numbers)
+    return _of_money(numbers, "money, by its name") if exact else Kind(type_, None, money)
+
+
+def _exponent(number: Decimal) -> int:
+    return int(number.as_tuple().exponent)
+
+
+def _of_money(numbers: Sequence[Decimal], why: str) -> Kind:
+    """With more digits than the sample has, a record is malformed, and not rounded."""
+    places = max(2, *(-_exponent(each) for each in numbers))
+    digits = max(each.adjusted() + 1 for each in numbers) + places
+    precision = next(each for each in PRECISIONS if digits <= each)
+    told = f"{why}: with more than {places} digits behind the point it is malformed"
+    return Kind(f"decimal({precision},{places})", None, told)
 
 
 def _usual(
@@ -233,28 +231,34 @@ def _usual(
 
 def _of_digits(leaf: Leaf, clock_ms: float) -> Kind | None:
     texts = leaf.values
-    if all(map(_EPOCH.fullmatch, texts)):
+    if all(map(_EPOCH.fullmatch, texts)) and not ID.search(leaf.name):
         found = epoch(leaf.name, [float(each) for each in texts], clock_ms)
         if found and found.sure:
             return Kind("timestamp", found.unit, f"by its size: {texts[0]!r} as {found.unit}")
-    if all(map(is_written_out, texts)):
-        return Kind("string", None, "a time? format=Local(pattern='%Y%m%d%H%M%S', zone='UTC')")
     return None
 
 
-def _of_texts(values: Sequence[str]) -> Kind:
+def _of_texts(leaf: Leaf, clock_ms: float) -> Kind:
+    values = leaf.values
     times = sum(bool(_TIME.fullmatch(value)) for value in values)
     if times and times >= (1 - FEW) * len(values):
         rest = len(values) - times
         return Kind("timestamp", None, f"{rest} of {len(values)} are no time" if rest else "")
+    if found := written(values, clock_ms):
+        zoned = found.format.zone is not None or found.format.tells_zone
+        return Kind("timestamp" if zoned else "timestamp_ntz", found.format, found.note)
     if all(_LOCAL.fullmatch(value) for value in values):
         return Kind("timestamp_ntz", None, "times without a zone: no event time")
+    named = VERSION.search(leaf.name) or ID.search(leaf.name)
+    return Kind("string") if named else _of_words(values)
+
+
+def _of_words(values: Sequence[str]) -> Kind:
     if all(_DATE.fullmatch(value) for value in values):
         return Kind("date")
-    for pattern, note in _NOTES:
-        if len(set(values)) > 1 and all(map(pattern.fullmatch, values)):
-            return Kind("string", None, note)
-    return Kind("string")
+    many = len(set(values)) > 1
+    notes = (note for pattern, note in _NOTES if many and all(map(pattern.fullmatch, values)))
+    return Kind("string", None, next(notes, ""))
 
 
 def _of_elements(values: Sequence[list[Any]]) -> str:

@@ -13,8 +13,8 @@ from spark_jobs.decode.schemed.registered import HEAD, schema_id
 from spark_jobs.draft import avro_schema, protobuf_schema
 from spark_jobs.draft.avro_schema import Column, Layout
 from spark_jobs.draft.fields import Drafted, Reading, drafted
-from spark_jobs.draft.leaf import Kind, Leaf, kind
-from spark_jobs.draft.sample import tried
+from spark_jobs.draft.leaf import INEXACT, Kind, Leaf, kind
+from spark_jobs.draft.tried import tried
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.spec import Avro, Field, Protobuf, Topic
 
@@ -72,7 +72,7 @@ def of_registered(ordered: Sequence[Sampled], root: str) -> Reading:
         _refined(field, Leaf(each.leaf.path, [row[field.name] for row in made.rows]), clock_ms)
         for field, each in zip(given, fields, strict=True)
     ]
-    return Reading(made.good, read, format_, envelope, notes)
+    return Reading(made.good, read, format_, envelope, notes=notes)
 
 
 def _layouts(ordered: Sequence[Sampled], root: str) -> tuple[Avro | Protobuf, list[Layout]]:
@@ -123,7 +123,8 @@ def _refined(field: Field, leaf: Leaf, clock_ms: float) -> Drafted:
     found = kind(leaf, clock_ms)
     if found.type == "timestamp":
         field = field.model_copy(update={"type": found.type, "format": found.format})
-    return Drafted(field, leaf, found.note)
+    # A number stays what its schema says.
+    return Drafted(field, leaf, INEXACT if found.type.startswith("decimal") else found.note)
 
 
 def _ids(sample: Sequence[Sampled]) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 them. Nothing is committed to a consumer group.
 
 It is kept in a file for a process that tries it, and inflated if values were compressed one by one.
-A declaration is tried on it by the decoder of every run, without Spark.
 """
 
 from __future__ import annotations
@@ -10,12 +9,11 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from codecs import BOM_UTF8
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
@@ -23,14 +21,13 @@ from confluent_kafka import Consumer, TopicPartition
 from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.compressed_decoder import gunzip, unzstd
 from spark_jobs.decode.formats import Records
-from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SampleUnusable
 from spark_jobs.source.consumer import polled, reading
 from spark_jobs.source.kafka_time import is_time
 from spark_jobs.source.port import Sampled as Sampled  # noqa: PLC0414 - of a sample, for those that import it from here
 from spark_jobs.source.sources import source_of
 from spark_jobs.source.topic_state import topic_state
-from spark_jobs.spec import Compressed, Topic
+from spark_jobs.spec import Compressed
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -230,47 +227,3 @@ def _inflated(value: bytes | None, by: By) -> bytes | None:
         return {"gzip": gunzip, "zstd": unzstd}[by](value, MOST) if value else value
     except Wrong:
         return value
-
-
-class Tried(NamedTuple):
-    """In the order of the sample."""
-
-    good: list[Sampled]
-    rows: list[dict[str, Any]]
-    """Of the good records."""
-    malformed: Counter[str]
-    """Reason -> records."""
-    examples: dict[str, Sampled]
-    """Reason -> the first of them."""
-    dropped: int
-    premature: int
-    """Of the good ones those that a run would put aside, as far as Kafka's timestamp tells."""
-    times_ms: list[float]
-    """Event times of the others."""
-
-
-def tried(topic: Topic, sample: Sequence[Sampled], root: str = "") -> Tried:
-    """Raises SpecInvalid where a declared schema does not fit the fields."""
-    given = records(list(sample))
-    wanted = topic.columns
-    columns, reasons = prepare(topic, root, None, wanted).decoder().decode(given)
-    values = [column.to_pylist() for column in columns]
-    malformed, examples = Counter[str](), dict[str, Sampled]()
-    good, rows, times, dropped, premature = list[Sampled](), [], list[float](), 0, 0
-    ahead_ms = topic.max_ahead.total_seconds() * 1000
-    for place, why in enumerate(reasons):
-        if why is not None:
-            malformed[why] += 1
-            examples.setdefault(why, sample[place])
-        elif topic.tombstones == "dropped" and sample[place].value is None:
-            dropped += 1
-        else:
-            row = {name: of[place] for name, of in zip(wanted, values, strict=True)}
-            at, arrived = row[topic.event_time].timestamp() * 1000, sample[place].timestamp
-            good.append(sample[place])
-            rows.append(row)
-            if arrived is not None and at > arrived + ahead_ms:
-                premature += 1
-            else:
-                times.append(at)
-    return Tried(good, rows, malformed, examples, dropped, premature, times)

@@ -126,6 +126,10 @@ class FilesUnfit(SluiceError):
         "Take it out of the folder. Or say what becomes of such files: copies='skip' or 'read' in "
         "the spec.",
     )
+    renamed = reason(
+        "{name} in {path} is {of}, renamed: its first {stop:,} bytes are read already.",
+        "Rename it back. Or set copies='skip' in the spec: what has come since is read then.",
+    )
     compressed = reason(
         "{name} in {path} is compressed, by its name. Of text Sluice reads gzip alone.",
         "Write it plain or as .gz, or leave it out: names='*.jsonl' in the spec.",

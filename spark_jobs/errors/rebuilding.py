@@ -38,6 +38,10 @@ class RebuildRefused(SluiceError):
         "{pipeline}: {who} began a rebuild on {began} with another NEXT: {differences}.",
         "Take the change of NEXT back to go on with it; or {begin_anew}.",
     )
+    excisions_lacking = reason(
+        "{pipeline}: the live table leaves records out that NEXT does not: excisions {excisions}.",
+        "Let NEXT take them over too: sluice excise --topic TOPIC --execute",
+    )
     topic_remade = reason(
         "{pipeline}: topic {topic!r} was deleted and created again since the rebuild began on "
         "{began}. Its offsets mean other records.",

@@ -71,11 +71,6 @@ class StateUnreadable(SluiceError):
     stateless = reason(
         "No step of {pipeline} keeps state.", "Name a pipeline with a stateful step."
     )
-    inputs_apart = reason(
-        "Step {step} of {pipeline} takes the inputs {inputs} apart. Spark has stores of each, and "
-        "this command reads steps with one.",
-        "Name another step by --step, if there is one.",
-    )
     batch_absent = reason("Batch {batch} is not committed.", "{available}")
     batch_purged = reason(
         "Spark has purged the state of batch {batch}. It keeps only the last states.", "{available}"

@@ -1,5 +1,5 @@
-"""Adopt: a checkpoint takes over the excisions of its topics, by one change of the journal: the
-command does it, or the pipeline's next run.
+"""Adopt: a checkpoint takes over what the notes of its topics say: new excisions, and the end of
+others. Each is one change of the journal. The command does it, or the pipeline's next run.
 
 From then on drains and second reads refuse the records that no batch has, and repairs all of them.
 What batches have is marked as outdated: `sluice excise`, `repair` or Airflow computes it again.
@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 import uuid
 from datetime import timedelta
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, offsets_of
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.excise.note import Excision, excisions
+from spark_jobs.excise.note import Excision, ended, excisions
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
@@ -66,13 +67,24 @@ def pending(spec: Pipeline, paths: Paths, topic_ids: str) -> list[Excision]:
     return sorted((e for e in found if e.numbers(spec, topic_ids)), key=lambda each: each.id)
 
 
+def ending(spec: Pipeline, paths: Paths) -> list[str]:
+    """The ids of those that the checkpoint has, and that have ended since."""
+    gone = {each for topic in spec.inputs for each in ended(paths.root, topic.place)}
+    return [each.id for each in read_failing(paths.failing).excised if each.id in gone]
+
+
 def adopt(
     spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
 ) -> int:
-    """Take over what is pending, under the pipeline's lease; how many. `ids`: those of the topics,
-    and the generations.
+    """Take over what has ended and what is pending, under the pipeline's lease; how many are new.
+    `ids`: those of the topics, and the generations.
     """
     topic_ids, generations = ids
+    for each in ending(spec, paths):
+        ledger = read_failing(paths.failing).ledger
+        facts = Excise(lifted=each, ledger=ledger, generations=generations)
+        carry_out(EXCISE, facts, paths, held, who)
+        LOG.info("%s: leaves the records of excision %s out no more", spec.name, each)
     found = pending(spec, paths, topic_ids)
     if not found:
         return 0
@@ -127,7 +139,7 @@ def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
     """These times, and those of copies: one that a Deduplicate dropped comes in the place of a
     record that goes.
     """
-    dropping = (step for step in spec.steps if step.balance.drops_duplicates)
+    dropping = chain.from_iterable(step.dropping for step in spec.steps)
     copies = (step.copies_for(spec.watermark_delay) for step in dropping)
     wider = sum(filter(None, copies), timedelta())
     return (each.widened(wider, wider) for each in times)
@@ -139,10 +151,10 @@ def mark(facts: Excise, scene: Scene) -> None:
     for each in facts.taken if facts.batch >= 0 else ():
         pin = Pin(table_id=facts.ledger, version=each.excised.number)
         changes = (Changed(None, *span) for span in each.times)
-        outdated.put(*own, EXCISED, pin, facts.batch, changes, scene.held)
-    for ended in read_failing(scene.paths.failing).excised:
-        if ended.id == facts.lifted:
-            pin = Pin(table_id=facts.ledger, version=ended.number)
+        outdated.put(*own, EXCISED, pin, facts.batch, changes, scene.held, goes_back=False)
+    for known in read_failing(scene.paths.failing).excised:
+        if known.id == facts.lifted:
+            pin = Pin(table_id=facts.ledger, version=known.number)
             outdated.forget(*own, (EXCISED, pin), scene.held)
 
 
@@ -169,16 +181,3 @@ EXCISE = Change(
     ),
     (mark, refuse),
 )
-
-
-def lifted(paths: Paths, excision_id: str, who: str) -> bool:
-    """Let a checkpoint refuse its records no more; False if it does not. What is in ops.quarantine
-    stays there. Raises LeaseHeld.
-    """
-    with leased(paths, who) as held:
-        identity, known = read_identity(paths), read_failing(paths.failing)
-        if identity is None or all(each.id != excision_id for each in known.excised):
-            return False
-        facts = Excise(lifted=excision_id, ledger=known.ledger, generations=identity.generations)
-        carry_out(EXCISE, facts, paths, held, who)
-        return True

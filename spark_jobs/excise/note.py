@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline, Topic
 
-FOLDER: Final = "excised"
+FOLDER, ENDED = "excised", ".ended"
 MOST_SLOTS: Final = 2_000
 LENGTHS: Final = tuple(timedelta(hours=of) for of in (1, 24, 24 * 30, 24 * 3_650))
 
@@ -115,6 +115,13 @@ class Excision(Stored):
         ]
 
 
+class Ended(Stored):
+    """That an excision has ended, in <id>.ended beside the note, which goes: it may have values."""
+
+    who: str
+    at: datetime
+
+
 def clock_of(topic: Topic) -> str:
     """What tells a record's event time: the declarations of two pipelines may differ."""
     [field] = (each for each in topic.fields if each.name == topic.event_time)
@@ -126,11 +133,33 @@ def excisions(root: UPath, topic: str, known: Collection[str] = ()) -> list[Exci
     """Those of a topic, oldest first, without the ones that are `known` by their ids. Raises
     FormatNewer; CheckpointBroken if one does not parse.
     """
+    there = _files(root, topic)
+    without = {*known, *_ids(there, ENDED)}
+    return [_read(path, topic) for path in there if path.stem in _ids([path], ".json") - without]
+
+
+def ended(root: UPath, topic: str) -> set[str]:
+    """The ids of those of a topic that have ended. A checkpoint may still have one."""
+    return _ids(_files(root, topic), ENDED)
+
+
+def end(root: UPath, topic: str, excision_id: str, who: str) -> None:
+    """Let it end: from here on no checkpoint takes it over, and each that has lets it go when it
+    looks. May be repeated.
+    """
+    path = file_of(root, topic, excision_id)
+    _folder(path)
+    Ended(who=who, at=datetime.now(UTC)).write(path.with_suffix(ENDED))
+    path.unlink(missing_ok=True)
+
+
+def _ids(files: Iterable[UPath], suffix: str) -> set[str]:
+    return {each.stem for each in files if each.suffix == suffix}
+
+
+def _files(root: UPath, topic: str) -> list[UPath]:
     folder = file_of(root, topic, "").parent
-    if not folder.exists():
-        return []
-    files = (each for each in folder.iterdir() if each.suffix == ".json")
-    return [_read(each, topic) for each in sorted(files) if each.stem not in known]
+    return sorted(folder.iterdir()) if folder.exists() else []
 
 
 def _read(path: UPath, topic: str) -> Excision:
@@ -148,9 +177,13 @@ def file_of(root: UPath, topic: str, excision_id: str) -> UPath:
 def keep(root: UPath, excision: Excision) -> None:
     """Write it: from here on it counts."""
     path = file_of(root, excision.topic, excision.id)
+    _folder(path)
+    excision.put(path, None)
+
+
+def _folder(path: UPath) -> None:
     if not is_remote(str(path)):  # an object store has no folders
         path.parent.mkdir(parents=True, exist_ok=True)
-    excision.put(path, None)
 
 
 def slots_of(records: Iterable[Record]) -> tuple[Slot, ...]:

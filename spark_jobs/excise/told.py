@@ -16,6 +16,7 @@ from spark_jobs.values.spans import FIRST, Span, joined
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spark_jobs.excise.look import Reader
     from spark_jobs.excise.note import Excision
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
@@ -24,9 +25,10 @@ SHOWN = 3
 """Ranges that are named one by one."""
 
 
-def effect(spec: Pipeline, paths: Paths, excision: Excision) -> Iterator[str]:
+def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     """Of an excision that the pipeline's checkpoint may not have taken over yet."""
-    name, known = spec.name, read_identity(paths)
+    name, spec, paths = reader.name, reader.spec, reader.paths
+    known = read_identity(paths)
     if known is None:
         yield f"{name}: no run yet; its first one leaves them out"
         return
@@ -72,14 +74,14 @@ def _state(spec: Pipeline, times: Sequence[Span]) -> Iterator[str]:
     last = max((each.end for each in times), default=FIRST)
     for number, step in enumerate(spec.steps, 1):
         named = f"step {number}, {type(step).__name__},"
-        if step.balance.drops_duplicates:
-            delay = step.copies_for(spec.watermark_delay)
+        for each in step.dropping:
+            delay = each.copies_for(spec.watermark_delay)
             until = "for ever"
             if delay is not None:
                 until = f"until the watermark is past {last + delay:%F %H:%M:%S}"
             yield f"  state           {named} knows their keys {until}: it drops a corrected copy"
             yield "                  before; a backfill of its day brings such a copy in"
-        elif step.by_code:
+        if step.by_code:
             yield f"  state           {named} has what its code made of them, until that forgets it"
 
 

@@ -36,6 +36,8 @@ class There(NamedTuple):
     changed: int
     """Milliseconds since 1970."""
     tag: str
+    inode: int = 0
+    """A disk's own number of the file, which stays when it is renamed; 0 in an object store."""
 
 
 def folder_of(declared: Files, root: str) -> UPath:
@@ -95,7 +97,7 @@ def _on_disk(path: Path | UPath, name: str) -> There | None:
         ) from None
     if not S_ISREG(found.st_mode):
         return None
-    return There(name, found.st_size, found.st_mtime_ns // 1_000_000, "")
+    return There(name, found.st_size, found.st_mtime_ns // 1_000_000, "", found.st_ino)
 
 
 def _refuse_unseen(error: OSError) -> NoReturn:

@@ -57,7 +57,7 @@ def look(declared: Files, root: str, listed_: Listed, now_ms: int) -> Look:
 
 
 def _differs(noted: Noted, now: There) -> bool:
-    return (noted.stop, noted.changed, noted.tag) != now[1:]
+    return (noted.stop, noted.changed, noted.tag) != (now.size, now.changed, now.tag)
 
 
 def _settled(each: There, declared: Files, now_ms: int, every: Collection[str]) -> bool:
@@ -72,20 +72,34 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
     for one that cannot be read, that has another content than was noted, or that is a copy.
     """
     layout, known = layout_of(declared), seen.listed.begun
+    went = {e.inode: e for e in known.values() if e.inode and e.name not in seen.now}
     names = {e.digest: e.name for e in seen.listed.files if e.readable}
     first = seen.listed.end
     # Those that have grown go first: a copy of one is then known.
     for each in sorted(seen.new, key=lambda each: each.name not in known):
-        was = known.get(each.name)
+        was = known.get(each.name) or _renamed(seen.folder, went.get(each.inode), each, declared)
         digest = _digest(seen.folder, layout, was, each)
         found = _counted(seen.folder, layout, was, each, digest, first)
         if there(seen.folder, each.name) != each:
             continue  # it changed while it was read: the next run looks again
+        if was is not None and was.name != each.name:
+            found = found.model_copy(update={"copy_of": was.name})
         if found.records and digest in names:
             found = _copy(found, names[digest], declared)
         names.setdefault(digest, each.name)
         first = found.behind
         yield found
+
+
+def _renamed(folder: UPath, went: Noted | None, now: There, declared: Files) -> Noted | None:
+    """The noted file that has this name now, and has grown. One that has not is a copy."""
+    if went is None or declared.copies == "read" or now.size <= went.stop:
+        return None
+    if digests(folder, now.name, went.stop) != [went.digest]:
+        return None  # the disk has given the number again
+    if declared.copies == "refuse":
+        raise FilesUnfit.renamed(name=now.name, of=went.name, path=folder, stop=went.stop)
+    return went
 
 
 def refuse_others(seen: Look, declared: Files) -> None:
@@ -102,7 +116,7 @@ def _digest(folder: UPath, layout: Layout, was: Noted | None, now: There) -> str
         return digests(folder, now.name, now.size)[0]
     same = was.stop <= now.size
     before, after = digests(folder, now.name, was.stop, now.size) if same else ("", "")
-    if before != was.digest or (now.size > was.stop and not _grows(folder, layout, was)):
+    if before != was.digest or (now.size > was.stop and not _grows(folder, layout, was, now.name)):
         raise FilesUnfit.changed(
             name=now.name, path=folder, size=now.size, was=was.stop, noted=was.at,
             first=was.first, behind=was.behind,
@@ -110,10 +124,10 @@ def _digest(folder: UPath, layout: Layout, was: Noted | None, now: There) -> str
     return after
 
 
-def _grows(folder: UPath, layout: Layout, was: Noted) -> bool:
-    with file_at(folder, was.name) as file:
+def _grows(folder: UPath, layout: Layout, was: Noted, name: str) -> bool:
+    with file_at(folder, name) as file:
         file.seek(was.stop)
-        return layout.grows(was.name, ended=was.ended, more=file.read(LONGEST_END))
+        return layout.grows(name, ended=was.ended, more=file.read(LONGEST_END))
 
 
 def _counted(
@@ -121,7 +135,7 @@ def _counted(
 ) -> Noted:
     start = was.stop if was else 0
     common = {"name": now.name, "start": start, "stop": now.size, "changed": now.changed}
-    common |= {"tag": now.tag, "digest": digest, "first": first}
+    common |= {"tag": now.tag, "inode": now.inode, "digest": digest, "first": first}
     if was is not None and start == now.size:  # touched, or written again: the same content
         return Noted(**common, records=0, ended=was.ended)
     with file_at(folder, now.name) as file:

@@ -51,8 +51,12 @@ class Noted(BaseModel):
     """Where in the file each text/STEP-th of its records begins, the first one too."""
     ended: bool = True
     """Whether its last record has the end of a line."""
+    inode: int = 0
+    """The disk's own number of the file then; 0 if nobody has noted it."""
     copy_of: str = ""
-    """The name of the file that has the same content, whose records are read."""
+    """The name of the file with the same content up to `start`, or, of one without records, the
+    same whole content: its records are read.
+    """
     lost: bool = False
     """Whether the file went before its records were accounted for, and the spec allows it."""
     kept: int = 0

@@ -15,14 +15,14 @@ from spark_jobs.files.look import Look, look, parts, refuse_changed, refuse_othe
 from spark_jobs.files.noted import Listed, note_of, read_listed
 from spark_jobs.files.records import Asked, pieces, place, read
 from spark_jobs.source.place import Place
-from spark_jobs.source.port import Leaving, Sampled, SourceState
+from spark_jobs.source.port import Gap, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.live_place import first_table, live_version, place_of
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
@@ -77,8 +77,7 @@ class FilesSource(NamedTuple):
             made = made.model_copy(update={"files": tuple(lost.get(e, e) for e in was.files)})
             told.append(f"gone before they were read, and left out: {_names(lost)}")
         new = tuple(parts(seen._replace(listed=made), self.declared))
-        if copies := [each for each in new if each.copy_of]:
-            told += [f"{each.name} is a copy of {each.copy_of}, and not read" for each in copies]
+        told += [_copied(each) for each in new if each.copy_of]
         made = made.model_copy(update={"files": (*made.files, *new)})
         if made != was:
             note = note_of(self.paths)
@@ -169,6 +168,23 @@ class FilesSource(NamedTuple):
             for piece in pieces(listed, *each)
         )
 
+    def stays(self) -> str:
+        return f"{self.declared.told('')} keep a record until a person removes its file"
+
+    def taken(self, parts: Parts) -> Parts:
+        """Whose files went, or are others."""
+        listed, folder = self.listed, folder_of(self.declared, self.root)
+        found = list[tuple[int, int]]()
+        for piece in (p for ranges in parts.values() for r in ranges for p in pieces(listed, *r)):
+            try:
+                refuse_changed(folder, listed, piece.noted)
+            except FilesUnfit:
+                found.append((piece.first, piece.stop))
+        return {0: tuple(found)} if found else {}
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        return dict.fromkeys(places, Gap("removed", "its file went before a run had read it"))
+
     def refuse_gone(self, parts: Parts) -> None:
         listed, folder = self.listed, folder_of(self.declared, self.root)
         seen = self.look()
@@ -222,6 +238,12 @@ class FilesSource(NamedTuple):
     def _asked(self, ranges: tuple[tuple[int, int], ...]) -> Asked:
         note, most = str(note_of(self.paths)), self.spec.max_offsets_per_batch
         return Asked(self.declared, self.root, note, ranges, most)
+
+
+def _copied(each: Noted) -> str:
+    if not each.records:
+        return f"{each.name} is a copy of {each.copy_of}, and not read"
+    return f"{each.name} was {each.copy_of}, and is read from byte {each.start:,} on"
 
 
 def _names(of: Iterable[Any]) -> str:

@@ -62,9 +62,11 @@ def kind(name: str) -> Change[Any]:
 
 
 def unnoted(paths: Paths) -> Iterator[tuple[Change[Any], Facts]]:
-    """Changes that are to be completed, of a root that never had a journal."""
-    found: Iterator[tuple[Change[Any], Facts]] = _imported(UNNOTED)(paths)
-    return found
+    """Changes that are to be completed, of a root that never had a journal; none without a
+    checkpoint. Then a first drain loads no repair.
+    """
+    if paths.identity.exists():
+        yield from _imported(UNNOTED)(paths)
 
 
 def _imported(place: str) -> Any:

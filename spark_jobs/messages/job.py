@@ -124,19 +124,11 @@ class Preview(_OfPipeline):
 
 
 class Where(_OfPipeline):
-    """Tell what the steps before state make of records."""
+    """Tell what the steps before state make of records, or for which a condition holds."""
 
     do: Literal["where"] = "where"
     folder: str
     """It has the question, and takes the answer (where/ask.py)."""
-
-
-class Excise(_OfPipeline):
-    """Find the records of a topic that a condition holds for."""
-
-    do: Literal["excise"] = "excise"
-    folder: str
-    """It has the question, and takes the answer (excise/question.py)."""
 
 
 class Serve(_Job):
@@ -149,7 +141,7 @@ class Serve(_Job):
 
 Run = Drain | Stage
 """What leaves a report."""
-Printing = Explain | Validate | Repartition | ShowState | Prove | Preview | Where | Excise
+Printing = Explain | Validate | Repartition | ShowState | Prove | Preview | Where
 """What only prints."""
 Job = Annotated[Run | Printing | Serve, Field(discriminator="do")]
 _JOB: TypeAdapter[Run | Printing | Serve] = TypeAdapter(Job)

@@ -47,7 +47,7 @@ class Marks(NamedTuple):
         return self.input, Pin(table_id=self.table_id, version=self.version)
 
 
-def put(
+def put(  # noqa: PLR0913 - each is a column, or decides which rows go
     root: UPath,
     pipeline: str,
     generations: Sequence[str],
@@ -56,17 +56,21 @@ def put(
     batch: int,
     changes: Iterable[Changed],
     held: Held,
+    *,
+    goes_back: bool = True,
 ) -> int:
     """Write what this version has otherwise than all batches up to this one have read, in place of
-    what was written of it before. Nothing of times that no range has. What batches behind this one
-    were marked for goes: a rewind has taken them back, and nobody repairs with their versions.
-    How many marks it has.
+    what was written of it before. Nothing of times that no range has. How many marks it has.
+
+    What batches behind this one were marked for goes: a rewind has taken them back, and nobody
+    repairs with their versions. Not where versions do not go back with batches (`goes_back`).
     """
     own: Row = {"pipeline": pipeline, "generation": generations[-1], "input": name}
     own |= {"batch": batch, "noted_at": datetime.now(UTC), **pin.model_dump()}
     rows: list[Row] = [own | each._asdict() for each in _few(changes)]
     own_table = _of(pipeline, generations, name, pin.table_id)
-    of_it = f"{own_table} AND (version = {pin.version} OR batch > {batch})"
+    behind = f" OR batch > {batch}" if goes_back else ""
+    of_it = f"{own_table} AND (version = {pin.version}{behind})"
     if rows or _count(root, of_it):
         ops_tables.replace(root, TABLE, rows, of_it, held)
     return len(rows)

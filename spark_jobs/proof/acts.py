@@ -11,12 +11,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.messages.request import Request
 from spark_jobs.ops.terms import UNDO
+from spark_jobs.repair.manifest import approve
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
@@ -24,6 +26,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.storage import failpoint
 
 if TYPE_CHECKING:
+    from spark_jobs.messages.kind import AskedKind
     from spark_jobs.proof.cases import Act
     from spark_jobs.proof.scratch import Scratch
 
@@ -100,14 +103,19 @@ def _killed(scratch: Scratch, place: str, run_id: str) -> Scratch:
     return scratch.over(image)
 
 
-def _repaired(scratch: Scratch, _: str, run_id: str) -> Scratch:
+def _mended(kind: AskedKind, nothing: str, scratch: Scratch, _: str, run_id: str) -> Scratch:
+    """Who has written the case agrees, but to rows that no record explains."""
     spec, settings = scratch.spec, scratch.settings
-    plan = plan_repair(spec, settings, Request(kind="repair", who=WHO))
+    plan = plan_repair(spec, settings, Request(kind=kind, who=WHO))
     if plan.idle:
-        raise Unmet("no late record waited")
+        raise Unmet(nothing)
     plan.store(scratch.paths)
-    if problem := stage(spec, settings, run_id, plan.repair_id).problem:
-        raise problem.error()
+    report = stage(spec, settings, run_id, plan.repair_id)
+    if report.problem:
+        raise report.problem.error()
+    if report.change and (rows := report.change.unexplained):
+        raise Unmet(f"{rows} rows change that no record explains")
+    approve(scratch.paths, plan.repair_id, WHO)
     swap(spec, settings.root, plan.repair_id, run_id)
     return scratch
 
@@ -130,8 +138,10 @@ def _rewound(scratch: Scratch, batch: str, _: str) -> Scratch:
 DOES: Final[dict[str, Callable[[Scratch, str, str], Scratch]]] = {
     "drain": _drained,
     "kill": _killed,
-    "repair": _repaired,
+    "repair": partial(_mended, "repair", "no late record waited"),
     "undo": _undone,
+    "replay": partial(_mended, "replay", "no record that was put aside is good now"),
     "rewind": _rewound,
+    "correct": lambda scratch, *_: scratch,  # its rows are there, as a drain's records are
 }
 """The verb of an act -> what does it."""

@@ -18,14 +18,14 @@ from spark_jobs.registry import find as registry
 from spark_jobs.storage import failpoint
 
 VERBS: Final[dict[str, Callable[[str], bool]]] = {
-    **dict.fromkeys(("drain", "repair", "undo"), bool),
+    **dict.fromkeys(("drain", "repair", "replay", "undo", "correct"), bool),
     "rewind": lambda of: not of.isdecimal(),
     "kill": lambda of: of not in failpoint.POINTS,
 }
 """The verb of an act -> whether what is written behind it is wrong."""
 READING: Final = ("drain", "kill")
 """The verbs that read the next batch."""
-WRITTEN: Final = ("drain", "kill AT", "repair", "undo", "rewind BATCH")
+WRITTEN: Final = ("drain", "kill AT", "repair", "replay", "undo", "rewind BATCH", "correct")
 NAMES: Final = ("tests.yaml", "tests.yml", "tests.json")
 """The first of them that a pipeline's folder has is read."""
 
@@ -60,7 +60,8 @@ FIELDS: Final = {"value", "key", "headers", "timestamp", "partition", "topic"}
 
 class Expected(_Part):
     """What comes of all batches. A count that is not written is not compared, but for what was
-    rejected: nothing may be late, malformed or premature that the case does not name.
+    rejected or lost: nothing may be late, malformed, premature or unaccounted that the case does
+    not name.
     """
 
     rows: list[dict[str, Any]] | None = None
@@ -69,6 +70,12 @@ class Expected(_Part):
     malformed: int | list[str] = 0
     """How many, or for each of them a part of its reason."""
     premature: int | list[str] = 0
+    unaccounted: int = 0
+    """Records that no outcome explains."""
+    elements: int | None = None
+    """Of the values of a topic with `each`, as are the next two."""
+    empty: int | None = None
+    refused: int | None = None
     filtered: int | None = None
     accepted: int | None = None
     duplicates: int | None = None
@@ -95,7 +102,7 @@ class Expected(_Part):
 class Act(_Part):
     """What a case does once."""
 
-    verb: Literal["drain", "kill", "repair", "undo", "rewind"]
+    verb: Literal["drain", "kill", "repair", "replay", "undo", "rewind", "correct"]
     of: str = ""
     """The failpoint of a kill, the batch of a rewind."""
 
@@ -121,6 +128,8 @@ class Case(_Part):
     name: str = Field(min_length=1)
     dimensions: dict[str, list[dict[str, Any]]] = {}
     """Name of a dimension -> its rows; of those that are left out, the file's."""
+    corrections: list[dict[str, list[dict[str, Any]]]] = []
+    """What each `correct` puts in the place of rows of dimensions, one after the other."""
     given: list[list[Record]] = Field(min_length=1)
     """Batches: each is a run of its own."""
     then: list[Act] = []
@@ -133,6 +142,12 @@ class Case(_Part):
         if self.then and drains < len(self.given):
             raise ValueError(
                 f"a drain or a kill reads one batch: given has {len(self.given)}, then {drains}"
+            )
+        corrects = sum(act.verb == "correct" for act in self.then)
+        if corrects != len(self.corrections):
+            raise ValueError(
+                f"a correct takes one of corrections: there are {len(self.corrections)}, then has "
+                f"{corrects}"
             )
         return self
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.errors import CaseInvalid
@@ -13,8 +14,6 @@ from spark_jobs.side.place import place_of
 from spark_jobs.spec import Dimension
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
 
@@ -27,28 +26,36 @@ def in_place(spec: Pipeline, root: str) -> Pipeline:
     return _moved(spec, {each.name: place_of(each, root) for each in _dimensions(spec)})
 
 
-def of_case(spec: Pipeline, rows: Rows, folder: Path) -> Pipeline:
-    """The same, with files in the folder for its dimensions. One that has a file of its own, and no
-    rows here, keeps it. Raises CaseInvalid for other names and columns, and where rows are missing.
+def of_case(spec: Pipeline, rows: Rows, corrections: Sequence[Rows], folder: Path) -> Pipeline:
+    """The same, with files in the folder for its dimensions, which hold `rows`. One that has a file
+    of its own, and no rows here, keeps it, and has no corrections. Raises CaseInvalid for other
+    names and columns, and where rows are missing.
     """
     known = {each.name: each for each in _dimensions(spec)}
     lacking = [name for name, of in known.items() if not of.is_file and name not in rows]
-    if wrong := [*(rows.keys() - known), *lacking]:
+    corrected = {name for each in corrections for name in each} - rows.keys()
+    if wrong := [*(rows.keys() - known), *lacking, *sorted(corrected)]:
         raise CaseInvalid.dimension_wrong(
             pipeline=spec.name, name=wrong[0], known=", ".join(known) or "none"
         )
-    tables = dict[str, str]()
-    for name, given in rows.items():
+    for name, given in (item for each in (rows, *corrections) for item in each.items()):
         columns = known[name].columns
         if odd := sorted({column for row in given for column in row} - columns.keys()):
             raise CaseInvalid.column_wrong(
                 pipeline=spec.name, name=name, column=odd[0], columns=", ".join(columns)
             )
-        file = folder / f"{name}.jsonl"
-        lines = (json.dumps({column: row.get(column) for column in columns}) for row in given)
-        file.write_text("".join(f"{line}\n" for line in lines))
-        tables[name] = str(file)
-    return _moved(spec, tables)
+    here = _moved(spec, {name: str(folder / f"{name}.jsonl") for name in rows})
+    put(here, rows)
+    return here
+
+
+def put(spec: Pipeline, rows: Rows) -> None:
+    """Write them into the files of a case, in the place of what these have."""
+    for each in _dimensions(spec):
+        if each.name in rows:
+            columns, given = each.columns, rows[each.name]
+            lines = (json.dumps({column: row.get(column) for column in columns}) for row in given)
+            Path(each.table).write_text("".join(f"{line}\n" for line in lines))
 
 
 def _dimensions(spec: Pipeline) -> list[Dimension]:

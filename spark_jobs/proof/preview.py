@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.draft.disorder import around, disorder
-from spark_jobs.draft.sample import read, tried
+from spark_jobs.draft.sample import read
+from spark_jobs.draft.tried import tried
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected, plain
 from spark_jobs.proof.dimensions import in_place
 from spark_jobs.proof.records import Sent, append

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from spark_jobs.source.kafka_time import FIRST_MS, LAST_MS
-from spark_jobs.source.port import Lasting, SourceState
+from spark_jobs.source.port import Lasting, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Topic
 from spark_jobs.values.own_columns import HEADERS
@@ -134,13 +134,15 @@ class CaseSource(Lasting):
         return at_milliseconds(max(times)) if times else None
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:  # noqa: ARG002 - the port's
-        rows = [
-            line
-            for each, ranges in parts.items()
-            for first, stop in ranges
-            for line in _lines(self.topic.folder, each, first, stop)
-        ]
-        return _kafka(spark.createDataFrame(rows, ROW))
+        return _kafka(spark.createDataFrame([*self._lines(parts)], ROW))
+
+    def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
+        return (Sampled(*line) for line in self._lines(parts))
+
+    def _lines(self, parts: Parts) -> Iterator[Line]:
+        for each, ranges in parts.items():
+            for first, stop in ranges:
+                yield from _lines(self.topic.folder, each, first, stop)
 
     def stream(self, spark: SparkSession) -> tuple[DataFrame, ...]:
         spark.dataSource.register(Lines)

@@ -15,7 +15,7 @@ from spark_jobs.errors import CaseInvalid, CasesFailed, SluiceError, Stopped
 from spark_jobs.proof.acts import Unmet, acted
 from spark_jobs.proof.cases import Case, Expected, cases_of
 from spark_jobs.proof.compare import differences, table
-from spark_jobs.proof.dimensions import of_case
+from spark_jobs.proof.dimensions import of_case, put
 from spark_jobs.proof.records import send
 from spark_jobs.proof.scratch import COUNTS, Scratch, silent
 from spark_jobs.registry import find as registry
@@ -77,7 +77,7 @@ def _refuse_topics(spec: Pipeline, case: Case) -> None:
 def _differs(spec: Pipeline, case: Case, settings: Settings, place: Path) -> Iterator[str]:
     """The lines of what is not as expected."""
     partitions = 1 + max((each.partition for batch in case.given for each in batch), default=0)
-    spec = of_case(spec, case.dimensions, place)
+    spec = of_case(spec, case.dimensions, case.corrections, place)
     scratch = Scratch.of(spec, settings, place, partitions)
     scratch, number, error = _done(scratch, case)
     acts, wanted = case.acts, case.expect.fails
@@ -96,12 +96,14 @@ def _done(scratch: Scratch, case: Case) -> tuple[Scratch, int, SluiceError | Unm
     """The pipeline behind the last act, how many there were, and the error of the last, behind
     which none begins. Raises Stopped.
     """
-    batches = iter(case.given)
+    batches, corrections = iter(case.given), iter(case.corrections)
     for number, act in enumerate(case.acts, 1):
         if act.takes:
             batch = next(batches, ())
             for topic in scratch.topics:
                 send(topic, [each for each in batch if each.topic in {None, topic.name}])
+        if act.verb == "correct":
+            put(scratch.spec, next(corrections))
         try:
             scratch = acted(scratch, act, f"act-{number}")
         except Stopped:

@@ -1,24 +1,26 @@
 """Night: which published days are verified next, oldest proof first, and one night's work.
 
-Each day is one verify, as `sluice verify` does it. Where the budget ends, the next night goes on.
+Each day is one verify, as `sluice verify` does it. Where the budget ends, the next night goes on: a
+share of what the last week's drains took, by the reports in ops.runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import CheckFailed, RangeThinned, RecordsUnreachable, SluiceError
+from spark_jobs.messages.kind import PROVING_KINDS, STATE_KINDS
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
-from spark_jobs.prove.budget import RUN_PREFIX, Budget, budget, seconds
-from spark_jobs.prove.covered import covered
+from spark_jobs.ops import ops_tables
+from spark_jobs.prove.covered import Held, covered, published_until, tell_proved
 from spark_jobs.prove.proof import REFUTING
-from spark_jobs.prove.provable import Held
-from spark_jobs.prove.told import published_until, tell_proved
 from spark_jobs.repair.find.coverage import Interval
 from spark_jobs.repair.find.plan import RepairPlan
 from spark_jobs.repair.offsets.reach import Reach
@@ -29,13 +31,74 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:
+    from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
 
+RUN_PREFIX = "prove-"
+"""Of the runs that count against the budget: what a person verifies does not."""
+WEEK = timedelta(days=7)
 NEVER = datetime.min.replace(tzinfo=UTC)
 Verify = Callable[[RepairPlan, str], Report]
 """Computes a plan under the id of a run, and gives the report."""
 Say = Callable[[str], None]
+
+
+class Budget(NamedTuple):
+    """What proofs may take now, in processor seconds."""
+
+    drains: float
+    """What the last week's drains took."""
+    proofs: float
+    """What its proofs took."""
+    tonight: float
+    """What is left of the share: of a week, and of the days since the last proof."""
+    cost: float
+    """What one proof is expected to take: as the longest of the week; without one, as half of its
+    drains took less. A first load says nothing of a day.
+    """
+
+
+def budget(paths: Paths, share: float, now: datetime) -> Budget:
+    """`share`: from 0 to 1."""
+    drains, proofs = (_runs(paths, kinds, now) for kinds in (STATE_KINDS, PROVING_KINDS))
+    proofs = [each for each in proofs if each["run_id"].startswith(RUN_PREFIX)]
+    last = max((each["ended_at"] for each in proofs), default=None)
+    waited = WEEK if last is None else max(now - last, timedelta())
+    took, spent = sum(map(_of_row, drains)), sum(map(_of_row, proofs))
+    a_week = share * took
+    return Budget(
+        took,
+        spent,
+        max(min(a_week * (waited / WEEK), a_week - spent), 0.0),
+        max(map(_of_row, proofs)) if proofs else median(map(_of_row, drains)) if drains else 0.0,
+    )
+
+
+def seconds(counted: float | None, started: datetime, ended: datetime) -> float:
+    """The processor seconds of a run; where nobody counted them, as long as it took: those of one
+    processor.
+    """
+    return max((ended - started).total_seconds(), 0.0) if counted is None else counted
+
+
+def _of_row(run: Row) -> float:
+    counted = json.loads(run["report"] or "{}").get("processor_seconds")
+    return seconds(counted, run["started_at"], run["ended_at"])
+
+
+def _runs(paths: Paths, kinds: Collection[str], now: datetime) -> list[Row]:
+    rows: list[Row] = ops_tables.query(
+        paths.root,
+        "runs",
+        "SELECT run_id, started_at, ended_at, report FROM runs "
+        f"WHERE {ops_tables.equals({'pipeline': paths.pipeline})} "
+        f"AND {ops_tables.among('kind', kinds)} "
+        f"AND ended_at > TIMESTAMP '{(now - WEEK).isoformat()}' "
+        f"AND ended_at <= TIMESTAMP '{now.isoformat()}' "
+        "AND started_at IS NOT NULL",
+    ).to_pylist()
+    return rows
 
 
 class Night(NamedTuple):
@@ -106,24 +169,22 @@ def tonight(spec: Pipeline, settings: Settings, paths: Paths, now: datetime) -> 
         each for each in found.intervals if each.state == "canonical" and each.end <= until
     ]
     horizon = Checkpoint(paths.checkpoint).batch(found.batch).end
-    gone = Reach.of(way, paths, known, held.earliest, horizon).lacking([*map(_span, intervals)])
-    due = [each for each in intervals if _span(each) not in gone]
+    gone = Reach.of(way, paths, known, held.earliest, horizon).lacking(
+        [each.span for each in intervals]
+    )
+    due = [each for each in intervals if each.span not in gone]
     number = int(of.tonight / of.cost) if of.cost else 0
     return Night(
         spec.name,
-        tuple(map(_span, sorted(due, key=_proved)[:number])),
+        tuple(each.span for each in sorted(due, key=_proved)[:number]),
         len(intervals),
         sum(each.proved_at is not None for each in intervals),
-        tuple(_span(each) for each in intervals if each.refuted_at),
+        tuple(each.span for each in intervals if each.refuted_at),
         gone,
-        tuple((_span(each), each.provable_until) for each in intervals if each.provable_until),
+        tuple((each.span, each.provable_until) for each in intervals if each.provable_until),
         found.untold if any(each.untold for each in intervals) else "",
         of,
     )
-
-
-def _span(each: Interval) -> Span:
-    return Span(each.start, each.end)
 
 
 def _proved(each: Interval) -> tuple[datetime, datetime]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -18,7 +19,8 @@ from spark_jobs.messages.kind import PROVING_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.commit import Base
-from spark_jobs.table.delta.delta_log import Log, file_key, may_hold, only_rearranges
+from spark_jobs.table.delta.changes import changes
+from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.table.delta.delta_log import Action
     from spark_jobs.values.spans import Position
 
 REFUTING = frozenset({ChangeUnexplained.code, CheckFailed.code})
@@ -134,33 +135,24 @@ def _newest(stored: Iterable[Proof], days: Sequence[Span]) -> dict[Span, Proof]:
 
 
 def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set[Span]:
-    """The days that no commit has changed since their proof."""
-    oldest = min(each.version for each in proofs.values())
+    """The days that no commit has changed since their proof, as far as the log still tells."""
     log = Log.of(paths.table)
-    newest = max((each for each in log.commits), default=-1)
-    told = range(max(oldest, _first_told(log, newest)), newest + 1)
-    commits = [*_changes(log, told, position)] if told else []
-    holds, asked = set[Span](), dict[int, list[Span]]()
+    versions = {each.version for each in proofs.values()}
+    told = {each for each in versions if each <= log.newest and log.has(each, log.newest)}
+    commits = [*changes(log, min(told), log.newest)] if told else []
+    holds, asked = set[Span](), defaultdict[int, list[Span]](list)
     for day, proof in proofs.items():
-        if proof.version not in told:  # the log no longer tells
+        if proof.version not in told:
             continue
-        since = [each for each in commits if each.version > proof.version]
-        touching = [each for each in since if each.touches(day)]
+        since = (each for each in commits if each.version > proof.version)
+        touching = [each for each in since if each.touches(position.column, (day,))]
         if not touching:
             holds.add(day)
         elif not any(each.restores for each in touching):
-            asked.setdefault(proof.version, []).append(day)
+            asked[proof.version].append(day)
     for version, days in asked.items():
         holds.update(_same(Base(table_of(paths), version, position, ()), sorted(days)))
     return holds
-
-
-def _first_told(log: Log, newest: int) -> int:
-    """The version behind which every commit is there."""
-    first = newest
-    while first in log.commits:
-        first -= 1
-    return first
 
 
 def _same(base: Base, days: Sequence[Span]) -> Iterator[Span]:
@@ -174,50 +166,3 @@ def _same(base: Base, days: Sequence[Span]) -> Iterator[Span]:
             yield from _same(base, days[middle:])
         return
     yield from days
-
-
-class _Change(NamedTuple):
-    """What a commit may have changed, as the log alone tells."""
-
-    version: int
-    files: tuple[Action, ...]
-    """That it added or removed, as they were added; all positions where `anywhere`."""
-    anywhere: bool
-    restores: bool
-    position: Position
-
-    def touches(self, day: Span) -> bool:
-        column = self.position.column
-        return self.anywhere or any(may_hold(each, column, (day,)) for each in self.files)
-
-
-def _changes(log: Log, told: range, position: Position) -> Iterator[_Change]:
-    """The commits after the first of these versions that change rows."""
-    try:
-        before = log.replay(told.start)
-        files, schema = dict(before.added), _schema(before.metadata)
-    except LookupError:
-        files, schema = {}, None
-    for version in told[1:]:
-        actions = log.commit(version)
-        added = {file_key(each["add"]): each["add"] for each in actions if "add" in each}
-        gone = [file_key(each["remove"]) for each in actions if "remove" in each]
-        unknown = any(each not in files for each in gone)
-        was = [files[each] for each in gone if each in files]
-        files.update(added)
-        columns = [_schema(each["metaData"]) for each in actions if "metaData" in each]
-        recast = any(each != schema for each in columns)
-        schema = columns[-1] if columns else schema
-        if only_rearranges(actions) or not (added or gone or recast):
-            continue
-        yield _Change(
-            version,
-            (*added.values(), *was),
-            unknown or recast,
-            any(each.get("commitInfo", {}).get("operation") == "RESTORE" for each in actions),
-            position,
-        )
-
-
-def _schema(metadata: Action | None) -> object:
-    return metadata and metadata.get("schemaString")

@@ -23,7 +23,7 @@ from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import Preflight, refuse_restored
 from spark_jobs.runs.query import Query
 from spark_jobs.runs.resume.opening import Opened, opened
-from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made, refuse_other_state
+from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made
 from spark_jobs.runs.run_outcome import Drained, RunOutcome, drained
 from spark_jobs.runs.run_record import begun, reported
 from spark_jobs.runs.upkeep import (
@@ -41,7 +41,9 @@ from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
 
-REJECTED = "spark_jobs.runs.first_rejected:first_rejected"
+CORRECTED = "spark_jobs.runs.resume.other_state:refuse_other_state"
+"""What holds corrected expressions against the stored state."""
+REJECTED = "spark_jobs.runs.told.first_rejected:first_rejected"
 """What says in words what was wrong with a batch's records."""
 LOG = logging.getLogger(__name__)
 
@@ -140,7 +142,7 @@ def _recovered(run: Run, found: Preflight) -> Audit:
     earlier = found.earlier(run.spec)
     refuse_half_made(run, earlier, other_code=found.other_code)
     if earlier.steps != run.spec.steps:
-        refuse_other_state(run, earlier)
+        resolve_name(CORRECTED)(run, earlier)
     left = Audit(run, earlier)
     left.catch_up({}, ended=True)
     audit = Audit(run, run.spec, left)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,48 +10,30 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.identity import Present, read_superseded
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.errors import LeaseHeld
 from spark_jobs.journal.change import under_way
-from spark_jobs.launch.submit import files_jar
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.registry.root_by_name import refuse_elsewhere
-from spark_jobs.runs.lag import lag_lines, silent_topics
-from spark_jobs.runs.new_keys import declarations
+from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.publish import publication
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.resume.anew import anew_due
-from spark_jobs.runs.resume.would_pin import beside_lines
 from spark_jobs.runs.timely import overdue, timely
+from spark_jobs.runs.told import plan_lines
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import ends_of
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.lateness import unheld
-from spark_jobs.spec.analysis.state_checks import acceptance_line
-from spark_jobs.spec.duration import interval
 from spark_jobs.storage.object_store import require_writable
-from spark_jobs.storage.root.live_place import first_table
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
-from spark_jobs.values.numbering import within
 
 NOTHING_TO_DO = "nothing to do: all that Kafka gives to readers is drained and accounted for"
 """Records may wait all the same, which Kafka gives to none yet: an open transaction's, and all
 behind its first.
 """
-WHOSE_CLOCK = {
-    "CreateTime": "CreateTime, by the producers' clocks",
-    "LogAppendTime": "LogAppendTime, by the brokers' clocks",
-    "commit": "of a table's rows, when they were committed",
-    "files": "when the files changed last",
-    "": "of an unknown clock: the brokers did not tell (they do to a user with DESCRIBE_CONFIGS)",
-}
-"""What SourceState.timestamps says."""
-
 BLOCKED = "nothing to do now: all that waits is behind an open transaction"
 
 
@@ -113,11 +94,11 @@ def plan(spec: Pipeline, settings: Settings, announced: Announced | None = None)
         reasons=reasons,
         to_publish=to_publish,
         lines=(
-            *_lines(ours, found, settings, paths, done, new),
-            *(beside_lines(ours, settings, found) if reasons else ()),
-            *_topics(ours, clock, new),
+            *plan_lines.lines(ours, found, settings, paths, done, new),
+            *(plan_lines.beside_lines(ours, settings, found) if reasons else ()),
+            *plan_lines.of_topics(ours, clock, new),
             *filter(None, (no_data_batch.clock_ahead(ours, clock),)),
-            *_to_publish(to_publish, paths),
+            *plan_lines.of_publication(to_publish, paths),
             *(reasons or (BLOCKED if found.topic.held else NOTHING_TO_DO,)),
         ),
     )
@@ -176,62 +157,3 @@ def _clock(
 def _due(spec: Pipeline, found: Preflight, clock: no_data_batch.Clock) -> tuple[str, ...]:
     due = no_data_batch.due(spec, found.checkpoint, clock)
     return (f"a batch without data: {due.reason}",) if due else ()
-
-
-def _lines(
-    spec: Pipeline,
-    found: Preflight,
-    settings: Settings,
-    paths: Paths,
-    done: Positions,
-    new: Mapping[int, int],
-) -> tuple[str, ...]:
-    name = found.target.table.path.name
-    table = "" if name == first_table(spec) else f", table {name}"
-    return (
-        f"{spec.name}: {spec.inputs.told(settings.kafka)}, generation {found.identity.generation}, "
-        f"state version {spec.state.version}{table}",
-        f"watermark delay {interval(spec.watermark_delay or timedelta())}, "
-        f"{spec.state.shuffle_partitions} shuffle partitions, state in {spec.state.provider}",
-        f"Kafka timestamps: {WHOSE_CLOCK.get(found.topic.timestamps, WHOSE_CLOCK[''])}",
-        *_decoders(spec, settings),
-        *found.lines,
-        *filter(None, (acceptance_line(spec),)),
-        *(() if spec.is_archive else declarations(spec.inputs, paths)),
-        *(lag_lines(found.topic, done) if spec.is_archive else ()),
-        *(
-            f"partition {spec.inputs.shown(p)}: next {done.told(p)}, "
-            f"end {found.topic.latest.told(p)}, {new[p]} new"
-            for p in sorted(new)
-        ),
-    )
-
-
-def _decoders(spec: Pipeline, settings: Settings) -> Iterator[str]:
-    jar, limits = files_jar(settings).is_file(), unheld(spec)
-    for topic in spec.inputs:
-        why = why_python(topic, limits) or ("" if jar else NO_JAR)
-        yield f"{topic.name} is decoded by " + (f"Python: {why}" if why else "the JVM")
-
-
-def _topics(spec: Pipeline, clock: no_data_batch.Clock, new: Mapping[int, int]) -> Iterator[str]:
-    if len(spec.inputs) == 1:
-        return
-    first = max(clock.topics.values(), default=clock.now)
-    for number, topic in enumerate(spec.inputs):
-        brings = sum(within(new, number).values())
-        newest = clock.topics.get(topic.name)
-        told = "no event time yet"
-        if newest is not None:
-            told = f"newest event {newest:%F %H:%M:%S}"
-            told += f", {first - newest} behind the first" if first > newest else ""
-        silent = "; silent, so it holds no window back" if topic.name in clock.silent else ""
-        yield f"topic {topic.name}: {brings:,} new, {told}{silent}"
-
-
-def _to_publish(version: int | None, paths: Paths) -> tuple[str, ...]:
-    if version is None:
-        return ()
-    return (
-        f"table version {version} has passed the checks and is not published. {publisher(paths)}",
-    )

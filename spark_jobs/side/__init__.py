@@ -1,6 +1,6 @@
 """Side: the port of a table beside the stream: its versions, and the rows of one.
 
-May import: errors, registry, settings, spec, storage, table, values. Imported by: checkpoint, cli,
-dataflow, excise, ops, proof, repair, runs, sluice_airflow, steps, upstream.
+May import: errors, registry, settings, spec, storage, table, values. Imported by: admin,
+checkpoint, cli, dataflow, excise, ops, proof, repair, runs, sluice_airflow, steps, upstream.
 Never here: which version a batch has; checkpoint/pins.py notes it.
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 Line = tuple[int, dict[str, Any]]
 """Its number, and column -> what stands there."""
 Lines = Sequence[Line]
+A_DAY: Final = 86_400.0
+"""Seconds."""
 
 
 class OfFile(NamedTuple):
@@ -60,10 +63,11 @@ class OfFile(NamedTuple):
     def keep(self, pin: Pin) -> None:
         """See Versions."""
         copy = self._copy(pin)
-        if copy.exists():
+        there = copy.exists()
+        if there and time.time() - copy.stat().st_mtime < A_DAY:
             return
-        content = self.path.read_bytes()
-        if hashlib.sha256(content).hexdigest() != pin.table_id:
+        content = (copy if there else self.path).read_bytes()  # again: it is kept as of today
+        if not there and hashlib.sha256(content).hexdigest() != pin.table_id:
             raise DimensionUnfit.replaced(name=self.name, place=self.path)
         if is_remote(str(copy)):
             copy.write_bytes(content)

@@ -1,4 +1,9 @@
-"""Records: how `sluice where` is asked for the records that are in a row of a table."""
+"""Records: how `sluice where` is asked for the records that are in a row of a table.
+
+All of them, and none is looked for by halves. A row of one record is that record's, so `where` is
+exact. A group's measure is made by each of its records: halves would only name whichever came last.
+And a window's row comes with a batch that has read none of them.
+"""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from spark_jobs.errors import QuestionRefused
 from spark_jobs.since.cause import Cause, Causes
 from spark_jobs.since.condition import Asking
 from spark_jobs.since.records import asked_by
-from spark_jobs.since.search import Flip, flips
-from spark_jobs.since.states import State, states
+from spark_jobs.since.states import Flip, State, flips, states
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import OF_A_KEY

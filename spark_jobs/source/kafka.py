@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.consumer import count_records, sampled
-from spark_jobs.source.leaving import leaving
+from spark_jobs.source.place import Place
+from spark_jobs.source.port import Gap
+from spark_jobs.source.positions import parts_of
 from spark_jobs.source.topic_state import (
     first_offsets,
     is_compacted,
@@ -17,16 +20,26 @@ from spark_jobs.source.topic_state import (
 from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_jobs.source.place import Place
     from spark_jobs.source.port import Leaving, Sampled, SourceState
     from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Topic
     from spark_jobs.storage.lease_view import Held
+
+LEAVING: Final = "spark_jobs.source.leaving"
+"""What retention leaves, which no drain asks."""
+ABORTED: Final = Gap("aborted", "a record of an aborted transaction")
+MARKER: Final = Gap("marker", "the end of a transaction")
+COMPACTED: Final = Gap(
+    "removed",
+    "there is no record any more",
+    "whether it was a marker, or compaction has removed a record: a broker does not tell them "
+    "apart",
+)
 
 
 class KafkaSource(NamedTuple):
@@ -58,10 +71,23 @@ class KafkaSource(NamedTuple):
         return is_compacted(self.settings, self.topic.name)
 
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
-        return leaving(self.settings, self.topic.name, partitions, times)
+        asked = resolve_name(f"{LEAVING}:leaving")
+        return cast("Leaving", asked(self.settings, self.topic.name, partitions, times))
+
+    def stays(self) -> str:
+        return str(resolve_name(f"{LEAVING}:stays")(self.settings, self.topic.name))
 
     def refuse_gone(self, parts: Parts) -> None:
         pass
+
+    def taken(self, parts: Parts) -> Parts:  # noqa: ARG002 - the port's
+        return {}
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        seen = self.sampled(parts_of(places), uncommitted=True) if places else ()
+        there = {Place(each.partition, each.offset) for each in seen}
+        rest = COMPACTED if places and self.compacted() else MARKER
+        return {place: ABORTED if place in there else rest for place in places}
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
         return sampled(self.settings, self.topic.name, parts, uncommitted=uncommitted)

@@ -8,11 +8,11 @@ Without Spark, until records are read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, cast
 
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.part import HeldBack
@@ -79,6 +79,15 @@ class Leaving(NamedTuple):
         """Nobody can tell for these partitions."""
         behind = Positions(dict.fromkeys(partitions, 2**63 - 1))
         return cls((Positions(),) * len(times), why, behind)
+
+
+class Gap(NamedTuple):
+    """What an offset is at which a batch has found no record."""
+
+    kind: Literal["aborted", "marker", "removed"]
+    why: str
+    untold: str = ""
+    """What of it nobody can tell; empty if it is told."""
 
 
 class Sampled(NamedTuple):
@@ -156,10 +165,21 @@ class Source(Records, Protocol):
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
         """What it will still have at these times, ascending."""
 
+    def stays(self) -> str:
+        """For how long it keeps a record, in words."""
+
     def refuse_gone(self, parts: Parts) -> None:
         """Raise RecordsUnreachable if a person has taken away what is at some of these offsets;
         what retention takes, `earliest` says.
         """
+
+    def taken(self, parts: Parts) -> Parts:
+        """At which of these offsets somebody has taken away records that it had, as far as the
+        source has noted them; what retention takes, `earliest` says.
+        """
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        """What each of these is, at which a batch has found no record, from `earliest` on."""
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
         """The records at these offsets, without Spark. `uncommitted` as in `read`."""
@@ -182,8 +202,20 @@ class Lasting:
         """See Source."""
         return ()
 
+    def stays(self) -> str:
+        """See Source."""
+        return "the source keeps the record for ever"
+
     def refuse_gone(self, parts: Parts) -> None:
         """See Source."""
+
+    def taken(self, parts: Parts) -> Parts:  # noqa: ARG002 - the port's
+        """See Source."""
+        return {}
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        """See Source."""
+        return dict.fromkeys(places, Gap("removed", "the source had no record there"))
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
         """See Source. A source whose records `sluice where` is to tell has its own. Raises

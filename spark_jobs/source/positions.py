@@ -24,6 +24,22 @@ Parts = dict[int, tuple[Offset, ...]]
 """Partition -> ranges of offsets, ascending. A partition without any is not among them."""
 
 
+def parts_of(places: Iterable[Place]) -> Parts:
+    """The places as ranges of offsets.
+
+    >>> parts_of([Place(0, 7), Place(0, 8), Place(0, 10), Place(1, 0)])
+    {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
+    """
+    found: dict[int, list[Offset]] = {}
+    for partition, offset in sorted({place[:2] for place in places}):
+        ranges = found.setdefault(partition, [])
+        if ranges and ranges[-1][1] == offset:
+            ranges[-1] = (ranges[-1][0], offset + 1)
+        else:
+            ranges.append((offset, offset + 1))
+    return {partition: tuple(ranges) for partition, ranges in found.items()}
+
+
 class Positions:
     """In each partition the next record to read. Immutable. A partition that is not among them
     begins at 0.

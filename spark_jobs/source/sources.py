@@ -13,14 +13,14 @@ from spark_jobs.source.positions import Positions
 from spark_jobs.values.numbering import by_input, input_of, numbered, numbered_in, own_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.place import Place
-    from spark_jobs.source.port import Sampled
+    from spark_jobs.source.port import Gap, Sampled
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
@@ -99,9 +99,24 @@ class UnionSource(NamedTuple):
             Positions.of_all((each.of_nobody for each in found), own),
         )
 
+    def stays(self) -> str:
+        return "; ".join(dict.fromkeys(each.stays() for each in self.of))
+
     def refuse_gone(self, parts: Parts) -> None:
         for n, own in by_input(parts).items():
             self.of[n].refuse_gone(own)
+
+    def taken(self, parts: Parts) -> Parts:
+        own = by_input(parts)
+        return numbered((self.of[n].taken(of) for n, of in own.items()), own)
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
+        found: dict[Place, Gap] = {}
+        for n, source in enumerate(self.of):
+            of_it = (each for each in places if input_of(each.partition) == n)
+            own = {each._replace(partition=own_of(each.partition)): each for each in of_it}
+            found |= {own[place]: gap for place, gap in source.gaps(own.keys()).items()}
+        return found
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
         for n, own in by_input(parts).items():

@@ -142,18 +142,6 @@ def is_compacted(settings: Settings, topic: str) -> bool:
         return "compact" in setting(configuration(client, topic), "cleanup.policy")
 
 
-def retention(settings: Settings, topic: str) -> timedelta | None:
-    """How long Kafka keeps a record at least, if no size limits the topic; None for ever, which is
-    so where it compacts alone. Raises the same errors as topic_state, what librdkafka does, and
-    ValueError where this user may not read its configuration.
-    """
-    with admin_client(settings, topic) as client:
-        configured = configuration(client, topic)
-        ms = int(setting(configured, "retention.ms"))
-        goes = ms >= 0 and "delete" in setting(configured, "cleanup.policy")
-        return timedelta(milliseconds=ms) if goes else None
-
-
 def newest_record(settings: Settings, topic: str, partitions: Iterable[int]) -> datetime | None:
     """The largest Kafka timestamp of the topic's records; None if it has no records. One that is no
     time (source/kafka_time.py) counts as the last one that there is: still to come.

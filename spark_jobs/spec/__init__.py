@@ -54,7 +54,7 @@ _MODULES: Final = {
     "WhenData": "pipeline",
     "fresh": "checks.timely",
     "from_json_schema": "json_schema.reading",
-    "rule_share": "checks.rule_share",
+    "rule_share": "checks.rule",
     "unmatched_share": "checks.unmatched_share",
     "volume": "checks.timely",
     "within": "checks.check",
@@ -66,8 +66,7 @@ __all__ = list(_MODULES)
 if TYPE_CHECKING:
     from spark_jobs.spec.archive import Archive as Archive
     from spark_jobs.spec.checks.check import Check as Check, within as within
-    from spark_jobs.spec.checks.rule import Rule as Rule
-    from spark_jobs.spec.checks.rule_share import rule_share as rule_share
+    from spark_jobs.spec.checks.rule import Rule as Rule, rule_share as rule_share
     from spark_jobs.spec.checks.timely import fresh as fresh, volume as volume
     from spark_jobs.spec.checks.unmatched_share import unmatched_share as unmatched_share
     from spark_jobs.spec.dimension import Dimension as Dimension

@@ -105,7 +105,7 @@ class Dimension(SideTable):
 
     @property
     def columns(self) -> dict[str, str]:
-        """Column of the table that is read -> its declared type; empty of the times."""
+        """See SideTable. The times have no type."""
         said = {self.column_of(each): each.type for each in self.keys}
         said |= dict.fromkeys(self.valid or (), "")
         return said | {self.column_of(each): each.type for each in self.fields}
@@ -124,6 +124,11 @@ class Dimension(SideTable):
     def pipeline(self) -> str | None:
         """See SideTable."""
         return self.table if is_name(self.table) else None
+
+    @property
+    def lies(self) -> str:
+        """See SideTable."""
+        return self.table
 
     @staticmethod
     def column_of(field: Field) -> str:

@@ -54,7 +54,7 @@ class Topics(tuple[Topic, ...]):
     @property
     def of_kafka(self) -> bool:
         """Whether brokers are asked for the records of any."""
-        return not all(each.lies for each in self)
+        return any(each.of_kafka for each in self)
 
     @property
     def cluster(self) -> str:
@@ -173,6 +173,10 @@ class Topics(tuple[Topic, ...]):
         numbers = {each.name: number for number, each in enumerate(self)}
         known = name in numbers and own.isdecimal() and int(own) < PARTITIONS
         return numbered_in(numbers[name], int(own)) if known else None
+
+    def of_place(self, place: str) -> Topic:
+        """The input that is this topic, of which it has one."""
+        return next(each for each in self if each.place == place)
 
     def range_of(self, shown: str) -> tuple[int, int, int, int | None] | None:
         """Partition, first and last offset, and element of a text as a person types it: "3:120",

@@ -12,7 +12,7 @@ from pydantic import Field as Described, InstanceOf, SerializeAsAny, model_valid
 
 from spark_jobs.spec import cron, output_mode, several
 from spark_jobs.spec.checks.check import CONDITION, STATE_METRICS, Check
-from spark_jobs.spec.checks.rule_share import rule_metrics
+from spark_jobs.spec.checks.rule import rule_metrics
 from spark_jobs.spec.checks.unmatched_share import PREFIX as UNMATCHED
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
@@ -468,7 +468,7 @@ class Pipeline(Model):
                     )
 
     def _refuse_each(self) -> None:
-        beside = {"files": self.topic.lies, "a step that follows a key": self.keyed}
+        beside = {"files": not self.topic.of_kafka, "a step that follows a key": self.keyed}
         for what in (name for name, there in beside.items() if there and self.topic.each):
             refuse("each", self.topic.each, *not_yet(what))
 

@@ -31,3 +31,13 @@ class SideTable(Model):
     def pipeline(self) -> str | None:
         """The pipeline whose table it is, if it is one's."""
         return None
+
+    @property
+    def lies(self) -> str:
+        """Where another one is (side/place.py): a path, or a file's from the pipelines' folder."""
+        return ""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Column of the table that is read -> its Spark SQL type, as far as it is declared."""
+        return {}

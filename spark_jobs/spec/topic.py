@@ -204,13 +204,18 @@ class Topic(Model):
         return f"{self.cluster}/{self.name}" if self.cluster else self.name
 
     @property
+    def of_kafka(self) -> bool:
+        """Whether brokers are asked for its records."""
+        return self.source == Topic.source
+
+    @property
     def lies(self) -> str:
-        """The folder or URL that its records are in; empty of one that Kafka has."""
+        """The folder or URL with its files, where its records are in files."""
         return ""
 
     def told(self, brokers: str) -> str:
         """Where its records are, for a reader."""
-        return f"files in {self.lies}" if self.lies else f"topic {self.name} on {brokers}"
+        return f"topic {self.name} on {brokers}"
 
     def refuse_asked(self, asked: Mapping[str, object]) -> None:  # noqa: ARG002 - of another source it counts
         """Refuse what a pipeline asks of its source and this one cannot give: field -> value."""

@@ -156,10 +156,6 @@ def _steps(spec: Pipeline, wanted: int | None, keys: dict[str, str]) -> list[int
             step=wanted, columns=columns, available=available
         )
     for number in numbers:
-        if inputs := stateful[number].takes:
-            raise StateUnreadable.inputs_apart(
-                step=number, pipeline=spec.name, inputs=", ".join(inputs)
-            )
         types = key_types(spec, number)
         for column, text in keys.items():
             if column in types:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,6 +58,10 @@ Spark's other families that begin with $ are internal.
 """
 
 
+SIDES = ("left", "right")
+"""Of a join, as Spark calls them."""
+
+
 class StateOperator(NamedTuple):
     """A stateful operator of the checkpoint.
 
@@ -86,6 +90,8 @@ def operators(spark: SparkSession, checkpoint: SparkPath, batch: int) -> list[St
 
 
 def _variables(row: Row) -> tuple[Variable, ...]:
+    if row.operatorName == "symmetricHashJoin":
+        return tuple(Variable(side, side) for side in SIDES)
     properties = json.loads(row.operatorProperties or "{}")
     if "stateVariables" not in properties:
         return (Variable("", row.operatorName),)
@@ -148,7 +154,9 @@ def opened(
     source = (
         spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
     )
-    if variable.kind == "TimerState":
+    if variable.kind in SIDES:
+        source = source.option("joinSide", variable.kind)
+    elif variable.kind == "TimerState":
         source = source.option("readRegisteredTimers", "true")
     elif variable.name:
         source = source.option("stateVarName", variable.name)
@@ -158,8 +166,12 @@ def opened(
     return stored, store_columns(stored, operator.name, step, ttl=variable.ttl)
 
 
-def shown(variables: Iterable[Variable], step: Step) -> list[Variable]:
-    """The variables to read: of buckets the state of their keys, and not how many they have."""
+def shown(variables: Sequence[Variable], step: Step) -> list[Variable]:
+    """The variables to read: of buckets the state of their keys, and not how many they have; of a
+    step that takes inputs apart the rows of each.
+    """
+    if tuple(each.kind for each in variables) == SIDES:
+        return [Variable(of, side) for of, side in zip(step.takes, SIDES, strict=True)]
     return [each for each in variables if not step.bucketed or each.name == STATE]
 
 

@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.values.own_columns import own
 
 Role = Literal["key", "map key", "value"]
 """key and map key identify a row; value is the stored value."""
@@ -94,6 +95,8 @@ def store_columns(
         values = _expiry(values)
     elif operator.endswith("WithState") and "groupState" in {value.name for value in values}:
         values = _state_and_timeout(values)
+    elif step and operator == "symmetricHashJoin":
+        key, values = _joined(values, step.grouping_keys or ())
     elif step and step.aggregates:  # for other steps, the names in Spark's schema are used
         key, values = _aggregated(key, values, step.row_key or (), step.aggregates)
     return key + values
@@ -162,6 +165,20 @@ def _state_and_timeout(values: list[StoreColumn]) -> list[StoreColumn]:
     state, *timeout = values
     timeouts = [_timestamp("timeout_at", column.expression) for column in timeout]
     return [*_fields(state.expression, state.role, state.type), *timeouts]
+
+
+def _joined(
+    values: list[StoreColumn], on: Sequence[str]
+) -> tuple[list[StoreColumn], list[StoreColumn]]:
+    """Of one side of a join: Spark repeats its key in the row, where it has a name."""
+    names = {name: name for name in on}
+    names |= {own(f"on_{number}"): name for number, name in enumerate(sorted(on))}
+    key = [
+        column._replace(name=names[column.name], role="key")
+        for column in values
+        if column.name in names
+    ]
+    return key, [column for column in values if column.name not in names]
 
 
 def _aggregated(

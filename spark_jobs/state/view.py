@@ -60,8 +60,10 @@ def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterato
         operator, reading = _read_variables(spark, target, number, target.batch, query.limit)
         yield from _state(target, number, operator, reading)
         if query.keep or query.measured:
-            measures = _measures(spark, target, number, operator, reading, now)
-            yield from told(measures)
+            measures = Measures(None, ())
+            if not spec.steps[number - 1].takes:  # each side has stores of its own
+                measures = _measures(spark, target, number, operator, reading, now)
+                yield from told(measures)
             answered.append(_answer(target, number, operator, reading, measures))
     if query.keep:
         path = Paths(settings.root, spec).state_answer
@@ -178,8 +180,10 @@ def _read_variables(
     if batch not in target.readable:
         raise _purged(batch)
     with _purged_meanwhile(target, batch):
-        stateful = [position for position, step in enumerate(steps, 1) if step.stateful]
-        operator = dict(zip(stateful, operators(spark, checkpoint, batch), strict=True))[number]
+        found = operators(spark, checkpoint, batch)
+        # A Join has an operator for each of its Deduplicates, before its own.
+        at = sum(step.operators for step in steps[:number] if step.stateful) - 1
+        operator = found[at]
         # Spark's own note is of the first batch, unless the step is a transformWithState.
         stores = target.checkpoint.stores(batch).get(operator.id, operator.partitions)
         operator = operator._replace(partitions=stores)

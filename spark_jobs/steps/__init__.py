@@ -2,6 +2,6 @@
 order.
 
 May import: decode, errors, ops, registry, side, source, spec, storage, table, values. Imported by:
-audit, dataflow, excise, repair, runs, sink, state, where.
+audit, dataflow, repair, runs, sink, state, where.
 Never here: a path, a table or a run.
 """

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import UpstreamUnfit
-from spark_jobs.registry import find as registry
-from spark_jobs.storage.root.paths import Paths
-from spark_jobs.storage.root.store import opened
 from spark_jobs.table.data_files import data_files
 
 if TYPE_CHECKING:
@@ -16,11 +13,6 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.table.data_files import DataFiles
-
-
-def folder_of(of: str, path: str, root: str) -> UPath:
-    """Of a pipeline's published table, or the path itself. Raises PipelineUnknown."""
-    return Paths(root, registry.load(of)).published_table if of else opened(path)
 
 
 def log_of(name: str, folder: UPath) -> DataFiles:

@@ -11,9 +11,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import TableChanged
+from spark_jobs.side.place import place_of
 from spark_jobs.side.port import Changed, Pin
+from spark_jobs.storage.root.store import opened
 from spark_jobs.upstream.file_rows import as_json, rows_of
-from spark_jobs.upstream.log_place import folder_of, log_of, own_id
+from spark_jobs.upstream.log_place import log_of, own_id
 from spark_jobs.upstream.moves import live_files, moves
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, joined, microseconds
 
@@ -40,7 +42,7 @@ class RowsSide:
 
     def __init__(self, declared: Rows, settings: Settings) -> None:
         self._declared = declared
-        self._folder = folder_of(declared.of, declared.path, settings.root)
+        self._folder = opened(place_of(declared, settings.root))
 
     def now(self) -> Pin:
         """See Side. Raises UpstreamUnfit."""

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.pins import noted_now
+from spark_jobs.checkpoint.pins import noted_for, noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import misfit
+from spark_jobs.side.place import place_of
 from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Table
 from spark_jobs.spec.analysis.ranged import unranged
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table import history
 from spark_jobs.table.tables import own_table, table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
-from spark_jobs.upstream.log_place import folder_of, identity_of, log_of, own_id
+from spark_jobs.upstream.log_place import identity_of, log_of, own_id
 from spark_jobs.upstream.moves import moves
 from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted, Numbered
 from spark_jobs.values.spans import FIRST, LAST
@@ -53,10 +56,11 @@ class RowsSource(Lasting):
     def __init__(self, spec: Pipeline, settings: Settings, until: Positions | None) -> None:
         [topic] = spec.inputs
         assert isinstance(topic, Table)  # whose source it is
+        [beside] = topic.beside
         self._topic = topic
         self._spec, self._until, self._root = spec, until, settings.root
         self._paths = Paths(settings.root, spec)
-        self._folder = folder_of(self._topic.of, self._topic.path, settings.root)
+        self._folder = opened(place_of(beside, settings.root))
 
     @property
     def rows_note(self) -> UPath:
@@ -73,13 +77,7 @@ class RowsSource(Lasting):
         """As of the newest version: what a run would note, if it noted it now."""
         if why := unranged(self._spec):
             raise UpstreamUnfit.unranged(pipeline=self._spec.name, name=self._topic.name, why=why)
-        known, table = self._known(), self._table
-        if known is None or known.table_id != table.id:
-            made = noted.begun(table, table.log.newest)
-        elif known.version < table.log.newest:
-            made = noted.followed(known, known.version, table, table.log.newest)
-        else:
-            made = known
+        made, table = self._newest(), self._table
         latest = Positions({DRAINED: made.end})
         begins = Positions({DRAINED: self._begins(made)})
         due, held_back = self._due(), self._held_back()
@@ -91,6 +89,15 @@ class RowsSource(Lasting):
             to_note=(due,) if due else (),
             told=(held_back,) if held_back else (),
         )
+
+    def _newest(self) -> Noted:
+        """What a run would note now."""
+        known, table = self._known(), self._table
+        if known is None or known.table_id != table.id or not self._planned:
+            return noted.begun(table, table.log.newest)
+        if known.version < table.log.newest:
+            return self._followed(known, known.version, table.log.newest)
+        return known
 
     def _due(self) -> str:
         """Why a run should note a newer version, though no row waits; empty if it need not."""
@@ -142,9 +149,32 @@ class RowsSource(Lasting):
     def _known(self) -> Noted | None:
         """Raises CheckpointBroken if it is gone, and a batch has read numbers of it."""
         known = self._noted()
-        if known is None and Checkpoint(self._paths.checkpoint).planned():
+        if known is None and self._planned:
             raise checkpoint_broken(f"{self.rows_note} is missing", self._spec.name)
         return known
+
+    def _followed(self, known: Noted, since: int, version: int) -> Noted:
+        """What a run had noted, and Spark has not planned, is taken back if it is gone: the log
+        tells what took its place.
+        """
+        table = self._table
+        made = noted.followed(known, since, table, version)
+        if not self._begins(made):
+            return made
+        pins = noted_for(max(self._planned), Checkpoint(self._paths.checkpoint))
+        read = pins.get(self._topic.name)
+        if (
+            read is None
+            or read.version >= since
+            or read.table_id != own_id(self._topic.name, table.log)
+            or not table.log.has(read.version, version)
+        ):
+            return made
+        return noted.followed(known, read.version, table, version)
+
+    @property
+    def _planned(self) -> Sequence[int]:
+        return Checkpoint(self._paths.checkpoint).planned()
 
     def _accounted(self) -> int:
         audited = read_cursor(self._paths.cursor).audited
@@ -162,6 +192,20 @@ class RowsSource(Lasting):
         """Repairs read the table as it is: none of its rows leaves."""
         return Leaving((self.earliest(partitions),) * len(times))
 
+    def stays(self) -> str:
+        return (
+            f"{self._topic.told('')}: a row stays until a DELETE, and its old file until a VACUUM; "
+            "a census sees it only in a root"
+        )
+
+    def taken(self, parts: Parts) -> Parts:
+        """Whose files a VACUUM has removed."""
+        known, found = self._noted(), defaultdict[int, list[tuple[int, int]]](list)
+        for file, some in known.within(parts) if known else ():
+            if not self._there(file):
+                found[file.partition].append(some)
+        return {partition: tuple(ranges) for partition, ranges in found.items()}
+
     def count(self, parts: Parts) -> int:
         known = self._noted()
         found = known.within(parts) if known else ()
@@ -172,7 +216,10 @@ class RowsSource(Lasting):
 
         known = self._noted()
         columns = {field.name: field.type for field in self._topic.fields}
-        for file, (first, stop) in known.within(parts) if known else ():
+        ends = (stop for _, stop in parts.get(DRAINED, ()))
+        if known is None or max(ends, default=0) > known.end:  # `sluice preview` reads those too
+            known = self._newest()
+        for file, (first, stop) in known.within(parts):
             if not self._there(file):
                 continue
             some = rows_of(str(self._folder), file, columns, first - file.first, stop - file.first)
@@ -212,13 +259,14 @@ class RowsSource(Lasting):
     def keep(self, since: Mapping[str, int | None], now: Versions, held: Held) -> None:
         name, table = self._topic.name, self._table
         known, version = self._known(), now[name]
-        if known is None or (name not in since and version > known.version):  # nothing has read it
+        unread = known is None or (name not in since and version > known.version)
+        if known is None or unread or not self._planned:
             made = noted.begun(table, version)
         elif (base := since.get(name, version)) is None:
             known = known.among(version)
             made = noted.followed(known, known.version, table, version)
         elif (base, version) != (known.version, known.version):
-            made = noted.followed(known, base, table, version)
+            made = self._followed(known, base, version)
         else:
             return
         made.behind(known).put(self.rows_note, held)

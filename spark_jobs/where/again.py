@@ -4,32 +4,50 @@ Spark where only its SQL can say what the steps make of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import pyarrow as pa
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.pins import inputs_of
-from spark_jobs.errors import KafkaRefused, KafkaUnreachable, SideGone, TopicMissing
+from spark_jobs.decode.formats import elements_of
+from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.draft.sample import Sampled, records
+from spark_jobs.errors import (
+    FilesUnfit,
+    KafkaRefused,
+    KafkaUnreachable,
+    RecordsGone,
+    SideGone,
+    TopicMissing,
+    UpstreamUnfit,
+)
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
-from spark_jobs.repair.offsets.slices import without
+from spark_jobs.repair.offsets.slices import less, merged, without
 from spark_jobs.source.place import Place
-from spark_jobs.source.positions import Positions
+from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of
-from spark_jobs.where.ask import Question
-from spark_jobs.where.asked import parts_of, union, within
-from spark_jobs.where.read import Seen, decoded, sampled
+from spark_jobs.spec.inputs import COLUMN
+from spark_jobs.values.own_columns import EMPTY
+from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, values
+from spark_jobs.where.asked import union, within
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.port import SourceState
+    from spark_jobs.source.port import Source, SourceState
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.where.known import Accounted, Known
 
-MOST_HERE: Final = 20_000
-"""Offsets that are read without Spark: a second, about."""
-Ask = Callable[[Question], dict[Place, Seen]]
+MOST_HERE: Final = 50_000
+"""Offsets that are read without Spark: a second or two. A cold Spark takes ten."""
+UNANSWERED: Final = (
+    KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
+)  # fmt: skip
+"""What a source raises that gives no answer now: what is kept has some."""
+Ask = Callable[[Question], Answer]
 """What Spark says (ask.py)."""
 
 
@@ -59,9 +77,18 @@ class Reader(NamedTuple):
             return self.topic.earliest
         return Positions(dict.fromkeys(self.known.end(self.known.audited).partitions, 2**63 - 1))
 
+    @property
+    def source(self) -> Source:
+        return source_of(self.spec, self.settings)
+
     def nowhere(self, parts: Parts) -> Parts:
         """What of them nobody has any more."""
-        return located(parts, self.has, self.earliest).nowhere
+        found = located(parts, self.has, self.earliest)
+        taken = self.source.taken(found.source) if self.topic else {}
+        return {
+            p: tuple(sorted((*found.nowhere.get(p, ()), *taken.get(p, ()))))
+            for p in found.nowhere.keys() | taken.keys()
+        }
 
     def pins(self, batch: Accounted) -> str | None:
         """The versions of the tables beside the stream that the batch read; None if one is gone."""
@@ -84,7 +111,7 @@ class Reader(NamedTuple):
         where = located(here, {}, self.earliest)
         away = any(within(place, self.has) for place in asked)
         if not (away or offsets_in(where.source) > MOST_HERE or self._needs_sql(here)):
-            sample = sampled(self.settings, self.spec, where.source)
+            sample = self.sampled(where.source)
             return decoded(self.settings, self.spec, sample, str(self.known.paths.root))
         groups: dict[str | None, dict[Place, Accounted]] = {}
         for place, batch in asked.items():
@@ -95,9 +122,14 @@ class Reader(NamedTuple):
         }
         own = parts_of(asked)
         others = {p: tuple(without(ranges, own.get(p, ()))) for p, ranges in beside.items()}
-        return self.ask(
-            Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
-        )
+        question = Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
+        return self.ask(question).seen
+
+    def sampled(self, parts: Parts) -> dict[Place, Sampled]:
+        """What the source has at these offsets, and some between near ones."""
+        near = {partition: tuple(merged(ranges)) for partition, ranges in parts.items()}
+        read = self.source.sampled(less(near, self.source.taken(near)) if near else {})
+        return {Place(each.partition, each.offset): each for each in read}
 
     def _needs_sql(self, parts: Parts) -> bool:
         """Whether a batch with some of these offsets has left some records out, and not all; or has
@@ -118,8 +150,8 @@ def topic_of(
     """What Kafka has of the checkpoint's topic, and why nobody can say."""
     try:
         topic = source_of(spec, settings).state()
-    except (KafkaUnreachable, KafkaRefused, TopicMissing) as error:
-        return None, f"Kafka did not answer: {error.what}"
+    except UNANSWERED as error:
+        return None, f"the source did not answer: {error.what}"
     if known is not None and not same_topics(known.identity.topic_id, topic.id):
         return None, "the topic was made anew: its records are others"
     return topic, ""
@@ -132,3 +164,50 @@ def by_counts(batch: Accounted, spec: Pipeline) -> bool | None:
     if (not spec.before_state and not spec.inputs.drops_some) or batch.none("filtered"):
         return True
     return False if batch.none("late", "accepted") else None
+
+
+def decoded(
+    settings: Settings, spec: Pipeline, sample: dict[Place, Sampled], root: str
+) -> dict[Place, Seen]:
+    """What they are, where no step before state leaves out any."""
+    found: dict[Place, Seen] = {}
+    for topic in spec.inputs:
+        places = [each for each in sample if spec.inputs.of_partition(each.partition) is topic]
+        if not places:
+            continue
+        prepared = prepare(topic, root, settings)
+        of = [*_records(topic, prepared.given[0], {each: sample[each] for each in places})]
+        columns, told = prepared.decoder().decode(records([each.record for each in of]))
+        rows = values(pa.table(columns, names=[*topic.columns]))
+        form = dict.fromkeys(spec.inputs.columns) if spec.inputs.named else {}
+        named = {COLUMN: topic.name} if spec.inputs.named else {}
+        for each, row, why in zip(of, rows, told, strict=True):
+            no_row = each.dropped or each.why is not None or why is not None
+            bad = None if each.dropped else each.why or why
+            found[each.place] = Seen(DROPPED, {}, bad) if no_row else Seen(0, form | row | named)
+    return found
+
+
+class _Record(NamedTuple):
+    place: Place
+    record: Sampled
+    dropped: bool
+    """Whether it is none that enters a step, and is not malformed."""
+    why: str | None = None
+    """Why it is malformed, whatever its fields are."""
+
+
+def _records(topic: Topic, given: object, sample: dict[Place, Sampled]) -> Iterator[_Record]:
+    """Those of the values."""
+    drops = topic.tombstones == "dropped"
+    if not topic.each:
+        for place, value in sample.items():
+            own = value._replace(partition=place.partition)
+            yield _Record(place, own, drops and value.value is None)
+        return
+    found = elements_of(topic, given).of(records([*sample.values()]))
+    for (place, value), elements in zip(sample.items(), found, strict=True):
+        for each in elements:
+            own = value._replace(partition=place.partition, value=each.value)
+            dropped = each.number == EMPTY or (drops and value.value is None)
+            yield _Record(Place.at(*place[:2], each.number), own, dropped, each.why)

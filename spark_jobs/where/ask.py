@@ -1,37 +1,61 @@
-"""Ask: the question that needs Spark's SQL, by an application of Spark, or by the worker that there
-is. Needs no Spark.
+"""Ask: what is asked of records that are read again, and the question that needs Spark's SQL: by an
+application of Spark, or by the worker that there is. Needs no Spark.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.launch.warm.client import asked
+from spark_jobs.launch.question import Failed, ask as ask_spark, rows_of
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.own_columns import OFFSET, PARTITION, own
-from spark_jobs.where.read import Seen, values
+from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from spark_jobs.settings.installation import Settings
 
-QUESTION, ANSWER, FAILED = "question.json", "answer.arrow", "failed.txt"
-"""Files of a job's folder."""
-REACHED, WHY, RULES, BY_CLOCK, ROW = map(own, ("reached", "why", "rules", "by_clock", "row"))
-ELEMENT: Final = own("element")
+FAILED, COUNTS = "failed.txt", "counts.json"
+"""In a job's folder: why it has no answer; what is told beside it."""
+REACHED, WHY, RULES, BY_CLOCK, ROW, AT, ELEMENT = map(
+    own, ("reached", "why", "rules", "by_clock", "row", "at", "element")
+)
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
 
 
+DROPPED = -1
+"""In place of a count of steps: it enters none."""
+
+
+class Seen(NamedTuple):
+    """A record, as today's spec has it."""
+
+    reached: int
+    """How many of the steps before the first that remembers have let it through; DROPPED of a
+    tombstone, of a record that a rule drops, or of one that is not good.
+    """
+    row: dict[str, Any]
+    """What enters the next step, if it has passed all; else nothing. Times are numbers."""
+    why: str | None = None
+    """Why it is malformed by today's spec."""
+    rules: str | None = None
+    """Which rules it fails, if one of them drops it."""
+    untold: str = ""
+    """Why the steps may have said something else in its batch."""
+
+
 class Question(BaseModel):
-    """A file, since a command line holds no 10,000 places."""
+    """Of records, by their places or by a condition."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,55 +74,103 @@ class Question(BaseModel):
     `most` of them, of the records among `beside` that it holds for.
     """
     most: int = 0
+    topic: str = ""
+    """With `key`: of this topic alone, as the pipeline declares it, and by its own numbers of
+    partitions. The condition may then name `header`, `key`, `timestamp`, `partition` and `offset`
+    too. No record makes the question fail, and the answer has event times.
+    """
+    topic_id: str = ""
+    start: datetime = FIRST
+    end: datetime = LAST
+    """Of the event times of a topic's records."""
 
 
-class Failed(Exception):
-    """The application has failed, and has said why; `why` is empty unless a record was it."""
+class Counts(BaseModel):
+    """Of the records of a topic that were asked."""
 
-    def __init__(self, status: int, why: str = "") -> None:
-        super().__init__(status)
-        self.status = status
-        self.why = why
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    read: int = 0
+    undecoded: int = 0
+    headerless: int = 0
+    """Records of which an archive has kept no headers."""
+    fails: int = 0
+    """Records of these times on which the condition's SQL fails."""
+    first: tuple[int, int] | None = None
+    """The partition and the offset of the first of these."""
 
 
-def ask(pipeline: str, settings: Settings, question: Question) -> dict[Place, Seen]:
+class Answer(NamedTuple):
+    """What Spark says."""
+
+    table: pa.Table
+    """A row a place: PARTITION, OFFSET, ELEMENT; and REACHED, WHY, RULES, BY_CLOCK and ROW of
+    `asked`; of a topic AT, the event time in microseconds since 1970.
+    """
+    counts: Counts
+
+    @property
+    def places(self) -> list[Place]:
+        """In order."""
+        columns = (self.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT))
+        return sorted(map(Place, *columns))
+
+    @property
+    def seen(self) -> dict[Place, Seen]:
+        """Of `asked`."""
+        table = self.table
+        entered: list[dict[str, Any]] = [{}] * table.num_rows
+        if ROW in table.column_names:
+            column = table[ROW].combine_chunks()
+            columns = pa.table(column.flatten(), names=[field.name for field in column.type])
+            there = column.is_valid().to_pylist()
+            pairs = zip(values(columns), there, strict=True)
+            entered = [row if is_there else {} for row, is_there in pairs]
+            table = table.drop_columns(ROW)
+        return {
+            Place(told[PARTITION], told[OFFSET], told[ELEMENT]): Seen(
+                told.get(REACHED) or 0,
+                row,
+                told.get(WHY),
+                told.get(RULES),
+                CLOCK if told.get(BY_CLOCK) else "",
+            )
+            for told, row in zip(table.to_pylist(), entered, strict=True)
+        }
+
+
+def ask(pipeline: str, settings: Settings, question: Question) -> Answer:
     """What it tells. Raises Failed."""
-    # A worker's Python processes may end behind the run.
-    with TemporaryDirectory(prefix="sluice-", ignore_cleanup_errors=True) as folder:
-        put(question, Path(folder))
-        job = Where(pipeline=pipeline, folder=folder)
-        every = (question.beside, *question.asked.values())
-        if status := asked(settings, job, sum(map(offsets_in, every))):
-            raise Failed(status)
-        return answered(Path(folder))
+    offsets = sum(map(offsets_in, (question.beside, *question.asked.values())))
+    return ask_spark(
+        settings, question, lambda to: Where(pipeline=pipeline, folder=to), offsets, answered
+    )
 
 
-def put(question: Question, folder: Path) -> None:
-    """For answered to answer."""
-    (folder / QUESTION).write_text(question.model_dump_json())
-
-
-def answered(folder: Path) -> dict[Place, Seen]:
+def answered(folder: Path) -> Answer:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    with pa.OSFile(str(folder / ANSWER)) as file:
-        table = pa.ipc.open_file(file).read_all()
-    entered: list[dict[str, Any]] = [{}] * table.num_rows
-    if ROW in table.column_names:
-        column = table[ROW].combine_chunks()
-        columns = pa.table(column.flatten(), names=[field.name for field in column.type])
-        there = column.is_valid().to_pylist()
-        pairs = zip(values(columns), there, strict=True)
-        entered = [row if is_there else {} for row, is_there in pairs]
-        table = table.drop_columns(ROW)
-    return {
-        Place(told[PARTITION], told[OFFSET], told[ELEMENT]): Seen(
-            told.get(REACHED) or 0,
-            row,
-            told.get(WHY),
-            told.get(RULES),
-            CLOCK if told.get(BY_CLOCK) else "",
-        )
-        for told, row in zip(table.to_pylist(), entered, strict=True)
-    }
+    counts = (folder / COUNTS).read_text() if (folder / COUNTS).exists() else "{}"
+    return Answer(rows_of(folder), Counts.model_validate_json(counts))
+
+
+def values(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows. Times are microseconds and days are numbers: Arrow gives Python no time that Python has
+    not.
+    """
+    for at, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            micros = table.column(at).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
+            table = table.set_column(at, field.name, micros)
+        elif pa.types.is_date32(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(pa.int32()))
+    rows: list[dict[str, Any]] = table.to_pylist()
+    return rows
+
+
+def key_of(row: Mapping[str, Any], names: Sequence[str]) -> str:
+    """One text for equal values of these columns, as Spark compares them."""
+    return repr(
+        [0.0 if (value := row[name]) == 0 and isinstance(value, float) else value for name in names]
+    )

@@ -42,22 +42,6 @@ def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
     return sorted(found)
 
 
-def parts_of(asked: Iterable[Place]) -> Parts:
-    """The same, as ranges of offsets.
-
-    >>> parts_of([Place(0, 7), Place(0, 8), Place(0, 10), Place(1, 0)])
-    {0: ((7, 9), (10, 11)), 1: ((0, 1),)}
-    """
-    found: dict[int, list[tuple[int, int]]] = {}
-    for partition, offset in sorted({place[:2] for place in asked}):
-        ranges = found.setdefault(partition, [])
-        if ranges and ranges[-1][1] == offset:
-            ranges[-1] = (ranges[-1][0], offset + 1)
-        else:
-            ranges.append((offset, offset + 1))
-    return {partition: tuple(ranges) for partition, ranges in found.items()}
-
-
 def union(one: Parts, other: Parts) -> Parts:
     """Both, and what is between near ranges of them."""
     return {

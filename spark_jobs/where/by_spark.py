@@ -11,7 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, functions as F
@@ -21,10 +20,9 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.launch.question import QUESTION, put_rows
 from spark_jobs.launch.session import session
-from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, located
 from spark_jobs.source.place import Place
-from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
@@ -32,22 +30,20 @@ from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.values.spans import any_of
 from spark_jobs.where.ask import (
-    ANSWER,
     BY_CLOCK,
+    COUNTS,
+    DROPPED,
     ELEMENT,
     FAILED,
-    QUESTION,
     REACHED,
     ROW,
     RULES,
     WHY,
     Question,
 )
-from spark_jobs.where.asked import union
 from spark_jobs.where.copies import deduplicates
-from spark_jobs.where.read import DROPPED
+from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,17 +66,22 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     """Prints nothing: the answer is files."""
     folder = Path(job.folder)
     question = Question.model_validate_json((folder / QUESTION).read_text())
-    answer = _Answer(session(spec.name, spec.state, settings.root), spec, settings, question)
+    spark = session(spec.name, spec.state, settings.root)
     try:
-        table = (answer.by_key() if question.key else answer.of_places()).toArrow()
+        if question.topic:
+            table, counts = of_topic(spark, spec, settings, question)
+            (folder / COUNTS).write_text(counts.model_dump_json())
+        else:
+            answer = _Answer(spark, spec, settings, question)
+            table = (answer.by_key() if question.key else answer.of_places()).toArrow()
+    except NoCondition as error:
+        (folder / FAILED).write_text(str(error))
     except (PySparkException, Py4JJavaError) as error:
         text = str(error).strip()
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
         (folder / FAILED).write_text(said[0] if said else text.splitlines()[0])
     else:
-        file = pa.OSFile(str(folder / ANSWER), "wb")
-        with file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
+        put_rows(table, folder)
     yield from ()
 
 
@@ -97,14 +98,11 @@ class _Answer:
         self._topic_id = known.topic_id
         kept = {Place(*at): reason for *at, reason in question.aside}
         self._aside = read_failing(self._paths.failing).reasons.beside(kept)
-        self._has, _ = archived_or_why(self._paths.root, spec.inputs, known.topic_id)
 
     def by_key(self) -> DataFrame:
         found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
         return (
-            found.where(F.expr(self._question.key))
-            .select(*_place(found))
-            .limit(self._question.most)
+            found.where(F.expr(self._question.key)).select(*place(found)).limit(self._question.most)
         )
 
     def of_places(self) -> DataFrame:
@@ -153,30 +151,13 @@ class _Answer:
     def _flow(self, parts: Parts, batch: int, aside: Mapping[Place, str]) -> Dataflow:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
-        where = located(union(parts, {}), self._has, self._question.earliest)
-        frames = []
-        if where.source or not where.archive:
-            source = source_of(spec, settings)
-            frames.append(source.read(self._spark, where.source or {0: ((0, 0),)}))
-        if where.archive:
-            archive = archive_records(self._paths.root, spec.inputs, self._topic_id)
-            frames.append(archive.read(self._spark, where.archive))
-        exact = any_of(
-            f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
-            for p, ranges in parts.items()
-            for first, stop in ranges
-        )
-        records = reduce(DataFrame.unionAll, frames).where(exact or "false")
+        known = (self._paths.root, spec.inputs, self._topic_id, source_of(spec, settings))
+        records = records_at(self._spark, *known, self._question.earliest, parts)
         sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
             records, spec, settings, sides, clock_ms=END_OF_TIME_MS,
             failing=aside, refusing=False,
         )  # fmt: skip
-
-
-def _place(frame: DataFrame) -> Iterator[Column]:
-    names = zip(columns(frame), (PARTITION, OFFSET, ELEMENT), strict=True)
-    return (column.alias(name) for column, name in names)
 
 
 def _row(entered: DataFrame) -> Column:
@@ -187,6 +168,6 @@ def _told(
     frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
 ) -> DataFrame:
     return frame.select(
-        *_place(frame), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
+        *place(frame), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
         by_clock.alias(BY_CLOCK), row.alias(ROW),
     )  # fmt: skip

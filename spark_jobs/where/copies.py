@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from spark_jobs.repair.offsets.slices import Index, clipped
 from spark_jobs.source.place import Place
 from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
-from spark_jobs.where.read import key_of
+from spark_jobs.where.ask import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Set as AbstractSet
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.again import Reader
+    from spark_jobs.where.ask import Seen
     from spark_jobs.where.in_table import InTable
     from spark_jobs.where.known import Accounted
-    from spark_jobs.where.read import Seen
 
 REACHES: Final = (2, 32, None)
 """How many delays before the watermark of a record's batch its copies are looked for, in turn; None

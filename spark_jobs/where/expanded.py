@@ -7,43 +7,61 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.decode.formats import elements_of
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import records
+from spark_jobs.launch.question import Failed
+from spark_jobs.repair.offsets.archived import located
 from spark_jobs.source.place import WHOLE, Place
-from spark_jobs.where.asked import MOST, parts_of, within
-from spark_jobs.where.read import sampled
+from spark_jobs.source.positions import parts_of
+from spark_jobs.where.asked import MOST, within
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable, Mapping
 
     from spark_jobs.where.again import Reader
     from spark_jobs.where.kept import Kept
+    from spark_jobs.where.known import Accounted
 
 OTHERS: Final = "what became of its records that are not kept"
 
 
-def expanded(reader: Reader, kept: Kept, asked: Collection[Place]) -> list[Place]:
+def expanded(reader: Reader, kept: Kept, asked: Mapping[Place, Accounted]) -> list[Place]:
     """In place of each value its records; of one that nobody has any more those that are kept, and
     itself. Raises ValueError, in words, for more than MOST, or for an element that a value has not.
     """
-    spec, settings = reader.spec, reader.settings
-    if not spec.inputs.spread:
+    if not reader.spec.inputs.spread:
         return [*asked]
-    [topic] = spec.inputs
-    given = prepare(topic, settings.root, settings).given[0]
-    by = elements_of(topic, given)
-    parts = parts_of(asked)
-    lost = reader.nowhere(parts)
-    there = parts_of([place for place in asked if not within(place, lost)])
-    read = {p: each for p, each in sampled(settings, spec, there).items() if within(p, there)}
-    of = {
-        place: [Place.at(*place[:2], each.number) for each in elements]
-        for place, elements in zip(read, by.of(records([*read.values()])), strict=True)
-    }
-    found: dict[Place, None] = {}
+    lost = reader.nowhere(parts_of(asked))
+    there = {place: batch for place, batch in asked.items() if not within(place, lost)}
+    of, found = _elements(reader, kept, there), dict[Place, None]()
     for place in asked:
         found |= dict.fromkeys(_of_one(place, of, kept))
         if len(found) > MOST:
             raise ValueError(f"at most {MOST:,} records can be asked for at once")
     return sorted(found)
+
+
+def _elements(
+    reader: Reader, kept: Kept, there: Mapping[Place, Accounted]
+) -> dict[Place, list[Place]]:
+    """Value -> its records: by the client, or by Spark of what only an archive has."""
+    [topic] = reader.spec.inputs
+    given = prepare(topic, reader.settings.root, reader.settings).given[0]
+    near = located(parts_of(there), {}, reader.earliest).source
+    read = {p: each for p, each in reader.sampled(near).items() if within(p, near)}
+    numbers = elements_of(topic, given).of(records([*read.values()]))
+    of = {
+        place: [Place.at(*place[:2], each.number) for each in elements]
+        for place, elements in zip(read, numbers, strict=True)
+    }
+    away = {place: batch for place, batch in there.items() if not within(place, near)}
+    try:
+        seen = reader.seen(away, {}, kept.aside) if away else {}
+    except Failed as failed:  # their outcome will say so, too
+        if not failed.why:
+            raise
+        seen = {}
+    for place in sorted(seen):
+        of.setdefault(place.value, []).append(place)
+    return of
 
 
 def _of_one(place: Place, of: dict[Place, list[Place]], kept: Kept) -> Iterable[Place]:

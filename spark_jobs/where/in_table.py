@@ -10,8 +10,9 @@ from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
+from spark_jobs.where.ask import key_of, values
 from spark_jobs.where.fate import Became
-from spark_jobs.where.read import key_of, values
+from spark_jobs.where.paired import Paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from spark_jobs.source.place import Place
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.where.ask import Seen
     from spark_jobs.where.fate import Fate
     from spark_jobs.where.known import Accounted
-    from spark_jobs.where.read import Seen
 
 SHOWN: Final = 10
 """Rows of one record."""
@@ -78,6 +79,8 @@ class InTable:
         if looked_up:
             rows, why = self.rows(fate.place, seen)
             fate = fate._replace(rows=rows).but(why)
+            if not rows and not why and (paired := Paired.of(self.spec, fate.place, seen)):
+                fate = fate._replace(why=paired.alone(self._batches))
         if fate.became is not Became.ACCEPTED:
             return fate
         version, why = self._first_with(batch, seen)
@@ -93,22 +96,34 @@ class InTable:
         if not where:
             return (), why
         names = ", ".join(f'"{name}"' for name in self._table.columns() if name not in OF_A_KEY)
-        most = "" if self.keeps_records else f" LIMIT {SHOWN + 1}"
+        own = self._own(place, seen)
+        most = f" LIMIT {SHOWN + 1}" if own is None else ""
         answer = self._table.query(f"SELECT {names} FROM t WHERE {where}{most}")
         found = answer.to_pylist()
-        if self.keeps_records:  # the condition leaves out what has no comparison there
+        if own is not None:  # the condition leaves out what has no comparison there
             pairs = zip(found, values(answer), strict=True)
-            found = [row for row, compared in pairs if _same(compared, seen.row)]
+            found = [row for row, compared in pairs if _same(compared, own)]
         return tuple(found[:SHOWN]), "" if len(found) <= SHOWN else f"other rows than {SHOWN}"
+
+    def _own(self, place: Place, seen: Seen) -> dict[str, Any] | None:
+        """Column of the table -> the record's value, where these tell its rows."""
+        if self.keeps_records:
+            return seen.row
+        paired = Paired.of(self.spec, place, seen)
+        return None if paired is None else paired.row
 
     def _where(self, place: Place, seen: Seen) -> tuple[str, str]:
         """A condition for the rows, or why there is none."""
         spec, row = self.spec, seen.row
         if spec.keyed:
             return f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}', ""
-        if self.keeps_records:
-            types = spec.inputs.types
-            conditions = (equals(name, each, types.get(name, "")) for name, each in row.items())
+        if (own := self._own(place, seen)) is not None:
+            paired = Paired.of(spec, place, seen)
+            names, types = paired.found.columns if paired else {}, spec.inputs.types
+            conditions = (
+                equals(name, each, types.get(names.get(name, name), ""))
+                for name, each in own.items()
+            )
             return " AND ".join(filter(None, conditions)), UNCOMPARED
         if why := _unfound(spec):
             return "", why

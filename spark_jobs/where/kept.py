@@ -32,7 +32,7 @@ _COLUMNS = {
     "quarantine": "batch_id, run_id, CAST(event_time AS BIGINT) AS at, kind, reason",
     "merged": "source, repair_id, fate, taken_out_by",
 }
-_DID = {
+DID = {
     "swapped": "has computed its rows again",
     "canonical": "has computed its rows again, and found them as they were",
     "undone": "had computed its rows again, and was undone",
@@ -118,7 +118,7 @@ class Kept(NamedTuple):
             version = versions.get(name) if fate == "merged" else version
         return tuple(told), version
 
-    def computed_again(self, spec: Pipeline, place: Place, at: datetime | None) -> Iterator[str]:
+    def computed_again(self, spec: Pipeline, place: Place, at: datetime | None) -> Iterator[Row]:
         """Of a record that a batch has accepted: the repairs that computed rows which it is in."""
         if at is None or unranged(spec):
             return
@@ -127,7 +127,7 @@ class Kept(NamedTuple):
             horizon = Positions.of_json(row["horizon"])
             spans = (Span(each["start"], each["end"]) for each in row["ranges"] or ())
             if horizon.passed(place) and any(map(touched.overlaps, spans)):
-                yield f"{row['kind']} {row['repair_id']} {_DID[row['state']]}"
+                yield row
 
     def whole(self, batches: Iterable[Accounted]) -> set[int]:
         """Those of the batches of which every rejected record is kept still."""
@@ -168,6 +168,6 @@ def _repairs(known: Known) -> list[Row]:
     found = repairs.stored(
         known.paths.root,
         known.paths.pipeline,
-        f"{of} AND {kinds} AND {ops_tables.among('state', _DID)}",
+        f"{of} AND {kinds} AND {ops_tables.among('state', DID)}",
     )
     return [row for row in found if not row["repair_id"].endswith(UNDO)]

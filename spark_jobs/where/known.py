@@ -11,8 +11,8 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.repair.offsets.archived import NO_BATCH, beginning
-from spark_jobs.source.positions import Positions
-from spark_jobs.where.asked import in_parts, parts_of
+from spark_jobs.source.positions import Positions, parts_of
+from spark_jobs.where.asked import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

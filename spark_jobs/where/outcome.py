@@ -6,25 +6,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.launch.question import Failed
+from spark_jobs.source.positions import parts_of
 from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
-from spark_jobs.where.ask import Failed
-from spark_jobs.where.asked import parts_of, union, within
+from spark_jobs.where.ask import DROPPED
+from spark_jobs.where.asked import union, within
 from spark_jobs.where.expanded import OTHERS
 from spark_jobs.where.fate import Became, Fate
-from spark_jobs.where.gaps import without_record
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
-from spark_jobs.where.kept import Kept
-from spark_jobs.where.read import DROPPED, sampled
+from spark_jobs.where.kept import DID, Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from spark_jobs.source.place import Place
     from spark_jobs.where.again import Reader
+    from spark_jobs.where.ask import Seen
     from spark_jobs.where.known import Accounted
-    from spark_jobs.where.read import Seen
 
 EXPIRED: Final = (
     "its outcome: rejected records of its batch are no longer kept (SLUICE_REJECTED_DAYS), and it "
@@ -43,7 +43,9 @@ class Outcomes(NamedTuple):
 
     def fates(self) -> Iterator[Fate]:
         lost, seen, kept_of = self._read_again()
-        gaps = {p: b for p, b in self.asked.items() if p not in lost and p not in seen}
+        absent = {p: b for p, b in self.asked.items() if p not in lost and p not in seen}
+        gaps = {p: b for p, b in absent.items() if not b.none("gaps", "unknown")}
+        lost |= dict.fromkeys(absent.keys() - gaps.keys(), "its source has it no more")
         found = dict(self._gaps(gaps))
         whole = self.kept.whole(self.asked.values())
         table = InTable(self.reader.spec, self.reader.known.paths, self.reader.known.batches)
@@ -60,7 +62,7 @@ class Outcomes(NamedTuple):
                 else:
                     fate = self._by_steps(fate, batch, seen[place])
                 if fate.became is Became.ACCEPTED and not fate.untold:
-                    fate = self._entered(fate, seen[place], kept_of.get(place))
+                    fate = self.entered(fate, seen[place], kept_of.get(place))
                     fate = table.went(fate, seen[place], batch, looked_up=looked_up)
                 fate = self.kept.found_bad(fate, batch)
             yield fate
@@ -84,10 +86,8 @@ class Outcomes(NamedTuple):
     def _unreadable(self) -> dict[Place, str]:
         """The places that nobody can read again as their batch did, and why."""
         reader, parts = self.reader, self.reader.nowhere(parts_of(self.asked))
-        gone = f"Kafka was not asked: {reader.why_not}" if reader.why_not else "Kafka is past it"
-        found = {
-            place: f"{gone}, and no archive has it" for place in self.asked if within(place, parts)
-        }
+        gone = f"{reader.why_not or 'its source has it no more'}, and no archive has it"
+        found = {place: gone for place in self.asked if within(place, parts)}
         if reader.spec.sides:
             pins = {batch.id: reader.pins(batch) for batch in self.asked.values()}
             found |= {
@@ -99,12 +99,15 @@ class Outcomes(NamedTuple):
 
     def _gaps(self, gaps: Mapping[Place, Accounted]) -> Iterator[tuple[Place, Fate]]:
         """Of offsets that batches have read, and no committed record is at."""
-        reader, earliest = self.reader, self.reader.earliest
-        here = {place for place in gaps if not earliest.passed(place)}
-        there = sampled(reader.settings, reader.spec, parts_of(here), uncommitted=True)
+        earliest = self.reader.earliest
+        told = self.reader.source.gaps([place for place in gaps if not earliest.passed(place)])
         for place, batch in gaps.items():
-            topic = reader.topic if place in here else None
-            yield place, without_record(place, batch, topic, aborted=place.value in there)
+            fate = Fate(place, Became.REMOVED, batch=batch.id, run_id=batch.run_id)
+            if (gap := told.get(place.value)) is None:
+                lacks = "what was there: the archive has no record, and its source has it no more"
+                yield place, fate.but(lacks)
+            else:
+                yield place, fate._replace(became=Became(gap.kind), why=gap.why).but(gap.untold)
 
     def _not_as_then(self, batch: Accounted, seen: Seen) -> str:
         """Why the steps may say something else than in its batch; empty if they do not."""
@@ -178,11 +181,16 @@ class Outcomes(NamedTuple):
             if not kept.rejected(place, batch)
         }
 
-    def _entered(self, fate: Fate, seen: Seen, kept: set[Place] | None) -> Fate:
+    def entered(self, fate: Fate, seen: Seen, kept: set[Place] | None) -> Fate:
         """With the repairs that have used it, and as its key's Deduplicate has it."""
         spec, at = self.reader.spec, time_of(seen.row[self.reader.spec.inputs.event_time])
-        used = self.kept.computed_again(spec, fate.place, None if isinstance(at, str) else at)
+        again = [*self.kept.computed_again(spec, fate.place, None if isinstance(at, str) else at)]
+        used = (f"{row['kind']} {row['repair_id']} {DID[row['state']]}" for row in again)
         fate = fate._replace(event_time=at, used_by=(*used,))
+        topic = spec.inputs.of_partition(fate.place.partition).name
+        if kept is None and spec.entry and spec.entry.drops_within(topic):
+            why = "whether it was kept: the step drops copies before it makes pairs"
+            return fate._replace(became=Became.EITHER).but(why)
         if kept is None or kept == {fate.place}:
             return fate
         others = tuple(sorted(kept - {fate.place, copies.UNREAD}))
@@ -196,6 +204,8 @@ class Outcomes(NamedTuple):
                 f"which copy was kept: {lost if beyond else ANY}"
             )
         fate = fate._replace(became=Became.DUPLICATE, copies=others)
+        if any(row["state"] == "swapped" for row in again):
+            fate = fate.but("whether a repair has put it into the rows in place of that record")
         if beyond:
             return fate.but("of which record: it may be one that nobody can read any more")
         return fate.but(f"of which of them: {ANY}" if len(others) > 1 else "")

@@ -5,18 +5,21 @@ A place -> what is known of it -> its outcome -> where it went.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from operator import neg
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.published import told_newest_first
 from spark_jobs.checkpoint.pins import noted_for
+from spark_jobs.repair.offsets.archived import NO_BATCH
+from spark_jobs.source.positions import parts_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import Reader, topic_of
 from spark_jobs.where.ask import Question
-from spark_jobs.where.asked import parts_of
-from spark_jobs.where.events import Events
 from spark_jobs.where.expanded import expanded
-from spark_jobs.where.gaps import unread
+from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.known import Known
 from spark_jobs.where.outcome import Outcomes
@@ -26,9 +29,9 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.place import Place
+    from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.again import Ask
-    from spark_jobs.where.fate import Fate
 
 
 class Telling(NamedTuple):
@@ -54,7 +57,7 @@ class Telling(NamedTuple):
             asked={known.audited: {}}, beside=every, earliest=reader.earliest, key=condition,
             most=most + 1,
         )  # fmt: skip
-        found = sorted(self.ask(asked)) if every else []
+        found = self.ask(asked).places if every else []
         if len(found) > most:
             raise ValueError(f"more than {most:,} records are found: narrow the condition")
         return found
@@ -88,10 +91,61 @@ class Telling(NamedTuple):
         return tuple(f"{name}, version {pin.version}" for name, pin in pins.items())
 
     def _with_events(self, found: Iterable[Fate]) -> Iterable[Fate]:
-        events = Events.read(self.paths)
+        """With the first event that told consumers of the version. Versions of one table only grow,
+        and so do those of its events.
+        """
+        every = [*told_newest_first(self.paths)]
+        # By its name: a moved root has its path from before.
+        own = [each for each in every if each.table.rpartition("/")[2] == self.paths.table.name]
+        versions = [each.table_version for each in own]
         for fate in found:
-            if fate.table_version is None:
+            version = fate.table_version
+            at = bisect_right(versions, -version, key=neg) - 1 if version is not None else -1
+            if version is None:
                 yield fate
-                continue
-            number, why = events.first(fate.table_version)
-            yield fate._replace(event=number).but(why)
+            elif at < 0:
+                yield fate.but("the event: it is not published yet")
+            elif own[at] is every[-1] and own[at].number > 1:
+                yield fate.but(f"the event: those before {own[at].number} are gone")
+            else:
+                yield fate._replace(event=own[at].number)
+
+
+def unread(
+    known: Known | None, topic: SourceState | None, places: Collection[Place]
+) -> dict[Place, Fate]:
+    """Of offsets that no accounted batch has."""
+    if known is None:
+        why = "no run has read a record yet"
+        return {place: Fate(place, Became.UNREAD, why) for place in places}
+    end = known.end(known.audited)
+    sliced = known.sliced([place for place in places if end.passed(place)])
+    return {place: _unread(known, topic, place, sliced.get(place)) for place in places}
+
+
+def _unread(known: Known, topic: SourceState | None, place: Place, sliced: int | None) -> Fate:
+    fate = Fate(place, Became.UNREAD)
+    if (number := known.waiting(place)) is not None:
+        why = f"its outcome: batch {number} has no account yet, and the next run gives it one"
+        return Fate(place, Became.UNTOLD, batch=number).but(why)
+    if known.begins.passed(place):
+        return fate._replace(why="before the first offset that the checkpoint has read")
+    if sliced == NO_BATCH:
+        why = "its outcome: no batch read it, and a rebuild had it from the archive"
+        return Fate(place, Became.UNTOLD).but(why)
+    if sliced is not None or known.end(known.audited).passed(place):
+        gone = "the account of its batch has expired (SLUICE_HISTORY_DAYS)"
+        return Fate(place, Became.UNTOLD, batch=sliced).but(gone)
+    return fate._replace(why=_ahead(topic, place))
+
+
+def _ahead(topic: SourceState | None, place: Place) -> str:
+    """Of an offset behind the last batch."""
+    if topic is None:
+        return "behind the last batch; its source was not asked"
+    if topic.latest.passed(place):
+        return "it waits for the next run"
+    held = topic.held.get(place.partition)
+    if held is not None and topic.latest.back(-held.offsets).passed(place):
+        return "behind a transaction that is open yet: no consumer gets it"
+    return "its source has no such offset yet"

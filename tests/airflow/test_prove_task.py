@@ -10,7 +10,7 @@ import pytest
 from sluice_airflow.dags.prove import ProveOperator
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.job import Stage, read
-from spark_jobs.prove.budget import RUN_PREFIX
+from spark_jobs.prove.night import RUN_PREFIX
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from tests.airflow.installed import Installed, executed

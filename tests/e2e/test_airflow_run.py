@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import shutil
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ from local.airflow_settings import USER
 from spark_jobs.errors import CheckFailed
 from spark_jobs.launch.submit import application
 from spark_jobs.messages.report import read_report
+from spark_jobs.settings.installation import REPO
 from tests.e2e import pipelines
 from tests.harness.airflow_server import served
 from tests.harness.openlineage import Receiver, problems, receiving
@@ -24,9 +27,20 @@ from tests.harness.patience import patient
 from tests.harness.roots import ROOT, told
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
+from tests.harness.verifier import Verifier
 
 PIPELINE, REFUSED = "departure_delays", "impossible_delays"
 ACCEPT = f"{REFUSED}__accept"
+OWN, GROUPED = "shop", "flight_events"
+"""A DAG of one's own, and the pipeline whose tasks are in it."""
+OWN_FILE = f"""
+from airflow.sdk import DAG
+from airflow.providers.standard.operators.empty import EmptyOperator
+from sluice_airflow import drain_group
+
+with DAG("{OWN}", schedule=None):
+    drain_group("{GROUPED}") >> EmptyOperator(task_id="mart")
+"""
 PATIENCE_SECONDS = patient(300)
 EVENTS = 2000
 
@@ -70,7 +84,9 @@ class Installed(NamedTuple):
 def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("airflow-run")
     home = folder / "airflow"
-    root, other = folder / ROOT, folder / "other"
+    root, other, dags = folder / ROOT, folder / "other", folder / "dags"
+    shutil.copytree(REPO / "dags", dags)
+    (dags / "own.py").write_text(OWN_FILE)
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
     with receiving() as lineage, statsd() as metrics:
         variables = {
@@ -78,6 +94,7 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
             "SLUICE_ROOT": str(root),
             "SLUICE_ROOT__OTHER": str(other),
             "SLUICE_PIPELINES": pipelines.__name__,
+            "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
             "AIRFLOW__OPENLINEAGE__TRANSPORT": lineage.transport,
             "AIRFLOW__METRICS__STATSD_ON": "True",
             "AIRFLOW__METRICS__STATSD_PORT": str(metrics.port),
@@ -86,20 +103,20 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
         }
         with served(home, variables) as running, Api(running) as client:
-            client.await_dags({PIPELINE, REFUSED, ACCEPT})
+            client.await_dags({PIPELINE, REFUSED, ACCEPT, OWN})
             yield Installed(client, home, root, other, scene, lineage, metrics)
 
 
 @pytest.fixture(scope="module")
 def first(installed) -> tuple[dict[str, int], list[str], dict[str, str]]:
-    """The first run of both DAGs, one of whose drivers is killed at its first try."""
+    """The first run of three DAGs, one of whose drivers is killed at its first try."""
     api = installed.api
     lines = list[str]()
     counts = installed.scene.deliver()
-    for name in (PIPELINE, REFUSED):
+    for name in (PIPELINE, REFUSED, OWN):
         api.trigger(name, "first")
     kill_driver(PIPELINE, "first-try1")
-    states = api.wait("first", [PIPELINE, REFUSED], lines.append, seconds=PATIENCE_SECONDS)
+    states = api.wait("first", [PIPELINE, REFUSED, OWN], lines.append, seconds=PATIENCE_SECONDS)
     return counts, lines, states
 
 
@@ -133,7 +150,7 @@ def is_driver(process: psutil.Process, pipeline: str, run_id: str) -> bool:
 
 def test_a_drain_that_was_killed_is_tried_again_judged_and_published(installed, first):
     counts, lines, states = first
-    assert states == {PIPELINE: "success", REFUSED: "failed"}, "\n".join(
+    assert states == {PIPELINE: "success", REFUSED: "failed", OWN: "success"}, "\n".join(
         [*lines, *installed.api.errors(PIPELINE, "first")]
     )
     assert f"{PIPELINE}: drain up_for_retry" in lines
@@ -190,7 +207,23 @@ def test_each_of_two_dags_writes_into_the_root_of_its_pipeline_and_nothing_into_
     for own, other in ((PIPELINE, REFUSED), (REFUSED, PIPELINE)):
         root = installed.root_of(own)
         assert not [path for path in root.rglob("*") if path.name == other]
-        assert {row["pipeline"] for row in told(UPath(root), "runs")} == {own}
+        in_it = {own, GROUPED} if own == PIPELINE else {own}
+        assert {row["pipeline"] for row in told(UPath(root), "runs")} == in_it
+
+
+def test_a_dag_of_ones_own_drains_judges_and_publishes_the_pipeline_of_its_group(installed, first):
+    counts, _, _ = first
+    tasks = ("plan", "drain", "check_output", "check_state", "publish")
+    states = installed.api.tasks(OWN, "first")
+    assert states == {f"{GROUPED}.{each}": "success" for each in tasks} | {"mart": "success"}
+    [path] = (installed.root / "reports" / GROUPED).glob("*.json")
+    account = read_report(path).account
+    assert (account.read, account.unaccounted) == (sum(counts.values()), 0)
+    assert installed.shown(GROUPED) == account.rows_out > 0
+    verifier = Verifier(
+        str(installed.root), installed.scene.ledger_folder, GROUPED, timedelta(hours=2)
+    )
+    assert verifier.verdict().told == ()
 
 
 def test_lineage_and_metrics_tell_what_the_reports_say(installed, first):

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -41,6 +42,22 @@ def by_night() -> set[str]:
     leaves them to the night.
     """
     return {*_kept().get(BY_NIGHT, ())}
+
+
+def file_of(item: pytest.Item) -> str:
+    """Below tests/."""
+    return str(item.path.relative_to(TESTS))
+
+
+def shares(
+    items: Sequence[pytest.Item], costs: Mapping[str, float], unknown: float = 0.0
+) -> dict[pytest.Item, float]:
+    """Each test that is not skipped, with its share of the seconds of its file: all have the same.
+    `unknown`: the seconds of a file that nobody has measured.
+    """
+    run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
+    of = Counter(map(file_of, run))
+    return {item: costs.get(file_of(item), unknown) / of[file_of(item)] for item in run}
 
 
 def _kept() -> dict[str, Any]:
@@ -114,7 +131,7 @@ class Costs:
         """A test, with the fixtures that it is the first to ask for."""
         before = used()
         done = yield
-        self.spent[str(item.path.relative_to(TESTS))] += max(0, used() - before)
+        self.spent[file_of(item)] += max(0, used() - before)
         return done
 
     @pytest.hookimpl(optionalhook=True)
@@ -138,27 +155,54 @@ class Costs:
             print("", *more, sep="\n")  # noqa: T201 - behind pytest's own lines
 
 
+class Lane(NamedTuple):
+    """What a lane has done, by its own clock in seconds since the epoch."""
+
+    spent: float
+    """Processor seconds, with all that it started."""
+    first: float
+    """When its first test began: up to then it collects."""
+    last: float
+
+
 class Budget:
-    """The plugin that says at a run's end what its lanes used, with all that they started."""
+    """The plugin that says at a run's end what its lanes used, with all that they started, and where
+    their time went: a lane that waits, or has nothing left to do, costs minutes and no processor.
+    """
 
     def __init__(self) -> None:
-        self.spent = 0.0
+        self.began = self.first = time.time()
+        self.lanes: dict[str, Lane] = {}
+
+    def pytest_collection_finish(self) -> None:
+        """What is next is the first test."""
+        self.first = time.time()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A lane has ended."""
-        self.spent += getattr(node, "workeroutput", {}).get("spent", 0)
+        if told := getattr(node, "workeroutput", {}).get("lane"):
+            self.lanes[node.gateway.id] = Lane(*told)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A lane hands it on while its JVM still lives: nobody waits for that one."""
         if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput["spent"] = used()
+            session.config.workeroutput["lane"] = Lane(used(), self.first, time.time())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Shared servers are nobody's children."""
         servers = sum(map(used_by, pids()))
-        spent = self.spent + servers if self.spent else used() + servers
+        spent = servers + (sum(lane.spent for lane in self.lanes.values()) or used())
         terminalreporter.write_line(f"{spent:,.0f} processor seconds; the budget is {BUDGET:,}")
+        if not self.lanes:
+            return
+        end = max(lane.last for lane in self.lanes.values())
+        terminalreporter.write_line(f"{servers:,.0f} of them the servers', that lanes share")
+        for name, lane in sorted(self.lanes.items()):
+            terminalreporter.write_line(
+                f"{name}: {lane.spent:,.0f} of them; {lane.first - self.began:.0f} s until its "
+                f"first test, {lane.last - lane.first:.0f} s of tests, {end - lane.last:.0f} s idle"
+            )
 
 
 if __name__ == "__main__":

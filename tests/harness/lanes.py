@@ -15,8 +15,8 @@ import re
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -24,7 +24,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.harness.costs import TESTS, by_night, known
+from tests.harness.costs import TESTS, by_night, file_of
 
 JVM: Final = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process of a lane's Spark session."""
@@ -126,19 +126,18 @@ def end_without_jvm(config: pytest.Config) -> None:
     pytest.exit(f"Spark's JVM is gone: it ended with {jvm.returncode}", returncode=1)
 
 
-def ordered(items: list[pytest.Item]) -> None:
-    """The dearest first, by what a lane gets at once and then by name; or as ORDER shuffles them."""
+def ordered(items: list[pytest.Item], costs: Mapping[pytest.Item, float]) -> None:
+    """The dearest first, by what a lane gets at once and then by name, or a dear one that comes last
+    has a lane to itself while the others are idle; or as ORDER shuffles them.
+    """
     if ORDER in os.environ:
         random.Random(os.environ[ORDER]).shuffle(items)
         return
-    costs = known()
-    files = {item.path: str(item.path.relative_to(TESTS)) for item in items}
     together = Counter[str]()
-    for file in files.values():
-        together[scope(file) or file] += costs.get(file, 0)
+    for item in items:
+        together[_unit(item)] += costs.get(item, 0)
+    items.sort(key=lambda item: (-together[_unit(item)], item.path))
 
-    def dear(item: pytest.Item) -> tuple[float, Path]:
-        file = files[item.path]
-        return -together[scope(file) or file], item.path
 
-    items.sort(key=dear)
+def _unit(item: pytest.Item) -> str:
+    return scope(file_of(item)) or item.nodeid

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.registry import find as registry
 from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.settings.installation import Settings
-from spark_jobs.settings.kafka import jaas
-from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.settings.kafka.config import KafkaConfig, jaas
 from spark_jobs.source import kafka_reader
 
 
@@ -56,7 +55,7 @@ def read(spark: SparkSession, file: Path) -> int | str:
 def through_java(jvm: Any, text: str) -> str:
     """The text as Kafka's login module gives it back."""
     configs = jvm.java.util.HashMap()
-    rendered = jaas.render("PLAIN", {"username": "u", "password": text})
+    rendered = jaas("PLAIN", {"username": "u", "password": text})
     configs.put("sasl.jaas.config", jvm.org.apache.kafka.common.config.types.Password(rendered))
     context = jvm.org.apache.kafka.common.security.JaasContext.loadClientContext(configs)
     return str(context.configurationEntries().get(0).getOptions().get("password"))

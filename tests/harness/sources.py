@@ -9,13 +9,13 @@ from spark_jobs.source import sources as union
 from spark_jobs.source.port import Lasting, Leaving, SourceState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.source.place import Place
-    from spark_jobs.source.port import Sampled
+    from spark_jobs.source.port import Gap, Sampled
     from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.storage.lease_view import Held
 
@@ -55,6 +55,15 @@ class Said(NamedTuple):
 
     def read(self, spark: SparkSession, parts: Parts, *, uncommitted: bool = False) -> DataFrame:
         raise NotImplementedError
+
+    def stays(self) -> str:
+        return "it stays"
+
+    def taken(self, parts: Parts) -> Parts:  # noqa: ARG002 - the port's
+        return {}
+
+    def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:  # noqa: ARG002 - the port's
+        return {}
 
     def refuse_gone(self, parts: Parts) -> None:
         """A topic's records go by retention alone."""

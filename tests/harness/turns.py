@@ -9,14 +9,14 @@ come: ALLOWED seconds a turn. One form at least is in every run, and two forms a
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
 import pytest
 
-from tests.harness.costs import TESTS, known
+from tests.harness.costs import TESTS, file_of, known, shares
 
 VARIABLE: Final = "SLUICE_TURN"
 """The number of the day, as the Makefile derives it; without it all forms run."""
@@ -53,17 +53,15 @@ def turns(forms: int, seconds: float) -> int:
 
 def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> list[pytest.Item]:
     """The items that another day has."""
-    run = [item for item in items if not any(m.args[0] for m in item.iter_markers("skipif"))]
-    files = Counter(map(_file, run))
+    of_each = shares(items, costs)
     forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
-    for item in run:
+    for item in of_each:
         mark = item.get_closest_marker(ALIKE)
-        of = mark.args[0] or _file(item) if mark else item.nodeid.partition("[")[0]
+        of = mark.args[0] or file_of(item) if mark else item.nodeid.partition("[")[0]
         forms[of].append(item)
     found = []
     for of in forms.values():
-        seconds = sum(costs.get(_file(each), 0) / files[_file(each)] for each in of)
-        by = turns(len(of), seconds)
+        by = turns(len(of), sum(of_each[each] for each in of))
         found += [each for n, each in enumerate(sorted(of, key=_mixed)) if (n - day) % by]
     return found
 
@@ -81,7 +79,3 @@ def by_turns(config: pytest.Config, items: list[pytest.Item]) -> None:
     config.hook.pytest_deselected(items=others)
     out = {*others}
     items[:] = [item for item in items if item not in out]
-
-
-def _file(item: pytest.Item) -> str:
-    return str(item.path.relative_to(TESTS))

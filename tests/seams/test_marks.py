@@ -21,9 +21,12 @@ from spark_jobs.values.spans import MICROSECOND, Span
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
+from tests.harness.turns import alike
 from tests.seams.test_side import CARRIERS, HOUR, Charge, Fees, charged
 from tests.spark import truth
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("what a correction touches")
 
 HUNDREDS = {"AA": (0, 1, 1, 3), "B6": (0, 1, 0, 0)}
 """Carrier -> the part of its fee that versions change. B6 has its first one again."""

@@ -19,7 +19,10 @@ from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Tumbling
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a seam")
 
 ROW = (
     "partition int, offset bigint, timestamp timestamp, millis bigint, "

@@ -16,9 +16,12 @@ from spark_jobs.values.spans import Position
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
+from tests.harness.turns import alike
 from tests.spark import truth
 from tests.spark.operators import ON_TIME, Operator
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a seam")
 
 NEW_YEAR = datetime(2013, 1, 1, tzinfo=UTC)
 KILLED_AT = {"planned", "table.committed"}

@@ -27,9 +27,12 @@ from spark_jobs.table.tables import table_of
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark import truth
 from tests.spark.operators import ON_TIME, SUMS, SUMS_SQL, Operator
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a seam")
 
 
 class InFiles(Layout):

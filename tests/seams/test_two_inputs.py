@@ -15,7 +15,10 @@ from spark_jobs.spec.steps.step import Balance, Step
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a seam")
 
 NINE, MINUTE, HOUR = datetime(2026, 3, 1, 9, tzinfo=UTC), timedelta(minutes=1), timedelta(hours=1)
 COLUMNS = ("order", "at", *(OWN := ("amount", "paid")))

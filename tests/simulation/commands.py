@@ -34,6 +34,9 @@ class Commands:
         self.staged: dict[str, list[Swap | Found]] = {}
         """Repair -> what it does to the table, once it is staged."""
         self.planned: dict[str, Plan] = {}
+        self.excisions: list[str] = []
+        self.taken_out: list[str] = []
+        """Repairs that excisions have begun."""
 
     def of(self, kind: str, number: int) -> Given | None:
         """One of this kind; None if there is nothing to which it could be given."""
@@ -88,6 +91,38 @@ class Commands:
     def _repair_again(self, chance: random.Random) -> Given:
         """Another one has brought its records into the row, or nothing has to."""
         return self._repair(chance, changes=False)
+
+    def _excise(self, chance: random.Random) -> Given:
+        """Of some records; then the rows are computed again that have them."""
+        number = len(self.excisions) + 1
+        name = f"x{number}"
+        offsets = tuple(sorted(chance.sample(range(FIRST + 3), chance.choice((1, 1, 2)))))
+        self.excisions.append(name)
+        repairs = {f"e{number}{n}": Key(offset, "b") for n, offset in enumerate(offsets)}
+
+        def excise() -> None:
+            self.world.excise(name, offsets)
+            for repair, key in repairs.items():
+                plan = self.world.plan(repair, key)
+                if plan and plan.gone:
+                    self.taken_out.append(repair)
+                    self.world.stage(plan, [])
+                    self.world.swap(repair)
+
+        return Given(f"excise {name} of {offsets}", excise)
+
+    def _lift(self, chance: random.Random) -> Given | None:
+        if not self.excisions:
+            return None
+        name = chance.choice(self.excisions)
+        return Given(f"lift {name}", lambda: self.world.lift(name))
+
+    def _take_back(self, chance: random.Random) -> Given | None:
+        """An undo of what took records out."""
+        if not self.taken_out:
+            return None
+        name = chance.choice(self.taken_out)
+        return Given(f"undo {name}", lambda: self.world.undo(name))
 
     def _stage(self, chance: random.Random) -> Given | None:
         """Airflow's task `stage`, cleared."""

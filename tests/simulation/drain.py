@@ -20,6 +20,7 @@ from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.pins import note, pin
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
+from spark_jobs.excise.adopt import adopt
 from spark_jobs.journal.runner import leased, settle
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
@@ -38,7 +39,7 @@ from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note
-from tests.simulation import keyed, spark
+from tests.simulation import excising, keyed, spark
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, SHOPS, Begins, Key, Model, Rows
 from tests.simulation.rows import EVENING, row_of, rows_in
@@ -98,6 +99,8 @@ class Drain(NamedTuple):
             for batch in (each for each in committed if each > cursor.audited):
                 cursor = self._account(checkpoint.batch(batch), known, cursor, held)
             pins = self._pinned(checkpoint, known, held)
+            ids = (known.topic_id, known.generations)
+            adopt(self.spec, self.paths, ids, held, self.run_id)
             left = [each for each in checkpoint.planned() if each not in committed]
             batch = left[0] if left else max(committed, default=-1) + 1
             self._batch(batch, checkpoint, known, pins, held)
@@ -172,7 +175,8 @@ class Drain(NamedTuple):
         if Delta(self.paths.table).newest_batch(owner) < batch:
             if planned.covered and read < self.topic.now.offset:
                 raise RecordsGone.unread_removed(loss="offsets", reset="sluice reset")
-            of = self.topic.now._replace(offset=read) if planned.covered else None
+            refused = excising.why(self.paths, read)
+            of = self.topic.now._replace(offset=read) if planned.covered and not refused else None
             said: Note = {"sluice": owner, "batch": batch, "run": self.run_id}
             if self.spec.keyed:
                 keyed.merge(of, self.model, (batch, said), self.paths, held)
@@ -202,8 +206,11 @@ class Drain(NamedTuple):
     def _account(self, done: Batch, known: Identity, cursor: Cursor, held: Held) -> Cursor:
         if self.spec.keyed:
             keyed.account_holds(self.paths.table, known.owner(SPEC.name), done.id)
-        read = done.covered
-        counts = Account(covered=read, read=read, accepted=read, rows_out=read).row()
+        read, first = done.covered, done.start.by_partition.get(0, 0)
+        why = excising.why(self.paths, first) if read and not self.spec.keyed else None
+        bad = int(why is not None)
+        good = read - bad
+        counts = Account(covered=read, read=read, malformed=bad, accepted=good, rows_out=good).row()
         now, batch = Delta(self.paths.table).version(), done.id
         at = DAY + timedelta(hours=EVENING + done.start.by_partition.get(0, 0), minutes=30)
         told = counts | {
@@ -215,12 +222,15 @@ class Drain(NamedTuple):
             "offsets_end": done.end.json,
             "audited_at": datetime.now(UTC),
             "watermark": DAY + timedelta(hours=EVENING + done.end.by_partition[0] - 1),
-            **({"first_event_time": at, "last_event_time": at} if read else {}),
+            **({"first_event_time": at, "last_event_time": at} if good else {}),
             "table_version": now,
         }
         where = ops_tables.equals(
             {"pipeline": SPEC.name, "generation": known.generation, "batch_id": batch}
         )
+        if why:
+            row = excising.quarantined(self.paths, batch, self.run_id, first, why)
+            ops_tables.replace(self.paths.root, "quarantine", [row], where, held)
         ops_tables.replace(self.paths.root, "batches", [told], where, held)
         return self._moved(cursor, held, audited=batch)
 

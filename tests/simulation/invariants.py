@@ -1,7 +1,11 @@
 """Invariants: what must be true of a root when every command has ended."""
 
+import json
+
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.excised import EXCISED
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import CheckpointBroken, CheckpointForeign, SluiceError
 from spark_jobs.messages.event import Event
@@ -9,10 +13,10 @@ from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.spec.analysis.ranged import ranged
 from tests.simulation import beside
-from tests.simulation.model import BAD_SALES, Deeds, found, standing
-from tests.simulation.rows import of_day
+from tests.simulation.model import BAD_SALES, Deeds, Rows, found, standing, without
+from tests.simulation.rows import EVENING, of_day
 from tests.simulation.world import World
-from tests.unit.repaired import SPEC
+from tests.unit.repaired import SPEC, hour
 
 BROKEN = {CheckpointBroken.code, CheckpointForeign.code}
 
@@ -28,11 +32,13 @@ class Violation(Exception):
 def hold(world: World) -> None:
     """All of them. Raises Violation."""
     rows = world.rows()
-    fits = world.model.seen(rows).possible
+    fits = world.model.seen(rows, world.excised).possible
     if not fits:
         raise Violation("rows", _differences(world))
     fates(world, fits)
     outdated_is_told(world)
+    excisions_are_taken_over(world)
+    excised_is_told(world, rows)
     published_is_good(world)
     if world.published() != rows:
         raise Violation("published", "not what the table has, though all of it has passed")
@@ -58,7 +64,8 @@ def _differences(world: World) -> str:
     rows = world.rows()
     told = []
     for deeds in world.model.possible:
-        wanted = world.model.rows(deeds)
+        wanted = without(world.model.rows(deeds), world.excised)
+        rows = without(rows, world.excised)
         changed = {k: (wanted.get(k), rows.get(k)) for k in {*wanted, *rows}}
         told.append(str({k: pair for k, pair in changed.items() if pair[0] != pair[1]}))
     return f"(wanted, is) of each possibility: {' | '.join(told)}"[:1000]
@@ -68,7 +75,9 @@ def fates(world: World, fits: frozenset[Deeds]) -> None:
     """Each repair is told to be in the table if it is, its records too."""
     told = {
         each["repair_id"]: each["state"]
-        for each in repairs.stored(world.paths.root, SPEC.name, live(world))
+        for each in repairs.stored(
+            world.paths.root, SPEC.name, f"{live(world)} AND kind <> 'excise'"
+        )
         if not each["repair_id"].endswith("/undo")
     }
     merged = {
@@ -113,6 +122,45 @@ def outdated_is_told(world: World) -> None:
     ]
     if wrong:
         raise Violation("outdated", f"no mark is open for {wrong}, told are {told}")
+
+
+def excisions_are_taken_over(world: World) -> None:
+    """The drain at the end knows each that is noted, and none that has ended."""
+    known = read_identity(world.paths)
+    if world.keyed or known is None:
+        return
+    has = {each.id for each in read_failing(world.paths.failing).excised}
+    notes = (world.folder / "excised").rglob("*.json")
+    noted = (json.loads(path.read_text()) for path in notes if not path.name.startswith("."))
+    stand = {each["id"] for each in noted if each["topic_id"] == known.topic_id}
+    if has != stand:
+        raise Violation("excisions", f"the checkpoint has {has}, and noted are {stand}")
+
+
+def excised_is_told(world: World, rows: Rows) -> None:
+    """An excised record whose row is there has an open mark, and one without a row is kept in
+    ops.quarantine. A RESTORE of a person may have put rows back, or taken them.
+    """
+    known = read_identity(world.paths)
+    if world.keyed or known is None or world.restores:
+        return
+    checkpoint = Checkpoint(world.paths.checkpoint)
+    own = (ranged(world.spec), world.paths, known.generations, world.cursor().audited)
+    open_ = Outdated(*own, noted_now(checkpoint, world.spec)).open
+    spans = [e.span for of in open_ if of.marks.input == EXCISED for e in of.touching]
+    there = {key.offset for key in rows}
+    refused = {place.offset for place in read_failing(world.paths.failing).in_repairs.places()}
+    ends = {n: hour(EVENING + n) for n in there & refused}
+    if quiet := [n for n, at in ends.items() if not any(s.start < at <= s.end for s in spans)]:
+        raise Violation("excised", f"no mark is open for the rows of {quiet}, told are {spans}")
+    sql = f'SELECT "offset" FROM quarantine WHERE {live(world)}'
+    kept = {e["offset"] for e in ops_tables.query(world.paths.root, "quarantine", sql).to_pylist()}
+    deleted = {key.offset for key in world.touched} | world.model.bad
+    lost = {
+        n for n in world.excised - there - kept - deleted if world.began() <= n < world.read_to()
+    }
+    if lost:
+        raise Violation("excised", f"records {lost} are neither in a row nor in ops.quarantine")
 
 
 def published_is_good(world: World) -> None:

@@ -167,10 +167,12 @@ class Model(NamedTuple):
         """This, or what another says."""
         return self._replace(possible=self.possible | other.possible)
 
-    def seen(self, rows: Rows) -> Model:
-        """Only what has these rows. Most differ by batches that read nothing: they have the same."""
-        wrote = {each: _written(each) for each in self.possible}
-        fits = {each for each in {*wrote.values()} if self.rows(each) == rows}
+    def seen(self, rows: Rows, excised: Collection[int] = ()) -> Model:
+        """Only what has these rows, but for those of `excised` offsets. Most differ by batches that
+        read nothing: they have the same.
+        """
+        wrote, rows = {each: _written(each) for each in self.possible}, without(rows, excised)
+        fits = {each for each in {*wrote.values()} if without(self.rows(each), excised) == rows}
         return self._replace(
             possible=frozenset(each for each, written in wrote.items() if written in fits)
         )
@@ -225,6 +227,11 @@ class Model(NamedTuple):
     def sales(self, of: Begins, shop: str) -> int:
         """The number that a record brings for a shop."""
         return BAD_SALES if of.offset in self.bad and shop == "a" else of.topic
+
+
+def without(rows: Rows, excised: Collection[int]) -> Rows:
+    """What is not of one of these offsets."""
+    return {key: sales for key, sales in rows.items() if key.offset not in excised}
 
 
 def met(known: Change | None, new: Change) -> Change:

@@ -36,6 +36,8 @@ KINDS = (
     *("rebuild", "rebuild", "back", "lose live", "discard", "maintain later"),
     *("retention", "topic anew", "repartition", "repartition", "closing drain"),
     *("correct",) * 4,
+    *("excise",) * 4,
+    *("lift", "take back"),
 )
 OF_A_KEY = (
     *("drain",) * 6,

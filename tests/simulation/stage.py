@@ -26,6 +26,7 @@ from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.spans import Span
 from tests.harness import roots
+from tests.simulation import excising
 from tests.simulation.bucket import local
 from tests.simulation.model import BAD_SALES, Begins, Found, Key, Swap
 from tests.simulation.places import arrived
@@ -54,6 +55,8 @@ class Plan(NamedTuple):
     """Whether its records are in no row yet."""
     inputs: dict[str, Pin]
     """The version of the table beside the stream that it reads."""
+    gone: str | None
+    """Why its record is excised; None if it is not."""
 
 
 def planned(
@@ -70,7 +73,8 @@ def planned(
         return None
     assert before is not None
     inputs = newest_noted(Checkpoint(paths.checkpoint), spec)
-    return Plan(repair, key, before, version, topic.now, known.generation, changes, inputs)
+    gone = excising.why(paths, key.offset, repair=True)
+    return Plan(repair, key, before, version, topic.now, known.generation, changes, inputs, gone)
 
 
 def stage(
@@ -96,12 +100,14 @@ def stage(
         after = plan.before + MORE + MORE * (topic.now.topic - plan.topic.topic)
         arrived(COMPUTES)
         held.confirm()
+        kind = "repair" if plan.repair[0] == "r" else "excise"
         told = {
             "pipeline": SPEC.name,
             "repair_id": plan.repair,
             "generation": plan.generation,
             "state": "staged",
-            "kind": "repair",
+            "kind": kind,
+            "request": json.dumps({"run": f"stage-{plan.repair}"}),
             "horizon": json.dumps({0: plan.key.offset + 1}),
             "batch": plan.key.offset,
         }
@@ -113,9 +119,14 @@ def stage(
             changed,
             (Span(end - timedelta(hours=1), end),),
             table_version=plan.version,
-            merged=(late(LATE + int(plan.repair[1:]), end),),
+            merged=(late(LATE + int(plan.repair[1:]), end),) if kind == "repair" else (),
             inputs=plan.inputs,
+            newly_bad=int(plan.gone is not None),
+            kind=kind,
         )
+        if plan.gone:
+            bad = (paths, plan.key.offset, f"stage-{plan.repair}", plan.key.offset, plan.gone)
+            excising.stage_bad(paths, plan.repair, excising.quarantined(*bad))
     if not changed:
         return Found(plan.repair, plan.key)
     return Swap(plan.repair, plan.key, plan.before, plan.before + MORE * plan.changes)
@@ -123,10 +134,12 @@ def stage(
 
 def _changed(
     plan: Plan, table: Path, end: datetime, after: int
-) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     """Rows of the hour, with what takes their place."""
     for row in roots.rows_of(table, plan.version):
-        if row["windowEnd"] == end:
+        if row["windowEnd"] == end and plan.gone:
+            yield row, None
+        elif row["windowEnd"] == end:
             ids = [row["shop"], str(plan.inputs["shops"].version)]
             sales = after if plan.changes and row["shop"] == plan.key.shop else row["sales"]
             made = row_of(plan.key._replace(shop=row["shop"]), sales) | {"ids": ids}

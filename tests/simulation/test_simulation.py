@@ -4,7 +4,7 @@ import pytest
 
 from spark_jobs.journal import runner
 from spark_jobs.steps.keyed import places
-from tests.simulation.schedule import At
+from tests.simulation.schedule import COMPUTES, At
 from tests.simulation.simulate import Round, played, run
 
 SEEDS = range(9000, 9024)
@@ -26,6 +26,8 @@ HOURS_BACK = 55
 """From it a repair takes the same row, on a machine three hours behind."""
 TWO_BACK = 3
 """From it a rewind goes back by two batches."""
+OF_ONE, OF_SEVEN = 1, 11
+"""From them an excision takes offset 1, or 7, which is not drained yet."""
 LATER = tuple(Round(((kind, NUMBER),)) for kind in ("drain", "publish", "swap"))
 FOUND_BEFORE = {
     "a rewind was killed behind its RESTORE, and takes its repair back": (
@@ -134,6 +136,20 @@ FEARED = {
     ),
     "a RESTORE put files back that maintenance had joined, and a VACUUM removed the joined ones": (
         *(Round(((kind, NUMBER),)) for kind in ("maintain", "restore", "vacuum", "publish")),
+    ),
+    "a second excision behind a rewind is taken over, and the first one's rows wait": (
+        Round((("excise", OF_ONE),), at=At("dies", COMPUTES)),
+        Round((("rewind", TWO_BACK),)),
+        Round((("excise", OF_SEVEN),)),
+    ),
+    "an excision ends and is killed, and another has its record": (
+        Round((("excise", OF_ONE),)),
+        Round((("lift", NUMBER),), at=At("dies", "failing.json")),
+        *(Round(((kind, OF_ONE),)) for kind in ("drain", "excise")),
+    ),
+    "a rebuild is half done when records are taken out": (
+        Round((("rebuild", NUMBER),), at=At("dies", "cursor.json", 2)),
+        *(Round(((kind, OF_ONE),)) for kind in ("excise", "rebuild", "drain", "back", "drain")),
     ),
     "a store has swapped, and its answer is lost": (
         Round((("repair", NUMBER),), at=At("loses", "delta write_deltalake", 5)),

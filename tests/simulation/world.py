@@ -30,8 +30,10 @@ from spark_jobs.admin.rebuild.switch import (
 from spark_jobs.admin.reset import reset
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.lease import holder, lease
+from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import TableContended
+from spark_jobs.excise.note import end
 from spark_jobs.messages.event import Event
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
@@ -45,7 +47,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import live_version
 from spark_jobs.storage.root.paths import Paths, checkpoints
 from spark_jobs.table.delta import door
-from tests.simulation import beside, keyed as of_a_key, person as of_spark
+from tests.simulation import beside, excising, keyed as of_a_key, person as of_spark
 from tests.simulation.drain import CHECK, Drain
 from tests.simulation.log import files, is_table
 from tests.simulation.model import BAD_SALES, Edit, Found, Key, Model, Rows, Swap
@@ -100,6 +102,8 @@ class World:
         """How often a person began to let another place drain."""
         self.accepted: set[Key] = set()
         """Rows that failed, and that a person began to accept."""
+        self.excised: set[int] = set()
+        """Offsets of records that a person began to take out."""
 
     @classmethod
     def begun(
@@ -159,6 +163,11 @@ class World:
     def read_to(self) -> int:
         """The offset that the next batch reads."""
         return Positions().count(read_to(self.paths))
+
+    def began(self) -> int:
+        """The offset that the live place's first batch reads."""
+        noted = Checkpoint(self.paths.checkpoint).folder / "sources" / "0" / "0"
+        return int(json.loads(noted.read_text().splitlines()[-1])["sales"]["0"])
 
     def cursor(self) -> Cursor:
         return read_cursor(self.paths.cursor)
@@ -246,6 +255,22 @@ class World:
     def stage(self, plan: Plan, made: list[Swap | Found]) -> None:
         """Compute it; then `made` is what it does to the table."""
         made[:] = [stage(plan, self.spec, self.paths, self.settings, self.topic)]
+
+    def excise(self, name: str, offsets: tuple[int, ...]) -> None:
+        """Note these records, and let the pipeline take the note over."""
+        self.excised |= {*offsets}
+        excising.note(self.paths.root, name, self.topic.id, offsets)
+        self._take_over()
+
+    def lift(self, name: str) -> None:
+        """Refuse the records of an excision no more."""
+        end(self.paths.root, SPEC.topic.place, name, "ana")
+        self._take_over()
+
+    def _take_over(self) -> None:
+        spec = self.spec
+        following = self.spec_of(spec.state.version + 1)
+        excising.take_over(spec, following, Paths(self.settings.root, spec), "sluice excise")
 
     def swap(self, repair: str) -> None:
         swap(self.spec, self.settings.root, repair, f"swap of {repair}")

@@ -9,9 +9,10 @@ from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.table.published import table as published_table
 from tests.harness import oracle
 from tests.harness.compare import assert_same
+from tests.harness.turns import alike
 from tests.spark.whole import FOR_EVER
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [pytest.mark.usefixtures("compiled"), alike("a table that follows a key")]
 
 
 def test_each_aircraft_has_its_newest_event_and_none_while_that_is_a_cancelled_flight(scene):

@@ -15,7 +15,10 @@ from local.broker import create_topic
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Avro
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_latest import ORDERS, SPEC, Shop
+
+pytestmark = alike("a table that follows a key")
 
 
 def maybe(name, kind):

@@ -13,8 +13,9 @@ from spark_jobs.proof.run import prove
 from spark_jobs.settings.installation import REPO, Settings
 from tests.harness.long_form import long_form
 from tests.harness.refused import fails
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.usefixtures("spark"), alike("cases as data")]
 CASES = {"flight_events": 2, "aircraft_rotations": 3, "daily_flights": 2}
 
 WRONG = """

@@ -25,11 +25,11 @@ from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.delta_log import Log
 from tests.harness.listener import Listener
 from tests.harness.scene import Scene
-from tests.harness.turns import held_by
+from tests.harness.turns import alike
 from tests.seams.test_source import put
 from tests.spark.test_repair import Repairs
 
-pytestmark = held_by("unit/test_upstream_moves.py", "unit/test_upstream_side.py")
+pytestmark = alike("a table as a topic")
 
 HOURS = """
 from datetime import timedelta

@@ -11,8 +11,11 @@ from spark_jobs.decode import raised
 from spark_jobs.decode.formats import Decoded, Records
 from spark_jobs.decode.record_decoder import Prepared, prepare
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_jvm_decoder import good, hourly
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("records that were put aside come back")
 
 BREAKS = 3
 HOUR = datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 1, 1, tzinfo=UTC)

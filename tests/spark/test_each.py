@@ -24,9 +24,12 @@ from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import LONG, long_form
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.otel import FORMATS
 from tests.spark.test_repair import Repairs
 from tests.spark.told import fates
+
+pytestmark = alike("a value with many records")
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
 FIELDS = (

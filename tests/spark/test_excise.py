@@ -4,23 +4,25 @@ DuckDB's over the topic with its records or without.
 
 import json
 import random
-import shutil
+import signal
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 from confluent_kafka import Producer
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from local.broker import create_topic
-from spark_jobs.excise.adopt import lifted, taken_over
-from spark_jobs.excise.condition import found
-from spark_jobs.excise.new import Looked, Reader, Wanted, look
-from spark_jobs.excise.note import Excision, file_of, keep
-from spark_jobs.excise.question import QUESTION, Question, Record, Told, answered
+from spark_jobs.excise.adopt import taken_over
+from spark_jobs.excise.look import Looked, Reader, Wanted, look
+from spark_jobs.excise.note import Excision, end, keep
 from spark_jobs.excise.told import effect
-from spark_jobs.messages.job import Excise
 from spark_jobs.messages.request import Request
 from spark_jobs.repair.manifest import approve, read_manifest
 from spark_jobs.repair.planner import plan_repair
@@ -28,12 +30,18 @@ from spark_jobs.repair.stage import stage
 from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.spec import Aggregate, Latest, Pipeline, Ranges, Session
+from spark_jobs.storage import failpoint
 from spark_jobs.values.spans import Span
+from tests.harness.command import sluice
 from tests.harness.compare import assert_same
 from tests.harness.crash import over
-from tests.harness.long_form import long_form
+from tests.harness.long_form import LONG
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
+from tests.spark.told import asking
 from tests.unit.specs import deduplicate, pipeline
+
+pytestmark = alike("a bad release")
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -48,7 +56,7 @@ class Releases:
     """A topic of sales by two releases, and what was sent."""
 
     def __init__(self, kafka: str, folder: Path, *specs: Pipeline, seed: int = 1) -> None:
-        self.folder, self.seed = folder, random.Random(seed)
+        self.seed = random.Random(seed)
         first = Scene(kafka, folder, specs[0], partitions=2, stores=1)
         create_topic(kafka, first.topic, 2)
         self.scenes = [first, *(self._beside(first, each) for each in specs[1:])]
@@ -100,14 +108,10 @@ class Releases:
         wanted = Wanted(self.scenes[0].topic, where, span, "sent cents", "ana", 1_000_000)
         return look(self.readers, wanted, self._ask)
 
-    def _ask(self, spec, settings, question: Question) -> tuple[list[Record], Told]:
+    def _ask(self, name, where, question):
         """In this process, in place of spark-submit's."""
-        folder = self.folder / "asked"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        (folder / QUESTION).write_text(question.model_dump_json())
-        assert [*found(Excise(pipeline=spec.name, folder=str(folder)), spec, settings)] == []
-        return answered(folder)
+        [spec] = (each.spec for each in self.scenes if each.spec.name == name)
+        return asking(spec, where)(question)
 
     def asked(self, sql: str, where: str = "true") -> list[dict[str, Any]]:
         """What DuckDB makes of the records for which this holds."""
@@ -151,9 +155,9 @@ HOURLY = """
 """Both copies of a record have one event time."""
 
 
-def held_against_duckdb(releases: Releases, hours: int, where: str) -> None:
+def held_against_duckdb(releases: Releases, hours: int, where: str, number: int = 0) -> None:
     """The rows of windows that begin in these hours are DuckDB's over such records."""
-    made, names = releases.scenes[0], ("window_start", "shop", "sales", "turnover")
+    made, names = releases.scenes[number], ("window_start", "shop", "sales", "turnover")
     wanted = releases.asked(HOURLY.replace("{hours}", str(hours)), where)
     found = [{name: row[name] for name in names} for row in made.table()]
     before = START + hours * HOUR
@@ -186,7 +190,7 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
     looked = releases.look()
     bad = releases.asked("SELECT * FROM sent WHERE {where}", IS_BAD)
     assert looked.excision.records == len(bad)
-    told = [*effect(made.spec, made.paths, looked.excision)]
+    told = [*effect(releases.readers[0], looked.excision)]
     assert any("waiting" in line for line in told)
     assert any("Deduplicate" in line for line in told)
     keep(made.paths.root, looked.excision)
@@ -226,8 +230,8 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
 
 def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
     [made] = releases.scenes
-    file_of(made.paths.root, ended.topic, ended.id).unlink()
-    assert lifted(made.paths, ended.id, "ana")
+    end(made.paths.root, ended.topic, ended.id, "ana")
+    taken_over(made.spec, made.paths, "ana")
     again = releases.look().excision
     assert again.records == ended.records
     keep(made.paths.root, again)
@@ -252,47 +256,167 @@ NEWEST = """
     SELECT shop, arg_max(id, ("at", id)) AS id, max("at") AS "at" FROM sent WHERE {where}
     GROUP BY shop
 """
+FINAL = START + 12 * HOUR
 
 
-def sessions_and_newest(releases: Releases, until: datetime, where: str) -> None:
-    by_session, now = releases.scenes
-    for made, sql, last in ((by_session, SESSIONS, "window_end"), (now, NEWEST, None)):
-        wanted = [r for r in releases.asked(sql, where) if last is None or r[last] <= until]
+class Two:
+    """Sessions of a topic, and the newest sale of each shop."""
+
+    def __init__(self, kafka: str, folder: Path, seed: int, cuts: list[int]) -> None:
+        """`cuts`: how many records each run drains; the newest of a shop are of the release."""
+        of = Aggregate(window=Session(gap=GAP), keys=("shop",), measures={"sales": "count(*)"})
+        self.releases = Releases(
+            kafka,
+            folder,
+            pipeline(steps=(deduplicate(), of), ranges=Ranges(context="20 hours")),
+            pipeline(name="sales_now", steps=(Latest(keys=("shop",), order_by=("at", "id")),)),
+            seed=seed,
+        )
+        for number, cut in enumerate(cuts):
+            self.releases.send(cut, (0, 6), twice=False)
+            self.releases.drain(f"run-{number}")
+        self.releases.send(20, (40, 41), share=0, twice=False)
+        last = max(self.releases.sent, key=lambda row: row["at"])
+        newest = {"id": "newest", "at": (START + 42 * HOUR).isoformat()}
+        self.releases.produce(last | newest, "2.3")
+        self.releases.producer.flush()
+        self.releases.drain("last")
+
+    @property
+    def scenes(self) -> list[Scene]:
+        return self.releases.scenes
+
+    def are(self, made: Scene, where: str) -> bool:
+        """Whether its table is DuckDB's over such records."""
+        try:
+            self.hold(made, where)
+        except AssertionError:
+            return False
+        return True
+
+    def hold(self, made: Scene, where: str) -> None:
+        sql, last = (NEWEST, None) if made.spec.keyed else (SESSIONS, "window_end")
+        wanted = [r for r in self.releases.asked(sql, where) if last is None or r[last] <= FINAL]
         found = [{name: row[name] for name in wanted[0]} for row in made.table()]
-        found = [row for row in found if last is None or row[last] <= until]
+        found = [row for row in found if last is None or row[last] <= FINAL]
         assert_same(found, wanted, f"{made.spec.name} where {where}")
 
+    def excise(self) -> None:
+        """What `sluice excise --execute` does behind its note, as often as it is given."""
+        for each in self.scenes:
+            if taken_over(each.spec, each.paths, "ana"):
+                excised(each)
 
-@long_form
-def test_sessions_and_keys_of_one_topic_are_computed_again(kafka, tmp_path):
-    by_session = Aggregate(window=Session(gap=GAP), keys=("shop",), measures={"sales": "count(*)"})
-    releases = Releases(
-        kafka,
-        tmp_path,
-        pipeline(steps=(deduplicate(), by_session), ranges=Ranges(context="20 hours")),
-        pipeline(name="sales_now", steps=(Latest(keys=("shop",), order_by=("at", "id")),)),
-        seed=3,
-    )
-    releases.send(60, (0, 6), twice=False)
-    releases.drain("first")
-    releases.send(20, (40, 41), share=0, twice=False)
-    releases.drain("second")
-    final = START + 12 * HOUR
-    sessions_and_newest(releases, final, "true")
-    last = max(releases.sent, key=lambda row: row["at"])
-    releases.produce(last | {"id": "newest", "at": (START + 42 * HOUR).isoformat()}, "2.3")
-    releases.producer.flush()
-    releases.drain("third")
-    sessions_and_newest(releases, final, "true")
 
-    keep(releases.scenes[0].paths.root, releases.look().excision)
-    for each in releases.scenes:
-        assert taken_over(each.spec, each.paths, "ana")
-        assert excised(each)
+class Killed(BaseException):
+    """No `except Exception` sees it, as SIGKILL."""
+
+
+POINTS = ("change.begun", "change.stepped", "staging", "staged", "staged.judged", "swap.leased",
+          "swap.committed", "swap.recorded")  # fmt: skip
+MOST = 5
+"""How often one command passes a point of a change: its two steps, and those of a swap."""
+
+
+@contextmanager
+def killed_at(point: str, times: int) -> Iterator[None]:
+    """Within the block, whoever passes the point so often dies there; nobody else does."""
+    passed = count(1)
+
+    def die() -> None:
+        if next(passed) == times:
+            raise Killed(point)
+
+    failpoint.ACTIVE[point] = die
+    try:
+        yield
+    except Killed:
+        pass
+    finally:
+        failpoint.ACTIVE.clear()
+
+
+EVERY = [(point, times) for point in POINTS for times in range(1, MOST * 2 + 1)]
+KILLS = st.lists(st.sampled_from(EVERY), min_size=3, max_size=3)
+
+
+@settings(
+    max_examples=2 if LONG else 1, deadline=None, database=None, phases=(Phase.generate,),
+    suppress_health_check=[*HealthCheck],
+)  # fmt: skip
+@given(
+    seed=st.integers(0, 2**31),
+    cuts=st.lists(st.integers(10, 40), min_size=1, max_size=2),
+    kills=st.just(EVERY) if LONG else KILLS,
+)
+def test_killed_anywhere_it_ends_with_both_tables_and_a_replay_gives_those_of_before(
+    kafka, tmp_path_factory, seed, cuts, kills
+):
+    """Killed also between the two pipelines: each has then all of it, or nothing yet."""
+    two = Two(kafka, tmp_path_factory.mktemp("two"), seed, cuts)
+    excised(two.scenes[0], "repair")
+    for each in two.scenes:
+        two.hold(each, "true")
+    looked = two.releases.look().excision
+    assert looked.records == len(two.releases.asked("SELECT * FROM sent WHERE {where}", IS_BAD))
+    keep(two.scenes[0].paths.root, looked)
+    without = f"NOT ({IS_BAD})"
+    for point, times in kills:
+        with killed_at(point, times):
+            two.excise()
+        for each in two.scenes:
+            balanced(each)
+            assert two.are(each, "true") or two.are(each, without), (point, times)
+    two.excise()
+    for each in two.scenes:
         assert excised(each) is None
+        two.hold(each, without)
         balanced(each)
-    sessions_and_newest(releases, final, f"NOT ({IS_BAD})")
-    verified(releases.scenes[1], keys="true")
-    for each in releases.scenes:
+    verified(two.scenes[1], keys="true")
+    for each in two.scenes:
         assert excised(each, "replay", reason="sent cents")
-    sessions_and_newest(releases, final, "true")
+        two.hold(each, "true")
+        balanced(each)
+
+
+OF_A_TOPIC = """
+from tests.unit.specs import pipeline
+
+SPEC = pipeline()
+SPEC = SPEC.model_copy(update={{
+    "name": {name!r}, "topic": SPEC.topic.model_copy(update={{"name": {topic!r}}}),
+    "state": SPEC.state.model_copy(update={{"shuffle_partitions": 1}}),
+    "state_checks_off": ("nothing_accepted",), "output_checks": (),
+}})
+"""
+
+
+def test_the_command_is_killed_between_two_pipelines_and_given_again(kafka, tmp_path):
+    """As a person gives it: by spark-submit, in processes of their own."""
+    releases = Releases(kafka, tmp_path, pipeline(), pipeline(name="sales_too"))
+    package = f"deployed_{uuid.uuid4().hex[:6]}"
+    for made in releases.scenes:
+        at = tmp_path / package / made.spec.name / "spec.py"
+        at.parent.mkdir(parents=True)
+        at.write_text(OF_A_TOPIC.format(name=made.spec.name, topic=made.topic))
+    releases.send(80, (0, 6))
+    releases.drain("first")
+    releases.send(20, (7, 9), share=0)
+    releases.drain("second")
+    made = releases.scenes[0]
+
+    def given(*words: str, **variables: str):
+        topic = ("excise", "--topic", made.topic)
+        return sluice(made, package, *topic, *words, beside=tmp_path, **variables)
+
+    where = ("--where", BAD, "--from", "2026-01-01", "--reason", "sent cents")
+    killed = given(*where, "--execute", "--yes", SLUICE_FAILPOINTS="swap.recorded=exit")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
+    held_against_duckdb(releases, 6, "true", 1)
+    done = given("--execute", "--yes")
+    assert done.returncode == 0, done.stderr
+    for number, each in enumerate(releases.scenes):
+        held_against_duckdb(releases, 6, f"NOT ({IS_BAD})", number)
+        balanced(each)
+    assert given("--execute", "--yes").returncode == 0

@@ -14,7 +14,10 @@ from spark_jobs.topics.flights import FLIGHTS
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene, records
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("records that were put aside come back")
 
 EVENTS = 1200
 

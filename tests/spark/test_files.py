@@ -18,8 +18,11 @@ from spark_jobs.where.tell import Telling
 from tests.harness.crash import Images, over
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a folder of files")
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -115,6 +118,10 @@ def test_files_are_drained_resumed_repaired_verified_and_replayed(tmp_path, monk
     (folder / "2/2.jsonl").unlink()
     with fails(RecordsUnreachable, "files_went", names="2/2.jsonl"):
         Repairs(made).plan("verify", NOON, NOON + HOUR * 12)
+    lost = {fate.place.offset: fate for fate in told(made, range(9))}
+    assert [lost[n].became for n in (0, 4, 5, 8)] == ["accepted", "accepted", "late", "accepted"]
+    assert [lost[n].rows == () for n in (0, 4, 8)] == [False, True, False]
+    assert any("no more" in each for each in lost[4].untold)
     made.run("after")
 
 

@@ -14,7 +14,10 @@ from spark_jobs.table import history
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
+from tests.harness.turns import alike
 from tests.unit.test_latest import COLUMNS, STEP, table_at
+
+pytestmark = alike("upkeep beside drains")
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AGES = {"a": None, "b": 1, "c": 30, "d": 32}

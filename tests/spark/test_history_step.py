@@ -25,6 +25,9 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
+
+pytestmark = alike("a table that follows a key")
 
 KEYS, CHANGES, DELIVERIES = 30, 450, 3
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,6 +11,9 @@ from spark_jobs.checkpoint import lease
 from spark_jobs.errors import LeaseLost
 from spark_jobs.table.delta import commit
 from tests.harness.refused import because
+from tests.harness.turns import alike
+
+pytestmark = alike("upkeep beside drains")
 
 
 def test_compaction_and_vacuum_beside_a_drain_change_nothing(scene, monkeypatch):

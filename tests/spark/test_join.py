@@ -13,18 +13,22 @@ from hypothesis import HealthCheck, Phase, assume, given, settings, strategies a
 from pyspark.sql import functions as F
 
 from spark_jobs.errors import CaseInvalid, CheckFailed
-from spark_jobs.messages.job import Prove
+from spark_jobs.messages.job import Prove, StateQuery
 from spark_jobs.proof.acts import acted
 from spark_jobs.proof.cases import Act, Record
 from spark_jobs.proof.records import send
 from spark_jobs.proof.run import prove
 from spark_jobs.proof.scratch import Scratch
 from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, State, Topic
+from spark_jobs.state.view import state_view
 from spark_jobs.steps.apart import join
+from spark_jobs.values.numbering import numbered_in
 from tests.harness.long_form import LONG
 from tests.harness.refused import fails
 from tests.harness.turns import alike
+from tests.spark.told import fates
 
 BY_TURNS = alike("a join")
 NINE = datetime(2026, 3, 1, 9, tzinfo=UTC)
@@ -223,6 +227,7 @@ ALONE: list[Sides] = [
 LATE: Sides = ([Order("c", 5, 5)], [Order("b", 15, 8), Order("c", 6, 9)])
 
 
+@BY_TURNS
 def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_is_counted(
     spark, tmp_path
 ):
@@ -237,6 +242,7 @@ def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_
         ("d", 24, 4, 40, 6),
         *unmatched[1:],
     ]
+    seen_by(scratch)
     put(scratch, LATE)
     scratch = close(scratch)
     rows = scratch.query("batches", "SELECT * FROM batches ORDER BY batch_id")
@@ -260,6 +266,34 @@ def test_runs_that_read_one_topic_each_let_unmatched_rows_out_and_each_left_row_
     batch = len(rows) - 5
     scratch = run(scratch, f"rewind {batch}", "drain", "repair")
     assert table(scratch) == wanted("left", *every)
+
+
+def seen_by(scratch: Scratch) -> None:
+    """`sluice where` and `sluice state` tell both sides' records."""
+    right = numbered_in(1, 0)
+    asked = [*((0, n) for n in (0, 2, 7)), *((right, n) for n in (0, 3, 4))]
+    told = fates(scratch.spec, scratch.settings, [Place(*each) for each in asked])
+    rows = {
+        place: [(r["order_id"], r["by_paid"]) for r in fate.rows] for place, fate in told.items()
+    }
+    assert [*rows.values()] == [[("a", 7)], [("b", None)], [], [("a", 7)], [], []]
+    waits = [told[Place(*asked[n])].why for n in (2, 4, 5)]
+    assert waits == [
+        "it waits in the state for a row of payments, until 2026-03-01 14:20:00; then it leaves alone",
+        "no row of orders found it",
+        "it waits in the state for a row of orders, until 2026-03-01 13:10:00",
+    ]
+    _, *lines = state_view(scratch.spec, scratch.settings, StateQuery(measured=True))
+    assert [" ".join(line.split()) for line in lines] == [
+        "orders: 1 row",
+        "order_id at amount",
+        "x5 2026-03-01 14:00:00 1",
+        "payments: 1 row",
+        "order_id by_at by_paid",
+        "y4 2026-03-01 13:00:00 1",
+    ]
+    query = StateQuery(keys=("order_id=y4",))
+    assert "payments: 1 row" in [*state_view(scratch.spec, scratch.settings, query)]
 
 
 def times(rows, factor: int):
@@ -300,6 +334,7 @@ def test_a_left_row_that_a_join_loses_or_doubles_is_unaccounted(spark, tmp_path,
 
 
 SPEC = """
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, Topic
 
 ORDERS = Topic(
@@ -372,72 +407,3 @@ def test_the_cases_of_a_join_name_each_records_topic(spark, own):
     (own / "tests.yaml").write_text(f"cases:\n  - {NAMELESS}\n")
     with fails(CaseInvalid, "topic_wrong"):
         list(prove(Prove(pipelines=("paid_orders",)), settings))
-
-
-class Plain(NamedTuple):
-    """What comes of plain Spark."""
-
-    rows: list[tuple]
-    dropped: int
-    """Rows that it counts as late."""
-    kept: int
-    """Rows in the state at the end."""
-
-
-def plain(spark, folder, runs: list[Sides], *, once: bool = True, both: bool = True, how: str = "left") -> Plain:  # fmt: skip
-    """Spark's join as a person writes it, in these runs. `both`: payments have a watermark too."""
-    schemas = ("order_id string, at timestamp, amount bigint", "order string, t timestamp, paid bigint")  # fmt: skip
-    dropped = kept = 0
-    for name in ("0", "1"):
-        (folder / name).mkdir()
-    for number, sides in enumerate(runs):
-        for side, rows in enumerate(sides):
-            names = (PARTS[side][0], "at" if side == 0 else "t", PARTS[side][2])
-            values = (dict(zip(names, (r.key, f"{NINE + timedelta(minutes=r.at)}", r.amount), strict=True)) for r in rows)  # fmt: skip
-            text = "".join(f"{json.dumps(value)}\n" for value in values)
-            if text:
-                (folder / str(side) / f"{number}.json").write_text(text)
-        left, right = (spark.readStream.schema(schemas[n]).json(str(folder / str(n))) for n in (0, 1))  # fmt: skip
-        left = left.withWatermark("at", f"{DELAY} minutes")
-        right = right.withWatermark("t", f"{DELAY} minutes") if both else right
-        right = right.dropDuplicatesWithinWatermark(["order"]) if once else right
-        within = F.expr(f"order_id = order AND t >= at - INTERVAL {-BEGIN} MINUTE AND t <= at + INTERVAL {UNTIL} MINUTE")  # fmt: skip
-        query = (
-            left.join(right, within, how)
-            .writeStream.format("parquet")
-            .option("path", str(folder / "out"))
-            .option("checkpointLocation", str(folder / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        events = [json.loads(event.json) for event in query.recentProgress]
-        operators = [each for event in events for each in event["stateOperators"]]
-        dropped += sum(each["numRowsDroppedByWatermark"] for each in operators)
-        kept = operators[-1]["numRowsTotal"] if operators else kept
-    found = spark.read.parquet(str(folder / "out")).select("order_id", "paid").collect()
-    return Plain(sorted(map(tuple, found), key=str), dropped, kept)
-
-
-@BY_TURNS
-def test_plain_spark_withholds_unmatched_rows_where_each_run_reads_one_topic(spark, tmp_path):
-    seen = plain(spark, tmp_path, [FIRST, *ALONE])
-    assert ("a", 7) in seen.rows
-    assert ("b", None) not in seen.rows
-
-
-@BY_TURNS
-def test_plain_spark_with_a_watermark_on_orders_alone_keeps_them_for_ever_and_knows_nothing_late(
-    spark, tmp_path
-):
-    ahead: Sides = ([Order("x", AHEAD, 1)], [Order("x", AHEAD, 1)])
-    payment: Sides = ([], [Order("b", 15, 8)])
-    seen = plain(spark, tmp_path, [FIRST, ahead, payment], once=False, both=False, how="inner")
-    assert (("b", 8) in seen.rows, seen.dropped) == (True, 0)
-    assert seen.kept >= len(FIRST[0])  # less the one without a key, and with x
-
-
-@BY_TURNS
-def test_plain_spark_multiplies_pairs_by_copies(spark, tmp_path):
-    copies: Sides = ([Order("a", 0, 1)], [Order("a", 10, 7)] * 3)
-    assert plain(spark, tmp_path, [copies], once=False).rows == [("a", 7)] * 3

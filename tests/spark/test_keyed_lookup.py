@@ -28,7 +28,7 @@ from tests.harness.scene import Scene
 from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
 
-pytestmark = alike("a lookup by key")
+pytestmark = alike("what a correction touches")
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UTC_TIME = pa.timestamp("us", "UTC")

@@ -21,7 +21,10 @@ from tests.harness.lines import heard
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, fails
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark import operators, truth
+
+pytestmark = alike("upkeep beside drains")
 
 SOMETHING = Check(type="expect_table_row_count_to_be_between", kwargs={"min_value": 1})
 

@@ -21,6 +21,9 @@ from spark_jobs.table.published import table as published_table
 from tests.harness.crash import Images, copied, over
 from tests.harness.roots import ROOT, rows_of
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
+
+pytestmark = alike("a table that follows a key")
 
 SAID = ("status", "note", "tags")
 GONE = "__debezium_unavailable_value"

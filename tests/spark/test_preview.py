@@ -5,20 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.draft import folder
-from spark_jobs.draft.drafted import draft
-from spark_jobs.draft.folder import text
-from spark_jobs.draft.golden import golden
 from spark_jobs.draft.sample import Sampled, write
-from spark_jobs.messages.job import Preview, Prove
+from spark_jobs.messages.job import Preview
 from spark_jobs.proof.answer import FILE, SAMPLE, Answer, Rejected
-from spark_jobs.proof.cases import read
 from spark_jobs.proof.preview import preview
-from spark_jobs.proof.run import prove
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from tests.harness.turns import alike
-from tests.unit.test_new import CLOCK, NOON, changes, order, sampled
+from tests.unit.test_new import CLOCK, NOON
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
@@ -74,24 +68,3 @@ def test_windows_of_this_hour_are_shown_beside_those_that_the_sample_closed(tmp_
     assert [*preview(job, registry.load(job.pipeline), Settings.from_environment())] == []
     told = Answer.model_validate_json((tmp_path / FILE).read_bytes())
     assert (told.counts["accepted"], told.row_count, told.open_rows) == (3, 2, 1)
-
-
-def test_the_case_that_new_writes_passes_as_it_is_written(tmp_path, monkeypatch):
-    """What the decoder says of the records, real drains say too."""
-    orders = [order(n, note="\x85\U0001f600\x7f") for n in range(200)]
-    samples = {
-        "orders": sampled([*orders, orders[3], b'{"orderId": "\xff', order(201, placedAt=3)]),
-        "rows": sampled(changes(60), [{"id": n % 9} for n in range(60)]),
-    }
-    package = tmp_path / "new_cases"
-    for name, sample in samples.items():
-        made = draft(name, name, sample)
-        folder.write(package / name, text(made, len(sample)), golden(made))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("SLUICE_PIPELINES", package.name)
-    lines = [*prove(Prove(pipelines=tuple(samples)), Settings.from_environment())]
-    assert [line.partition(" (")[0] for line in lines] == [
-        f"ok      {name}: records of the sample" for name in samples
-    ]
-    [case] = read(package / "orders" / "tests.yaml")
-    assert (len(case.expect.rows), case.expect.duplicates, len(case.expect.malformed)) == (3, 1, 2)

@@ -13,9 +13,8 @@ import pytest
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.ops import ops_tables
-from spark_jobs.prove.budget import RUN_PREFIX
 from spark_jobs.prove.covered import covered
-from spark_jobs.prove.night import prove, tonight
+from spark_jobs.prove.night import RUN_PREFIX, prove, tonight
 from spark_jobs.repair.stage import stage
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish

@@ -18,7 +18,10 @@ from spark_jobs.spec import Topic
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene, records
+from tests.harness.turns import alike
 from tests.spark.test_repair import HOUR, Repairs, covered, rows, watermark_of
+
+pytestmark = alike("records that were put aside come back")
 
 MENDED = 100
 AHEAD = timedelta(days=4)

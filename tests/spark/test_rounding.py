@@ -97,20 +97,11 @@ def test_a_record_that_is_lost_doubled_or_another_is_a_change_however_small_it_i
     assert differing(spark, table, shuffled, sums) == {"a0", "a1", "a7"}
 
 
-@pytest.mark.parametrize(
-    ("measures", "lost", "told"),
-    [
-        ({"alone": "sum(amount)"}, 0.01, True),
-        ({"alone": "avg(amount)"}, 0.01, True),
-        ({"alone": "skewness(amount)"}, 0.01, True),
-    ],
-)
-def test_without_a_count_a_lost_record_of_the_smallest_amount_is_seen_too(
-    spark, measures, lost, told
-):
-    records = [*ledger(3), ("a1", lost, 99.0), ("a2", 1e-11, 99.0)]
-    table = [one for one in records if one[1] != lost]
-    assert ("a1" in differing(spark, table, records, measures)) == told
+@pytest.mark.parametrize("measure", ["sum(amount)", "avg(amount)", "skewness(amount)"])
+def test_without_a_count_a_lost_record_of_the_smallest_amount_is_seen_too(spark, measure):
+    records = [*ledger(3), ("a1", 0.01, 99.0), ("a2", 1e-11, 99.0)]
+    table = [one for one in records if one[1] != 0.01]
+    assert "a1" in differing(spark, table, records, {"alone": measure})
 
 
 def test_where_a_sum_alone_cannot_tell_a_lost_record_from_its_order_a_person_is_asked(spark):

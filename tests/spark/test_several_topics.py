@@ -16,7 +16,6 @@ from confluent_kafka.admin import AdminClient
 from local.broker import create_topic
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.live import live_spec
 from spark_jobs.errors import StateIncompatible, TopicMissing, TopicRemade
 from spark_jobs.messages.report import Report
@@ -197,19 +196,6 @@ def test_two_topics_of_their_own_declarations_are_one_table_with_an_account_of_e
     assert f"partition {sales.topics[US].name}/0: next {us['covered']}" in lines
 
 
-def test_a_slow_topics_records_are_not_late_and_what_the_other_gave_in_an_earlier_run_counts(sales):
-    sales.send(EU, *hours(0, 9))
-    sales.send(US, *hours(0, 1))
-    assert sales.run().watermark == NINE
-    sales.send(US, *hours(1, 4), NINE + 5 * MINUTE)  # of EU Spark sees nothing in this run
-    report = sales.run()
-    assert (report.account.late, report.account.accepted) == (0, 32)
-    assert report.watermark == hours(1, 4)[-1] - HOUR
-    assert report.account.rows_out > 0
-    sales.assert_exact()
-    assert plan(sales.spec, sales.settings).idle
-
-
 def test_a_silent_topic_holds_the_others_back_until_silent_after_and_is_late_behind_it(sales):
     sales.send(EU, *hours(0, 9))
     sales.send(US, *hours(0, 1), ago=2 * HOUR)
@@ -326,44 +312,6 @@ def test_a_topic_that_is_gone_or_made_anew_is_named(sales):
     create_topic(sales.kafka, name, 1)
     with fails(TopicRemade, "remade_since_checkpoint", topic=name):
         plan(sales.spec, sales.settings)
-
-
-@pytest.mark.parametrize("place", ["planned", "table.committed", "audit"])
-def test_a_killed_drain_of_several_topics_goes_on(sales, monkeypatch, place):
-    sales.send(EU, *hours(0, 3))
-    sales.send(US, *hours(0, 4))
-    sales.broken(US)
-    with monkeypatch.context() as killed:
-        killed.setitem(failpoint.ACTIVE, place, "raise")
-        assert sales.drain("killed").status == "failed"
-    sales.send(US, *hours(4, 5))
-    sales.send(EU, *hours(3, 5))
-    sales.run()
-    sales.assert_exact()
-    eu, us = (sales.by_topic()[topic.name] for topic in sales.topics)
-    assert (eu["accepted"], us["accepted"], us["malformed"]) == (
-        len(hours(0, 3)) + len(hours(3, 5)),
-        len(hours(0, 4)) + len(hours(4, 5)),
-        1,
-    )
-
-
-def test_a_rewind_goes_back_over_all_topics(sales):
-    sales.send(EU, *hours(0, 3))
-    sales.send(US, *hours(0, 3))
-    sales.run()
-    back = Checkpoint(sales.paths.checkpoint).committed()[-1]
-    before, newest = sales.rows(), read_cursor(sales.paths.cursor).newest
-    sales.send(EU, *hours(3, 5))
-    sales.send(US, *hours(3, 6))
-    sales.run()
-    assert read_cursor(sales.paths.cursor).newest != newest
-    rewind(sales.spec, sales.settings, back).execute()
-    assert_same(sales.rows(), before, "the table after the rewind")
-    assert read_cursor(sales.paths.cursor).newest == newest, "those of batches that are kept"
-    report = sales.run()
-    assert report.account.read == len(hours(3, 5)) + len(hours(3, 6))
-    sales.assert_exact()
 
 
 def test_a_repair_merges_late_records_and_a_replay_those_of_the_second_topics_new_declaration(

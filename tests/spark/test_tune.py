@@ -3,13 +3,13 @@ watermark; and `sluice bisect` over the same root.
 """
 
 import json
+import os
 import random
 import shlex
 import uuid
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-import duckdb
-import pyarrow as pa
 import pytest
 
 from local.broker import create_topic
@@ -20,9 +20,10 @@ from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune.tell import told
 from spark_jobs.values.times import iso
 from spark_jobs.where.tell import Telling
+from tests.harness.late_by_duckdb import Records
 from tests.harness.moments import us
 from tests.harness.scene import Scene
-from tests.harness.turns import alike
+from tests.harness.turns import VARIABLE, alike
 from tests.spark.told import asking
 from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
@@ -35,21 +36,6 @@ WINDOWS = pipeline(
     steps=(aggregate(),), max_offsets_per_batch=60,
 )  # fmt: skip
 FILTERED = WINDOWS.model_copy(update={"steps": (Transform(where="amount >= 0"), deduplicate())})
-ORACLE = """
-WITH own AS (
-    SELECT s.*, b.batch FROM sent s JOIN batches b
-      ON s.part = b.part AND s.spot >= b.first AND s.spot < b.stop
-), reached AS (
-    SELECT b.batch, max(max(o.at_us)) OVER (ORDER BY b.batch ROWS UNBOUNDED PRECEDING) AS newest
-    FROM (SELECT DISTINCT batch FROM batches) b LEFT JOIN own o ON o.batch = b.batch AND o.enters
-    GROUP BY b.batch
-), marks AS (
-    SELECT n.batch, greatest(0, coalesce(r.newest, 0) // 1000 * 1000 - {delay}) AS mark
-    FROM (SELECT DISTINCT batch FROM batches) n LEFT JOIN reached r ON r.batch = n.batch - 2
-)
-SELECT count(*) FROM own JOIN marks USING (batch) WHERE enters AND {first_end} <= mark
-"""
-"""Of records of one partition, whose batches are those of the runs."""
 
 
 @pytest.fixture(scope="module", params=[WINDOWS, FILTERED], ids=["windows", "filtered"])
@@ -58,7 +44,7 @@ def drained(request, kafka, as_submitted, tmp_path_factory):
     name = f"sales-{uuid.uuid4().hex[:8]}"
     made = Scene(kafka, tmp_path_factory.mktemp("tune"), spec, events=1, stores=1, topic=name)
     create_topic(made.kafka, made.topic, 1)
-    chance = random.Random(11)
+    chance = random.Random(os.environ.get(VARIABLE, "0"))  # others each day
     sent = []
     for run in range(RUNS):
         for number in range(RECORDS):
@@ -71,33 +57,30 @@ def drained(request, kafka, as_submitted, tmp_path_factory):
             malformed = chance.random() < 0.03
             enters = not malformed and (spec is WINDOWS or amount >= 0)
             made.send("{" if malformed else json.dumps(value), partition=0)
-            record = {"part": 0, "spot": len(sent), "at_us": us(at), "enters": enters}
+            record = {"topic": 0, "spot": len(sent), "at": us(at), "enters": enters}
             sent.append(record | {"good": not malformed})
         made.run(f"run-{run}")
-    return made, pa.Table.from_pylist(sent)
+    return made, sent
 
 
-def by_duckdb(made, sent: pa.Table, delay: timedelta) -> int:
-    batches = pa.Table.from_pylist(  # noqa: F841 - DuckDB finds it
-        [
-            {"batch": row["batch_id"], "part": 0}
-            | {"first": json.loads(row["offsets_start"]).get("0", 0)}
-            | {"stop": json.loads(row["offsets_end"])["0"]}
-            for row in made.ops("batches")
-        ]
+def by_duckdb(made, sent: list[dict[str, Any]]) -> Records:
+    """Of records of one partition, whose batches are those of the runs."""
+    batches = [
+        (row["batch_id"], json.loads(row["offsets_start"]).get("0", 0),
+         json.loads(row["offsets_end"])["0"])
+        for row in made.ops("batches")
+    ]  # fmt: skip
+    return Records(
+        (each | {"batch": n} for n, first, stop in batches for each in sent[first:stop]),
+        len(batches),
     )
-    windows = made.spec.steps[0].grouping_window
-    hour = 3_600_000_000
-    first_end = f"(at_us // {hour} + 1) * {hour}" if windows else "at_us"
-    micros = delay // timedelta(microseconds=1)
-    [(count,)] = duckdb.sql(ORACLE.format(delay=micros, first_end=first_end)).fetchall()
-    return int(count)
 
 
 def test_the_shares_are_duckdbs_over_the_topic_exactly_or_within_the_bounds(drained):
     made, sent = drained
     delays = [parse_duration(each) for each in DELAYS]
-    truth = {delay: by_duckdb(made, sent, delay) for delay in delays}
+    records = by_duckdb(made, sent)
+    truth = {delay: sum(records.late(made.spec, delay).values()) for delay in delays}
     assert truth[delays[0]] > truth[delays[2]] > truth[delays[-1]] > 0
     bounds = told(made.spec, made.settings, delays)
     assert bounds.was_late == truth[parse_duration("1 hour")]
@@ -111,7 +94,7 @@ def test_the_shares_are_duckdbs_over_the_topic_exactly_or_within_the_bounds(drai
     assert {each.delay: each.late[:2] for each in exact.prices} == {
         delay: (count, count) for delay, count in truth.items()
     }
-    assert (exact.entered, exact.lost) == (sum(sent["enters"].to_pylist()), "")
+    assert (exact.entered, exact.lost) == (sum(each["enters"] for each in sent), "")
     largest = max(row["state_rows"] for row in made.ops("batches"))
     now = next(each for each in exact.prices if each.delay == made.spec.watermark_delay)
     assert now.state_rows == largest
@@ -145,8 +128,8 @@ def test_where_finds_the_records_of_a_row_by_what_bisect_says(drained):
     )
     wanted = [
         (0, each["spot"])
-        for each in sent.to_pylist()
-        if each["good"] and (first <= each["at_us"] < stop or first == stop == each["at_us"])
+        for each in sent
+        if each["good"] and (first <= each["at"] < stop or first == stop == each["at"])
     ]
     assert wanted
     assert telling.by_key(key, 1_000) == wanted

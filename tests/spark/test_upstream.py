@@ -25,11 +25,11 @@ from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Transform, Tumbli
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
-from tests.harness.turns import held_by
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
 from tests.spark.told import fates
 
-pytestmark = held_by("unit/test_upstream_moves.py", "unit/test_upstream_side.py")
+pytestmark = alike("a table as a topic")
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

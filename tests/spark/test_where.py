@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from local.broker import create_topic
 from spark_jobs.admin.quarantine import quarantine
+from spark_jobs.launch.question import Failed
 from spark_jobs.messages.request import Request
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.planner import plan_repair
@@ -20,11 +21,10 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
+from spark_jobs.source.leaving import stays
 from spark_jobs.source.place import Place
-from spark_jobs.source.topic_state import retention
 from spark_jobs.spec import Archive, Latest, Pipeline, Rule, Transform
 from spark_jobs.where import asked
-from spark_jobs.where.ask import Failed
 from spark_jobs.where.tell import Telling
 from tests.harness.command import answer, sluice, sluice_here
 from tests.harness.crash import copied
@@ -202,7 +202,10 @@ def test_offsets_without_a_record_are_told_apart(scene):
         "accepted", "accepted", "marker", "aborted", "marker", "accepted", "not read", "not read",
     ]  # fmt: skip
     waits, beyond = told(made, 6, 7)
-    assert (waits.why, beyond.why) == ("it waits for the next run", "Kafka has no such offset yet")
+    assert (waits.why, beyond.why) == (
+        "it waits for the next run",
+        "its source has no such offset yet",
+    )
 
 
 def remove_before(made: Scene, offset: int) -> None:
@@ -362,7 +365,7 @@ def test_a_census_asks_the_broker_how_long_it_keeps_a_record(scene):
     sql = f"event_id = '{row['event_id']}'"
     words = ("--topic", made.topic, "--where", sql, "--format", "json")
     variables = made.settings.environment() | variables_of(made.spec) | {"SLUICE_PIPELINES": HERE}
-    assert retention(made.settings, made.topic) is None, "as the tests' broker has it"
+    assert "for ever" in stays(made.settings, made.topic), "as the tests' broker has it"
     week = ConfigEntry("retention.ms", "604800000", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource("topic", made.topic, incremental_configs=[week])
     client = AdminClient({"bootstrap.servers": made.kafka})

@@ -5,12 +5,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from spark_jobs.launch.question import put
 from spark_jobs.messages.job import Where
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Pipeline
 from spark_jobs.where.again import Ask
-from spark_jobs.where.ask import Question, answered, put
+from spark_jobs.where.ask import Question, answered
 from spark_jobs.where.by_spark import tell
 from spark_jobs.where.fate import Fate
 from spark_jobs.where.tell import Telling

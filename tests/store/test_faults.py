@@ -11,8 +11,11 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
 from tests.harness.store_proxy import Harm, Proxy, between
+from tests.harness.turns import alike
 from tests.store.root import Root
 from tests.store.test_commits import through
+
+pytestmark = alike("a root on a store")
 
 SHORT_SECONDS = 5
 """Patience of the tests' runs with a store that does not answer."""

@@ -3,8 +3,11 @@
 from spark_jobs.errors import FilesUnfit
 from tests.harness.refused import because
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_files import FIRST, held, line, spec_of, told
 from tests.store.root import Root
+
+pytestmark = alike("a root on a store")
 
 
 def test_files_in_the_roots_bucket_are_read_once_also_if_they_grow(

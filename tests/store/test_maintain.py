@@ -10,8 +10,11 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta import door
+from tests.harness.turns import alike
 from tests.store.root import Root
 from tests.unit.specs import pipeline
+
+pytestmark = alike("a root on a store")
 
 SPEC = pipeline()
 

@@ -1,6 +1,9 @@
 """A root whose bucket or prefix was renamed."""
 
+from tests.harness.turns import alike
 from tests.store.root import copied, of
+
+pytestmark = alike("a root on a store")
 
 
 def test_it_drains_on_exactly_where_its_objects_are_now(scene, store):

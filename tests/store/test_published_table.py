@@ -12,8 +12,11 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import open_table, options
 from spark_jobs.table.published.table import behind, move
+from tests.harness.turns import alike
 from tests.store.root import Root
 from tests.unit.specs import pipeline
+
+pytestmark = alike("a root on a store")
 
 
 def test_judged_rows_are_read_by_spark_and_sql_and_two_publishes_commit_once(spark, store, bucket):

@@ -8,9 +8,12 @@ from spark_jobs.table.delta.table import Delta
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import long_form
+from tests.harness.turns import alike
 from tests.spark import operators, truth
 from tests.spark.test_repair import Repairs, rows
 from tests.store.root import of
+
+pytestmark = alike("a root on a store")
 
 
 @long_form

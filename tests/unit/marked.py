@@ -23,6 +23,7 @@ from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.runs.resume.marking import mark
 from spark_jobs.side.port import Pin, as_json
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.spec.steps.step import Step
 from spark_jobs.values.spans import Span
@@ -44,6 +45,12 @@ def days(first: int, behind: int | None = None) -> Span:
     )
 
 
+def spec_of(file: Path | str, *behind: Step, by: dict[str, str] | None = None) -> Pipeline:
+    found_by = {"shop_id": "shop"} if by is None else by
+    look_up = LookUp(tables=(Numbered(name="shops", path=str(file)),), by=found_by)
+    return pipeline(steps=(look_up, *(behind or (deduplicate(), aggregate()))))
+
+
 class Marked(roots.Root):
     """Batch n has the records of day n; rows of a day are final two days later."""
 
@@ -57,10 +64,7 @@ class Marked(roots.Root):
     ) -> None:
         """`behind` are the steps behind the one that looks up."""
         self.file = folder / "shops"
-        found_by = {"shop_id": "shop"} if by is None else by
-        look_up = LookUp(tables=(Numbered(name="shops", path=str(self.file)),), by=found_by)
-        spec = pipeline(steps=(look_up, *(behind or (deduplicate(), aggregate()))))
-        super().__init__(folder / "root", spec)
+        super().__init__(folder / "root", spec_of(self.file, *behind, by=by))
         self.until = DAY + timedelta(days=until)
         if made:
             return

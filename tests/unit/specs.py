@@ -75,14 +75,19 @@ def pipeline(**changes: Any) -> Pipeline:
     return Pipeline(**usual | {"steps": steps} | changes)
 
 
-def deployed(folder: Path, patch: pytest.MonkeyPatch, text: str, name: str = "sales_hourly"):
-    """This spec.py is all that is installed: in a package of its own, since a module is loaded once."""
+def deployed(
+    folder: Path, patch: pytest.MonkeyPatch, text: str, name: str = "sales_hourly", **more: str
+):
+    """This spec.py, and `more` by their pipelines' names, are all that is installed: in a package of
+    their own, since a module is loaded once.
+    """
     package = f"deployed_{uuid.uuid4().hex[:6]}"
-    at = folder / package / name / "spec.py"
-    at.parent.mkdir(parents=True)
-    for each in (at.parent, at.parent.parent):
-        (each / "__init__.py").touch()
-    at.write_text(text)
+    for each, own in ({name: text} | more).items():
+        at = folder / package / each
+        at.mkdir(parents=True)
+        (at / "spec.py").write_text(own)
+        (at / "__init__.py").touch()
+    (folder / package / "__init__.py").touch()
     patch.syspath_prepend(str(folder))
     patch.setenv("SLUICE_PIPELINES", package)
 

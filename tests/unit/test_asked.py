@@ -3,7 +3,8 @@
 import pytest
 
 from spark_jobs.source.place import Place
-from spark_jobs.where.asked import MOST, parts_of, places
+from spark_jobs.source.positions import parts_of
+from spark_jobs.where.asked import MOST, places
 from tests.unit.specs import EU, TWO_APART, pipeline, topic
 
 ONE = pipeline().inputs

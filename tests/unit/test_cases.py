@@ -2,6 +2,7 @@
 compared, and what git touches.
 """
 
+import json
 import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
@@ -15,9 +16,11 @@ from spark_jobs.ops.terms import UNDO
 from spark_jobs.proof import acts
 from spark_jobs.proof.cases import Act, read
 from spark_jobs.proof.compare import differences, same, table
+from spark_jobs.proof.dimensions import of_case, put
 from spark_jobs.proof.scratch import Scratch
-from tests.harness.refused import fails
+from tests.harness.refused import fails, has
 from tests.harness.roots import NOON
+from tests.scenarios.known_sales.spec import SPEC as KNOWN_SALES
 from tests.unit.drains import SPEC, Drains
 
 ONE = "cases: [{name: one, given: [[{a: 1}]], expect: {rows: []}}]"
@@ -72,7 +75,7 @@ def test_what_no_case_has_is_refused_by_case_and_field(tmp_path, text, case, fie
 def test_what_is_done_is_a_drain_for_each_batch_unless_the_case_says_more(tmp_path):
     [case] = cases(tmp_path, ONE.replace("[[{a: 1}]]", "[[{a: 1}], [{a: 2}]]"))
     assert [(act.verb, act.of) for act in case.acts] == [("drain", "")] * 2
-    done = "then: [drain, kill table.committed, repair, undo, rewind 0, drain]"
+    done = "corrections: [{}], then: [drain, kill table.committed, repair, undo, rewind 0, drain, correct, replay]"
     [case] = cases(tmp_path, ONE.replace("expect", f"{done}, expect"))
     assert [(act.verb, act.of, act.takes) for act in case.acts] == [
         ("drain", "", True),
@@ -81,12 +84,14 @@ def test_what_is_done_is_a_drain_for_each_batch_unless_the_case_says_more(tmp_pa
         ("undo", "", False),
         ("rewind", "0", False),
         ("drain", "", True),
+        ("correct", "", False),
+        ("replay", "", False),
     ]
 
 
 @pytest.mark.parametrize(
     "act",
-    ["drian", "kill", "kill somewhere", "rewind", "rewind last", "repair all", "[drain]", "1"],
+    ["drian", "kill", "kill somewhere", "rewind", "rewind last", "replay all", "[drain]", "1"],
 )
 def test_an_act_that_no_case_can_do_is_refused(tmp_path, act):
     with fails(CaseInvalid, "field_wrong", case="case 'one'", field="then.0"):
@@ -96,6 +101,34 @@ def test_an_act_that_no_case_can_do_is_refused(tmp_path, act):
 def test_a_batch_that_no_act_reads_is_refused(tmp_path):
     with fails(CaseInvalid, "field_wrong", case="case 'one'"):
         cases(tmp_path, ONE.replace("expect", "then: [repair], expect"))
+
+
+@pytest.mark.parametrize("done", ["then: [drain, correct]", "then: [drain], corrections: [{}]"])
+def test_corrections_and_acts_that_take_one_are_as_many(tmp_path, done):
+    with fails(CaseInvalid, "field_wrong", case="case 'one'", given=has("given")):
+        cases(tmp_path, ONE.replace("expect", f"{done}, expect"))
+
+
+def test_a_correction_takes_the_place_of_a_dimensions_rows(tmp_path):
+    [before, after] = ([{"shop": "a", "city": city}] for city in ("Aachen", "Aalen"))
+    spec = of_case(KNOWN_SALES, {"shops": before}, [{"shops": after}], tmp_path)
+    told = [(tmp_path / "shops.jsonl").read_text()]
+    put(spec, {"shops": after})
+    told.append((tmp_path / "shops.jsonl").read_text())
+    none = {"since": None, "until": None}
+    assert [*map(json.loads, told)] == [before[0] | none, after[0] | none]
+
+
+@pytest.mark.parametrize(
+    ("correction", "why"),
+    [({"stores": []}, "dimension_wrong"), ({"shops": [{"town": "Aalen"}]}, "column_wrong")],
+)
+def test_a_correction_of_what_the_pipeline_does_not_read_is_refused_before_the_case(
+    tmp_path, correction, why
+):
+    with fails(CaseInvalid, why, pipeline="known_sales"):
+        of_case(KNOWN_SALES, {"shops": []}, [{}, correction], tmp_path)
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("nothing", ["rows: ", "accepted: null", "fails: ~", "late: "])

@@ -27,7 +27,7 @@ from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.spec import Field
 from spark_jobs.storage.root import paths
 from spark_jobs.topics.flights import FLIGHTS
-from tests.unit.specs import FIELDS, topic
+from tests.unit.specs import FIELDS, deployed, topic
 
 CANARY, OTHER = "canary-4711", "canary-47110"
 SCHEMA = {"id": pa.string(), "shop": pa.string(), "amount": pa.int64()}
@@ -114,6 +114,14 @@ HIDES = {
         "ops/runs/pipeline=t/p.parquet",
         pa.table({"report": [json.dumps({"sample": f"[{CANARY}]"})]}),
     ),
+    "marks and repairs": lambda r: parquet(
+        r,
+        "ops/outdated/pipeline=t/p.parquet",
+        pa.table({"key": [json.dumps({"shop_id": CANARY})]}),
+    ),
+    "files beside the stream": lambda r: write(
+        r, "sides/9f.csv", b"id,name\n%s,A\n" % CANARY.encode()
+    ),
     "staging": lambda r: write(r, "staging/t/repair-1/keys.json", {"keys": [[CANARY]]}),
     "reports": lambda r: write(r, "reports/t/run.json", {"problem": {"what": f"got '{CANARY}'"}}),
     "state of a rewind": lambda r: zipped(
@@ -175,6 +183,87 @@ def test_a_text_that_statistics_cut_is_found_by_its_start(tmp_path):
     name = "a-very-long-name-of-a-customer-that-goes-on"
     write_deltalake(f"{tmp_path}/tables/t", rows(name))
     assert kinds(tmp_path, sql=f"id = '{name}'") == {"table": 1, "log of a table": 1}
+
+
+READS = """
+from spark_jobs.spec import Dimension, Field, Join, Lookup, Pipeline, Table, Topic, Transform
+
+def topic(name, *more):
+    at = Field(name="at", type="timestamp")
+    return Topic(name=name, fields=(Field(name="id", type="string"), at, *more), event_time="at")
+
+TWO = (topic("orders"), topic("sales", Field(name="amount", type="bigint")))
+PAIRS = Join(
+    left="orders", right="sales", on={"id": "id"}, within=("0 minutes", "1 hour"), prefix="by_"
+)
+TOWNS = Lookup(
+    dimension=Dimension(
+        table="shops.csv", key=(Field(name="of", type="bigint"),),
+        fields=(Field(name="town", type="string"),),
+    ),
+    on={"of": "by_amount"},
+)
+KEPT = Transform(where="by_amount > 0")
+SPEC = Pipeline(about="Sales.", watermark_delay="1 hour", GIVEN)
+"""
+FIRST = READS.replace("GIVEN", 'name="first", topics=TWO, steps=(PAIRS, TOWNS)')
+SECOND = READS.replace(
+    "GIVEN", 'name="second", topic=Table(of="first", event_time="at"), steps=(KEPT,)'
+)
+OWN = READS.replace(
+    "GIVEN", "name='own', topic=TWO[1], steps=(Transform(sql='SELECT amount AS cents FROM rows'),)"
+)
+"""Pipelines that call a column otherwise, one of them by SQL, and look it up by a third name."""
+
+
+def test_a_number_is_found_by_the_names_that_other_pipelines_have_for_it(tmp_path, monkeypatch):
+    deployed(tmp_path, monkeypatch, FIRST, "first", second=SECOND, own=OWN)
+    root = tmp_path / "root"
+    parquet(root, "tables/first/p.parquet", pa.table({"by_amount": [17, 18]}))
+    parquet(root, "tables/second/p.parquet", pa.table({"by_amount": [17, 18]}))
+    parquet(root, "tables/own/p.parquet", pa.table({"cents": [17, 18]}))
+    parquet(root, "sides/9f.parquet", pa.table({"of": [17, 18], "town": ["x", "y"]}))
+    mark = json.dumps({"of": 17})
+    parquet(root, "ops/outdated/p.parquet", pa.table({"key": [mark, '{"of": 18}']}))
+    answer = census(root, sql="amount = 17")
+    assert {each.place: each.entries for each in answer.found} == {
+        "tables/first": 1, "tables/second": 1, "sides": 1, "ops/outdated": 1,
+    }  # fmt: skip
+    assert [each.partition(":")[0] for each in answer.unread] == ["first", "own"], "a town, by SQL"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sql", "stored"),
+    [
+        ("date", "amount = DATE '1980-05-17'", struct.pack("<q", 3789)),
+        ("date", "amount = DATE '1960-05-17'", struct.pack("<ii", -3516, 0)),
+        ("decimal(9,2)", "amount = 12.50", struct.pack("<q", 1250)),
+        ("int", "amount = -17", struct.pack("<ii", -17, 0)),
+        ("float", "amount = 0.5", struct.pack("<fi", 0.5, 0)),
+        ("bigint", "amount = 10", struct.pack("<q", 10)),
+    ],
+    ids=["date", "date before 1970", "decimal", "int below 0", "float", "a line end among bytes"],
+)
+def test_a_value_of_each_type_is_found_as_a_state_store_has_it(tmp_path, kind, sql, stored):
+    fields = (*FIELDS[:3], Field(name="amount", type=kind))
+    asked = Condition(sql, prepare(topic(fields=fields), "", None))
+    types = {"date": pa.date32(), "decimal(9,2)": pa.decimal128(9, 2), "int": pa.int32(),
+             "float": pa.float32(), "bigint": pa.int64()}  # fmt: skip
+    values = {"date": [-3516, 3789], "decimal(9,2)": ["12.50"], "int": [-17], "float": [0.5],
+              "bigint": [10]}  # fmt: skip
+    column = pa.array(values[kind], pa.int32() if kind == "date" else None).cast(types[kind])
+    parquet(tmp_path, "tables/t/p.parquet", pa.table({"amount": column}))
+    zipped(tmp_path, f"{PLACE}/spark/state/0/0/2_a.zip", b"\0\1" + stored + b"\2\0")
+    assert {each.kind for each in Census(UPath(tmp_path), asked).answer().found} == {
+        "table",
+        "state",
+    }
+
+
+def test_a_time_is_found_with_its_zone(tmp_path):
+    parquet(tmp_path, "ops/late/p.parquet", kept(record("b")))
+    write(tmp_path, "reports/t/run.json", {"problem": {"what": "at 2026-01-01T00:00:00.000Z it"}})
+    assert kinds(tmp_path, sql="at = TIMESTAMP '2026-01-01 00:00:00Z'") == {"late": 1, "reports": 1}
 
 
 def test_a_number_is_found_in_statistics_folders_and_state(tmp_path):
@@ -343,17 +432,14 @@ def test_a_root_that_spark_wrote_is_read_whole_and_its_state_too(tmp_path):
     found = {(each.place, each.kind): each.entries for each in answer.found}
     assert found["tables/aircraft_rotations", "table"] == expected
     assert found["checkpoints/aircraft_rotations/v1", "state"] > 0
-    assert [each for each in answer.unread if "is computed from" not in each] == []
+    assert [each for each in answer.unread if "columns are compared" not in each] == []
 
 
 def test_each_path_that_sluice_writes_is_of_a_kind():
     lines = re.findall(r"^<root>/(\S+) ", paths.__doc__ or "", re.MULTILINE)
     assert len(lines) > 15
     for line in lines:
-        one = re.sub(r"<N>", "1", line).replace(
-            "{runs,batches,quarantine,late,slices,checks}", "runs"
-        )
-        one = re.sub(r"<\w+>", "x", one.replace("{repairs,merged}", "merged"))
+        one = re.sub(r"<\w+>", "x", re.sub(r"\{(\w+)[^}]*\}", r"\1", line.replace("<N>", "1")))
         assert REST not in (kind_of(one), kind_of(f"{one}/x")), line
 
 

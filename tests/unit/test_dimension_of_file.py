@@ -1,6 +1,7 @@
 """A file as a dimension: what is read of it, and that it is what was noted."""
 
 import os
+import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,10 @@ def test_what_a_batch_has_read_of_a_file_stays_readable_until_nobody_can_tell(tm
     file.write_text("id,r\na,1\n")
     read_by_a_batch = side.now()
     versions.keep(read_by_a_batch)
+    [kept] = (tmp_path / "root" / "sides").iterdir()
+    os.utime(kept, (0, 0))
     versions.keep(read_by_a_batch)
+    assert time.time() - kept.stat().st_mtime < 60, "`sluice maintain` goes by it"
     file.write_text("id,r\na,2\n")
     seen_by_a_plan = side.now()
     file.unlink()

@@ -8,7 +8,8 @@ import pytest
 from spark_jobs.draft.drafted import draft
 from spark_jobs.draft.folder import text
 from spark_jobs.draft.golden import golden
-from spark_jobs.draft.sample import Sampled, tried
+from spark_jobs.draft.sample import Sampled
+from spark_jobs.draft.tried import tried
 from spark_jobs.spec import Json
 from tests.unit.test_new import CLOCK, NOON, sampled, written
 
@@ -31,7 +32,7 @@ def test_who_and_when_are_read_of_key_and_headers_and_what_is_always_the_same_is
     assert {(each.name, each.part, each.type, each.format) for each in spec.topic.fields} == {
         ("celsius", "value", "double", None), ("sent", "value", "timestamp", None),
         ("kafka_key", "key", "string", None), ("measured_at", "header", "timestamp", "ms"),
-        ("firmware", "header", "double", None),
+        ("firmware", "header", "string", None),
     }  # fmt: skip
     assert spec.topic.event_time == "measured_at", "the sensor measured before it sent"
     assert not made.tried.malformed

@@ -9,37 +9,49 @@ import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
+from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.excised import Known, Refused, offsets_of, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
 from spark_jobs.cli.terminal import NOT_DONE
-from spark_jobs.errors import CheckpointBroken, DecisionRefused, FormatNewer
-from spark_jobs.excise.adopt import adopt, lifted, pending, taken_over
-from spark_jobs.excise.new import Reader, Wanted, look
+from spark_jobs.errors import (
+    CheckpointBroken,
+    DecisionRefused,
+    FormatNewer,
+    LeaseHeld,
+    RebuildRefused,
+)
+from spark_jobs.excise.adopt import adopt, around, pending, taken_over
+from spark_jobs.excise.look import Reader, Wanted, _less, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
     clock_of,
+    end,
     excisions,
     file_of,
     keep,
     slots_of,
 )
-from spark_jobs.excise.question import _less
 from spark_jobs.excise.told import effect
 from spark_jobs.journal.change import under_way
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
+from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Deduplicate, Field, Pipeline, State, Table
 from spark_jobs.storage import failpoint
+from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span
 from tests.harness.refused import fails, has
 from tests.unit.checkpoints import Alone
+from tests.unit.drains import NEXT, Drains
 from tests.unit.marked import DAY, Marked, days, drained
-from tests.unit.specs import OURS, aggregate, deployed, pipeline
+from tests.unit.specs import OURS, aggregate, deployed, pipeline, topic
+from tests.unit.test_join import BY_ORDER, paid
+from tests.unit.test_switch import Rebuilt
 
 TOPIC_ID = "topic-1"
 
@@ -50,7 +62,9 @@ def root(tmp_path) -> Marked:
     return drained(tmp_path)
 
 
-def noted(root: Marked, *days: int, name: str = "x1", topic_id: str | None = None) -> Excision:
+def noted(
+    root: Marked | Drains, *days: int, name: str = "x1", topic_id: str | None = None
+) -> Excision:
     """An excision of the records of these days, and of those to come on them."""
     found = [
         Record(Place(0, n), (DAY + timedelta(days=n, hours=11, minutes=35) - EPOCH) // MICROSECOND)
@@ -67,11 +81,11 @@ def noted(root: Marked, *days: int, name: str = "x1", topic_id: str | None = Non
     return made
 
 
-def taken(root: Marked) -> bool:
+def taken(root: Marked | Drains) -> bool:
     return taken_over(root.spec, root.paths, "ana")
 
 
-def refused(root: Marked) -> tuple[list[int], list[int]]:
+def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
     """The offsets that drains refuse, and those that repairs do."""
     known = read_failing(root.paths.failing)
     return tuple(sorted(each.offset for each in of) for of in (known.reasons, known.in_repairs))
@@ -122,6 +136,17 @@ def test_a_repair_that_knows_of_it_settles_it_and_an_older_one_does_not(root):
     assert root.due == [2, 5], "a second excision"
 
 
+def test_a_second_excision_behind_a_rewind_leaves_the_first_ones_rows_outdated(root):
+    noted(root, 2, 5)
+    taken(root)
+    root.rewound(3)
+    known = read_failing(root.paths.failing)
+    known.read_again_from(root.checkpoint.batch(3).end).put(root.paths.failing, Alone())
+    noted(root, 1, name="x2")
+    taken(root)
+    assert {*root.due} >= {1, 2}
+
+
 @pytest.mark.parametrize("at", ["change.begun", "change.stepped"])
 @pytest.mark.parametrize("times", [1, 2])
 def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
@@ -159,7 +184,8 @@ def test_the_records_of_a_topic_made_anew_are_others(root):
     noted(root, 2, topic_id="another")
     assert not taken(root)
     assert refused(root) == ([], [])
-    assert [*effect(root.spec, root.paths, excisions(root.paths.root, "sales")[0])] == [
+    reader = Reader(root.spec, root.settings)
+    assert [*effect(reader, excisions(root.paths.root, "sales")[0])] == [
         "sales_hourly: its checkpoint is of another topic with this name"
     ]
 
@@ -188,9 +214,11 @@ def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root
 def test_one_that_is_lifted_is_refused_no_more_and_its_number_not_used_again(root):
     made = noted(root, 2, 5)
     taken(root)
-    file_of(root.paths.root, "sales", made.id).unlink()
-    assert lifted(root.paths, made.id, "ana")
-    assert not lifted(root.paths, made.id, "ana")
+    end(root.paths.root, "sales", made.id, "ana")
+    end(root.paths.root, "sales", made.id, "ana")
+    assert not file_of(root.paths.root, "sales", made.id).exists()
+    assert refused(root) == ([], [2, 5]), "until it looks"
+    taken(root)
     assert refused(root) == ([], [])
     assert root.due == []
     noted(root, 3, name="x2")
@@ -222,7 +250,8 @@ def test_what_a_person_has_named_stays_beside_it(root):
 def test_a_state_for_ever_is_named_with_what_would_be_rebuilt(root):
     made = noted(root, 2, 5, 12)
     steps = (Deduplicate(keys=("id",), scope="for_ever"), aggregate())
-    lines = [*effect(pipeline(steps=steps, state=State(budget_rows=9)), root.paths, made)]
+    spec = pipeline(steps=steps, state=State(budget_rows=9))
+    lines = [*effect(Reader(spec, root.settings), made)]
     assert lines[0] == "sales_hourly: 2 in its batches, 1 to come"
     assert "a Deduplicate with scope 'for_ever'" in lines[1]
     assert "`sluice rebuild`" in lines[2]
@@ -245,7 +274,7 @@ def installed(root, tmp_path, monkeypatch):
         (("sales", "--where", "amount > 7"), 2),
         (("sales", "--where", "amount > 7", "--from", "2026-03-02", "--to", "2026-03-01"), 2),
         (("sales", "--where", "amount > 7", "--from", "someday"), 2),
-        (("sales", "--lift", "x9"), NOT_DONE),
+        (("sales", "--lift", "x9"), DecisionRefused.exit_status),
         (("sales", "--lift", "x9", "--execute"), DecisionRefused.exit_status),
         (("sales",), 0),
     ],
@@ -283,7 +312,7 @@ def asked_parts(root: Marked, *readers: Pipeline) -> list[int]:
     left = {0: ((0, 10),)}
     own = (root.spec.topic.name, root.identity.topic_id)
     for each in readers:
-        left = _less(left, each, root.paths, own, days(5))
+        left = _less(left, Reader(each, root.settings), own, days(5))
     return [n for first, stop in left.get(0, ()) for n in range(first, stop)]
 
 
@@ -354,3 +383,77 @@ def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, monke
     told = CliRunner().invoke(app, ["excise", "--topic", "rows"])
     assert told.exit_code == 2
     assert "no topic of Kafka" in told.output
+
+
+def test_what_is_rebuilt_takes_an_excision_over_too_and_its_end(tmp_path):
+    both = Rebuilt(tmp_path)
+    made = noted(both.live, 2, 7)
+    assert taken(both.live)
+    with fails(RebuildRefused, "excisions_lacking", excisions="x1"):
+        both.switch()
+    assert taken(both.side)
+    assert refused(both.side) == ([7], [2, 7])
+    both.switch()
+    following = Drains.of(both.root, NEXT)
+    assert refused(following) == ([7], [2, 7])
+    end(following.paths.root, "sales", made.id, "ana")
+    taken(following)
+    assert refused(following) == ([], [])
+
+
+def test_the_command_lets_next_take_it_over_and_its_end(tmp_path, monkeypatch):
+    both = Rebuilt(tmp_path)
+    made = noted(both.live, 7)
+    deployed(tmp_path, monkeypatch, "from tests.unit.drains import NEXT, SPEC\n")
+    monkeypatch.setenv("SLUICE_ROOT", both.root)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    words = ("excise", "--topic", "sales")
+    told = CliRunner().invoke(app, words)
+    assert "NEXT of sales_hourly: 0 in its batches, 1 to come" in told.output
+    assert CliRunner().invoke(app, (*words, "--execute")).exit_code == 0
+    assert refused(both.live) == refused(both.side) == ([7], [7])
+    told = CliRunner().invoke(app, (*words, "--lift", made.id, "--execute"))
+    assert told.exit_code == 0, told.output
+    assert refused(both.live) == refused(both.side) == ([], [])
+    both.switch()
+    told = CliRunner().invoke(app, (*words, "--execute"))
+    assert told.exit_code == 0, told.output
+    assert refused(Drains.of(both.root, NEXT)) == ([], [])
+
+
+def test_a_pipeline_at_work_lets_it_end_with_its_next_run_and_the_others_at_once(tmp_path):
+    both = Rebuilt(tmp_path)
+    made = noted(both.live, 7)
+    taken(both.live)
+    taken(both.side)
+    end(both.live.paths.root, "sales", made.id, "ana")
+    with lease(both.live.paths.lease, "a drain"), pytest.raises(LeaseHeld):
+        taken(both.live)
+    taken(both.side)
+    assert (refused(both.live), refused(both.side)) == (([7], [7]), ([], []))
+    ids = (both.live.identity.topic_id, both.live.identity.generations)
+    adopt(both.live.spec, both.live.paths, ids, Alone(), "run")
+    assert refused(both.live) == ([], [])
+
+
+def test_of_several_topics_those_of_the_one_are_taken_out(root):
+    made = noted(root, 2, 5)
+    spec = pipeline(topic=None, topics=(topic(name="returns"), root.spec.topic))
+    assert made.numbers(spec, f"topic-9, {root.identity.topic_id}") == (1,)
+    assert made.numbers(spec, f"{root.identity.topic_id}, topic-9") == ()
+    assert made.numbers(spec, "topic-9") == (), "it knows the first topic alone"
+    [places] = made.places_in((1,)).values()
+    [partition] = made.until_in((1,)).partitions
+    assert (places, partition) == ("2,5", numbered_in(1, 0))
+    assert made.passed(spec, (1,), Positions({0: 9})) == [], "of the other topic"
+    passed = made.passed(spec, (1,), Positions({partition: 3}))
+    assert passed == [made.slots[0].span]
+
+
+def test_a_copy_that_a_join_dropped_may_come_in_the_place_of_a_record_that_goes():
+    at = Span(DAY, DAY + MICROSECOND)
+    [alone] = around(paid(), [at])
+    [joined] = around(paid(before=BY_ORDER), [at])
+    assert alone == at
+    assert joined == at.widened(timedelta(hours=1), timedelta(hours=1))
+    assert [*around(paid(before=BY_ORDER), [])] == []

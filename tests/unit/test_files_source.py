@@ -149,6 +149,29 @@ def test_a_copy_under_another_name_is_refused_skipped_or_read_as_the_spec_says(m
     assert made.values() == [b"1", b"1"]
 
 
+def test_a_file_that_was_renamed_and_has_grown_is_refused_or_read_from_where_it_ended(made):
+    path = made.put("a", "1", "2")
+    made.note()
+    begin(made.paths.checkpoint, {0: 0}, "in")
+    plan_batch(made.paths.checkpoint, 0, {0: 2}, topic="in")
+    commit_batch(made.paths.checkpoint, 0)
+    path.rename(made.folder / "b")
+    with (made.folder / "b").open("a") as file:
+        file.write("3\n")
+    made.age("b", 100)
+    with fails(FilesUnfit, "renamed", name="b", of="a", stop=4):
+        made.note()
+    made.declare(copies="skip")
+    assert made.note() == ("b was a, and is read from byte 4 on",)
+    assert (made.note(), made.values(2, 3)) == ((), [b"3"])
+    with (made.folder / "b").open("a") as file:
+        file.write("4\n")
+    made.age("b", 90)
+    made.put("c", "1", "2", "5")
+    assert made.note() == ()
+    assert made.values(2) == [b"3", b"4", b"1", b"2", b"5"]
+
+
 def test_a_copy_of_a_file_that_has_grown_at_the_same_time_is_known(made):
     made.declare(copies="skip")
     made.put("b.jsonl", "1")
@@ -272,6 +295,7 @@ def test_a_repair_that_needs_a_file_that_is_gone_names_it(made):
     made.source.refuse_gone({0: ((1, 2),)})
     with fails(RecordsUnreachable, "files_went", names="a.jsonl"):
         made.source.refuse_gone({0: ((0, 2),)})
+    assert made.source.taken({0: ((0, 2),)}) == {0: ((0, 1),)}
     with fails(FilesUnfit, "went", name="a.jsonl"):
         made.values()
     assert made.source.origin(Place(0, 0)) == "a.jsonl, which is not there any more"

@@ -16,8 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import Problem
-from spark_jobs.prove.budget import RUN_PREFIX
-from spark_jobs.prove.night import prove, tonight
+from spark_jobs.prove.night import RUN_PREFIX, prove, tonight
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis import ranged as analysis

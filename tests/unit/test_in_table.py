@@ -10,8 +10,8 @@ import pytest
 
 from spark_jobs.spec import Field
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.where.ask import Seen, values
 from spark_jobs.where.in_table import SHOWN, InTable
-from spark_jobs.where.read import Seen, values
 from tests.unit.specs import FIELDS, deduplicate, pipeline, topic
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

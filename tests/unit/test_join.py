@@ -15,6 +15,7 @@ from spark_jobs.messages.report import Account
 from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.source.micro_batch import Batch
+from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import (
     Aggregate,
@@ -30,9 +31,13 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
+from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.spec.analysis.state_checks import counting_step
-from spark_jobs.values.spans import Span
+from spark_jobs.values.numbering import numbered_in
+from spark_jobs.values.spans import Span, microseconds
+from spark_jobs.where.ask import Seen
+from spark_jobs.where.paired import Paired
 
 MINUTE = timedelta(minutes=1)
 NO_TABLE: Any = None
@@ -263,3 +268,43 @@ def test_a_new_field_of_either_topic_changes_the_state_and_is_refused():
         (ORDERS, topic("payments", NOTE, tip, order="string", payment_id="string", amount="bigint", part="double")),
     ):  # fmt: skip
         assert "refused" in weights(topics)
+
+
+def test_a_column_of_the_table_comes_from_its_own_topic_and_equal_keys_from_both():
+    spec = paid(Transform(where="amount > 0"))
+
+    def of(name: str) -> dict[str, str]:
+        return {new: origin.column for new, (origin,) in origins_of(spec, name).items()}
+
+    assert of("orders") == {name: name for name in ("at", "order_id", "amount", "share")}
+    assert of("payments") == {
+        "order_id": "order",
+        "payments_at": "at",
+        "payments_payment_id": "payment_id",
+        "payments_amount": "amount",
+        "payments_part": "part",
+        "payments_note": "note",
+    }
+
+
+def test_a_record_without_a_row_waits_until_none_of_the_other_topic_can_come_or_found_none():
+    def alone(spec: Pipeline, place: Place, watermark: datetime) -> str:
+        row = dict.fromkeys(spec.inputs.columns, "x") | {"at": microseconds(NOON)}
+        found = Paired.of(spec, place, Seen(0, row))
+        assert found is not None
+        return found.alone([SimpleNamespace(watermark=watermark)])  # type: ignore[list-item]
+
+    order, payment = Place(0, 1), Place(numbered_in(1, 0), 1)
+    left, inner = paid(how="left", before=BY_ORDER), paid()
+    soon, late = NOON, NOON + timedelta(hours=1)
+    waits = "it waits in the state for a row of {}, until 2026-03-01 12:{}:00{}"
+    assert [alone(left, order, at) for at in (soon, late)] == [
+        waits.format("payments", 30, "; then it leaves alone"),
+        "",
+    ]
+    assert alone(inner, order, late) == "no row of payments found it"
+    assert alone(left, payment, soon) == waits.format("orders", 10, "")
+    assert alone(left, payment, late) == "no row of orders found it"
+    renamed = paid(Transform(sql="SELECT amount AS order_id, at FROM rows"))
+    seen = Seen(0, dict.fromkeys(renamed.inputs.columns, "x"))
+    assert Paired.of(renamed, order, seen) is None

@@ -3,12 +3,15 @@
 import pytest
 
 from spark_jobs.errors import LeaseLost, SwapRefused
+from spark_jobs.journal import runner
 from spark_jobs.journal.change import Change, Facts, Scene, under_way
 from spark_jobs.journal.runner import CHANGES, carry_out, complete, leased
 from spark_jobs.storage import failpoint
+from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.unit.repaired import Root, row
+from tests.unit.specs import pipeline
 
 
 class Writes(Facts):
@@ -103,3 +106,15 @@ def test_a_swap_that_the_table_refuses_leaves_no_note(root):
         root.swap("r1")
     assert under_way(root.paths) is None
     assert root.states() == {}
+
+
+def test_without_a_checkpoint_nobody_looks_for_what_a_sluice_without_a_journal_left(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(runner, "_imported", None)  # it would load the repairs
+    paths = Paths(str(tmp_path), pipeline())
+    assert not [*runner.unnoted(paths)]
+    paths.identity.parent.mkdir(parents=True)
+    paths.identity.write_text("{}")
+    with pytest.raises(TypeError):
+        next(runner.unnoted(paths))

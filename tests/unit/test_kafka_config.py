@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given, strategies as st
 
 from spark_jobs.errors import KafkaConfigInvalid
-from spark_jobs.settings.kafka import jaas, properties_file
-from spark_jobs.settings.kafka.config import KafkaConfig
+from spark_jobs.settings.kafka import properties_file
+from spark_jobs.settings.kafka.config import KafkaConfig, jaas
 from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED
 from tests.harness.certificates import Authority
 from tests.harness.refused import fails
@@ -86,7 +86,7 @@ def test_tokens_are_asked_for_by_both():
         "extension_pool": "b", "ssl.truststore.type": "PEM",
         "ssl.truststore.certificates": AUTHORITY.certificate,
     }  # fmt: skip
-    assert java["sasl.jaas.config"] == jaas.render("OAUTHBEARER", options)
+    assert java["sasl.jaas.config"] == jaas("OAUTHBEARER", options)
     assert java["sasl.login.callback.handler.class"].endswith("OAuthBearerLoginCallbackHandler")
     assert config.java_options() == [
         "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=https://idp.example/token"
@@ -317,7 +317,7 @@ def test_its_text_shows_no_value():
 
 @given(PASSWORDS)
 def test_whatever_a_password_is_jaas_says_it_and_a_file_keeps_it(password):
-    text = jaas.render("PLAIN", {"username": "u", "password": password})
+    text = jaas("PLAIN", {"username": "u", "password": password})
     said = text.partition(" password=")[2].removesuffix(";")
     assert ast.literal_eval(said) == password  # Python has the same escapes
     kept = password.strip(" \t")
@@ -326,6 +326,6 @@ def test_whatever_a_password_is_jaas_says_it_and_a_file_keeps_it(password):
 
 @given(TEXTS)
 def test_whatever_an_option_is_jaas_says_it_in_one_line(value):
-    text = jaas.render("OAUTHBEARER", {"a": value, "b": "c"})
+    text = jaas("OAUTHBEARER", {"a": value, "b": "c"})
     assert "\n" not in text
     assert "\r" not in text

@@ -115,7 +115,7 @@ def test_a_seed_shuffles_the_tests_and_gives_the_same_order_again():
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(ORDER, seed)
             items = [*"abcdefgh"]
-            ordered(items)
+            ordered(items, {})
             orders.append("".join(items))
     assert orders[0] == orders[1] != orders[2]
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import islice
@@ -24,6 +25,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.published import Published, read_published
+from spark_jobs.checkpoint.pins import Pins
 from spark_jobs.cli import app
 from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
 from spark_jobs.messages.report import Account
@@ -31,6 +33,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.proof.acts import files
 from spark_jobs.settings.installation import REPO, Settings
+from spark_jobs.side.port import Pin
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.table.delta import compaction
 from spark_jobs.table.published.table import move
@@ -557,6 +560,7 @@ WRITER = """
 import itertools
 import os
 import sys
+import time
 from upath import UPath
 from spark_jobs.ops import ops_tables
 for batch in itertools.count():
@@ -575,6 +579,31 @@ def test_the_log_of_an_ops_table_is_read_from_its_newest_checkpoint(root):
     log = root.folder / "ops" / "batches" / "_delta_log"
     assert json.loads((log / "_last_checkpoint").read_text())["version"] == 3
     assert len(root.ops("batches")) == 3
+
+
+def test_contents_of_files_beside_streams_go_once_no_note_names_them(root):
+    root.began(0, 0)
+    old = time.time() - 8 * 86_400
+    kept = [root.folder / "sides" / f"{name}.csv" for name in ("read", "staged", "gone", "young")]
+    kept[0].parent.mkdir()
+    for path in kept:
+        path.write_text("a")
+        if path.stem != "young":
+            os.utime(path, (old, old))
+    pins = [Pins(inputs={"of": Pin(table_id=name, version=0)}) for name in ("read", "staged")]
+    note = root.folder / "checkpoints" / "other" / "v1" / "spark-1" / "inputs" / "7"
+    plan = root.folder / "staging" / "other" / "a-repair" / "plan.json"
+    for path, of in zip((note, plan), pins, strict=True):
+        path.parent.mkdir(parents=True)
+        path.write_text(of.model_dump_json())
+    note.with_name("9").write_text("{")
+    maintain_ops(root.settings).execute()
+    assert all(path.exists() for path in kept), "a torn note may name any"
+    note.with_name("9").unlink()
+    intent = maintain_ops(root.settings)
+    assert "remove 1 contents of files beside streams, read no more" in intent.lines
+    intent.execute()
+    assert [path.stem for path in kept if path.exists()] == ["read", "staged", "young"]
 
 
 def test_an_ops_table_of_an_older_sluice_has_checkpoints_as_often_as_a_new_one(root):

@@ -217,6 +217,20 @@ def test_a_table_made_anew_counts_its_versions_from_0_and_their_marks_are_others
     assert root.due == [5]
 
 
+def test_where_a_backup_of_the_table_was_put_back_no_repair_of_before_settles_anything(root):
+    root.has("1", 0, 7, "b")
+    root.begin()
+    root.repaired("r1", days(0, 8))
+    assert root.due == []
+    root.has("1", 0, 5, "c")
+    root.begin()
+    assert root.due == [*range(8)]
+    root.repaired("r2", days(0, 6))
+    root.has("1", 0, 6, "c")
+    root.begin()
+    assert root.due == [5, 6, 7]
+
+
 def test_behind_a_rewind_the_next_run_marks_what_the_rows_have_not(root):
     root.has("1", 0, 1, "b")
     root.drain(10)

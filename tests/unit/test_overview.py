@@ -22,6 +22,7 @@ from spark_jobs.pages.overview.reading import Due
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.roots import Root, manifest
+from tests.unit.marked import days, drained
 
 HOUR = timedelta(hours=1)
 HOSTILE = "<script>'; DROP TABLE runs; --\u202e"
@@ -166,6 +167,21 @@ def test_a_record_that_a_repair_used_waits_no_more_whatever_another_checkpoint_h
     found = scene.found()["late"]
     assert (found.late, found.late_waiting, found.quarantined_waiting) == (3, 1, 2)
     assert found.troubles[0].since == scene.now - 2 * HOUR
+
+
+def test_rows_that_a_changed_table_makes_otherwise_wait_for_a_repair(scene, tmp_path):
+    root = drained(tmp_path)
+    name = root.spec.name
+    scene.spec(name, f"from tests.unit.marked import spec_of\nSPEC = spec_of({str(root.file)!r})\n")
+    assert "outdated" not in scene.troubles()[name]
+    root.has("1", 0, 1, "b")
+    root.begin()
+    [told] = [each for each in scene.found()[name].troubles if each.name == "outdated"]
+    assert "2 ranges" in told.words
+    assert told.since is not None
+    assert scene.now - told.since < HOUR
+    root.repaired("r1", days(0, 8))
+    assert "outdated" not in scene.troubles()[name]
 
 
 def test_a_staged_change_waits_until_a_person_has_answered(scene):

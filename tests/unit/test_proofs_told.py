@@ -7,7 +7,7 @@ import deltalake
 import pytest
 
 from spark_jobs.checkpoint.notes.live import refuse_dead
-from spark_jobs.prove.told import tell_proved
+from spark_jobs.prove.covered import tell_proved
 from spark_jobs.table.published.commit import PROVED
 from spark_jobs.table.published.table import move
 from tests.unit.repaired import hour, hours, row
@@ -74,10 +74,10 @@ def test_hours_that_consumers_were_not_told_of_are_not_told_as_proved(shown):
         (lambda root: root.append([row(11, "a")]), BOTH, BOTH),
         (compacted, BOTH, BOTH),
         (lambda root: root.append([row(3, "z")]), BOTH[:1], [*BOTH[:1], (2, 3, TODAY)]),
-        (lambda root: root.table.delete(at(3)), [], [*BOTH[:1], (2, 3, TODAY)]),
+        (lambda root: root.table.delete(at(3)), BOTH[:1], [*BOTH[:1], (2, 3, TODAY)]),
         (
             lambda root: root.table.update({"sales": "7"}, predicate=at(0)),
-            [],
+            BOTH[1:],
             [(1, 2, BEFORE), *BOTH[1:]],
         ),
     ],

@@ -6,8 +6,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.prove.covered import covered
-from spark_jobs.prove.provable import Held
+from spark_jobs.prove.covered import Held, covered
 from spark_jobs.repair.offsets.archived import archive_paths, kept_until
 from spark_jobs.source.port import Lasting, Leaving
 from spark_jobs.source.positions import Positions

@@ -34,7 +34,7 @@ MAY_ASK_WITHOUT_A_PIPELINE = {
     "spark_jobs/cli/find.py",  # a topic's, which many pipelines may read
     "spark_jobs/cli/sample.py",  # no pipeline yet, or no root at all
     "spark_jobs/cli/specs.py",
-    "spark_jobs/cli/bad_day/tune.py",  # a pipeline's, without Kafka
+    "spark_jobs/cli/bad_day/numbers.py",  # a pipeline's, without Kafka
     "spark_jobs/cli/install.py",  # says all settings
     "spark_jobs/install/checkup.py",
     "spark_jobs/proof/start.py",

@@ -30,7 +30,7 @@ from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
 from tests.unit.checkpoints import begin, commit_batch, keep_state, plan_batch
-from tests.unit.specs import TWO_APART, aggregate, deduplicate, group_state, pipeline
+from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 
 SPEC = pipeline(steps=(Transform(where="amount > 0"), deduplicate(), aggregate()))
 
@@ -71,11 +71,6 @@ def test_a_batch_counts_as_readable_when_every_store_has_it(settings):
     assert Checkpoint(folder).readable() == [4, 5]
     (folder / "offsets" / "4").unlink()
     assert Checkpoint(folder).readable() == [5]
-
-
-def test_the_state_of_inputs_apart_is_not_read(settings):
-    with fails(StateUnreadable, "inputs_apart"):
-        ask(settings, pipeline(**TWO_APART))
 
 
 @pytest.mark.parametrize("suffix", ["delta", "snapshot"])

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pydantic_core import PydanticCustomError
 
-from spark_jobs.spec import Field, History, Latest, Ranges, Tumbling
+from spark_jobs.spec import Deduplicate, Field, History, Latest, Ranges, Tumbling
 from spark_jobs.spec.columns import Origin
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.following import Following
 from spark_jobs.spec.steps.step import Balance, Step
 from spark_jobs.values.spans import MICROSECOND, Position, Span
 from tests.unit.specs import group_state
-from tests.unit.test_steps import EXAMPLES, JOIN, SHOPS, STEPS
+from tests.unit.test_steps import EXAMPLES, JOIN, ONCE, SHOPS, STEPS
 
 COLUMNS = ("id", "at", "shop", "amount")
 TYPES = {"id": "string", "at": "timestamp", "shop": "string", "amount": "bigint"}
@@ -78,6 +78,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
     ),
     "counting": lambda step: step.counting(HOUR),
     "taking": lambda step: step.taking(()).takes or None,
+    "pairs": lambda step: step.pairs("flights") and {*step.pairs("flights").columns},
     "sql_texts": lambda step: [each.text for each in step.sql_texts],
 }
 """How a fact is asked that is more than an attribute."""
@@ -239,6 +240,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(2, 2.5)),
     "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(0.5)),
     "copies_for": (HOUR, *[None] * 5, None, None),
+    "dropping": ((EXAMPLES[Deduplicate],), *[()] * 6, ONCE["flights"]),
     "first_timely": (NOON + MICROSECOND, NOON, NOON + MICROSECOND, *[None] * 4, NOON + MICROSECOND),
     "settled_after": (None, None, RANGES.settle, None, None, None, None, timedelta(minutes=30, milliseconds=1)),
     "takes": (*[()] * 7, ("sales", "flights")),
@@ -248,6 +250,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "stores_rows": (*FALSE[:7], True),
     "counting": (*NONE[:7], "spark_jobs.audit.left_rows:LeftRows"),
     "taking": (*NONE[:7], ("sales", "flights")),
+    "pairs": (*NONE[:7], {"id", *JOIN.found.values()}),
 }
 OF_KEYS: dict[str, tuple[Any, ...]] = {
     # fact: latest, history

@@ -493,7 +493,7 @@ def test_an_undo_needs_no_file_of_an_older_version(root):
     root.table.optimize.compact()
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True)
     with fails(StagingStale, "rows_changed", how=has("VACUUM")):
-        Base(Delta(root.paths.table), 7, POSITION, (hours(1),)).compared()
+        Base(Delta(root.paths.table), 7, POSITION, (hours(5),)).compared()
     before = root.version
     assert root.undo("r1").state == "undone"
     assert root.rows() == expected(root, before, [(after, was) for was, after in WRONG])

@@ -16,7 +16,7 @@ from spark_jobs.ops.json_of_tables import RunPage
 from spark_jobs.pages.templates import environment
 from spark_jobs.pages.versions_read import versions_read
 from spark_jobs.registry import find as registry
-from spark_jobs.runs.resume.would_pin import beside_lines
+from spark_jobs.runs.told.plan_lines import beside_lines
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions

@@ -1,7 +1,8 @@
-"""`sluice tune`: what each delay would have cost, against a naive replay of the records."""
+"""`sluice tune`: what each delay would have cost, against DuckDB over the records."""
 
 import json
-from datetime import timedelta
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -11,18 +12,21 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.messages.report import Account
-from spark_jobs.spec import Pipeline, Sliding, Tumbling
-from spark_jobs.spec.analysis.late_rule import of_rows, watermark
-from spark_jobs.spec.analysis.lateness import late_for_certain
+from spark_jobs.spec import Pipeline, Sliding
+from spark_jobs.spec.analysis.late_rule import micros, of_rows, watermark
+from spark_jobs.spec.analysis.lateness import first_timely, late_for_certain
 from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune import shares
 from spark_jobs.tune.batches import Slice, Timed
 from spark_jobs.tune.shares import undecided
-from spark_jobs.tune.tell import behind, cells, lines, told
+from spark_jobs.tune.tell import DAYS, behind, cells, lines, told
+from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, MICROSECOND
+from tests.harness.late_by_duckdb import Records
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.harness.roots import NOON, ROOT, Root
-from tests.unit.specs import aggregate, pipeline
+from tests.unit.specs import aggregate, pipeline, topic
 
 MINUTE = 60_000_000
 START = (NOON - EPOCH) // MICROSECOND
@@ -33,6 +37,10 @@ HOURLY = pipeline(watermark_delay="1 hour", steps=(aggregate(),))
 SLIDING = HOURLY.model_copy(
     update={"steps": (aggregate(window=Sliding(size="1 hour", slide="25 minutes"), counts=None),)}
 )
+SEVERAL = pipeline(
+    topic=None, topics=(topic(name="eu"), topic(name="us")), watermark_delay="1 hour"
+)
+CLOSING = pipeline(watermark_delay="1 hour", close_after="2 hours", steps=(aggregate(),))
 DELAYS = ("1 minute", "20 minutes", "1 hour", "90 minutes", "5 hours")
 
 
@@ -41,106 +49,97 @@ class Sent(NamedTuple):
 
     at: int
     became: str = "entered"
+    topic: int = 0
 
 
-def first_end(spec: Pipeline, at: int) -> int:
-    """Of the first window that contains it; its own time of rows that are dropped one by one."""
-    window = spec.steps[0].grouping_window
-    if window is None:
-        return at
-    size = window.size // MICROSECOND
-    slide = size if isinstance(window, Tumbling) else window.slide // MICROSECOND
-    return next(
-        n * slide + size for n in range((at - 2 * size) // slide, at) if n * slide + size > at
-    )
+Batches = list[list[Sent]]
 
 
-def marks(batches: list[list[Sent]], delay: timedelta) -> list[int]:
-    """The watermark behind which each batch's records are late."""
-    found, newest = [], [0, 0]
-    for batch in batches:
-        found.append(max(0, newest[-2] // 1000 * 1000 - delay // MICROSECOND))
-        times = [each.at for each in batch if each.became == "entered"]
-        newest.append(max([newest[-1], *times]))
-    return found
-
-
-def late(spec: Pipeline, batches: list[list[Sent]], delay: timedelta) -> int:
-    return sum(
-        each.became == "entered" and first_end(spec, each.at) <= mark
-        for batch, mark in zip(batches, marks(batches, delay), strict=True)
+def by_duckdb(spec: Pipeline, batches: Batches, closes: dict[int, int]) -> Records:
+    """`closes`: batch -> the event time that a silent topic's clock stands for."""
+    sent = (
+        {"batch": n, "topic": each.topic, "at": each.at, "enters": each.became == "entered"}
+        for n, batch in enumerate(batches)
         for each in batch
     )
+    moved = [{"batch": n, "newest": newest} for n, newest in closes.items()]
+    return Records(sent, len(batches), len(spec.inputs), moved)
 
 
-def drained(folder: str | Path, spec: Pipeline, batches: list[list[Sent]], days: float = 0) -> Root:
+def drained(
+    folder: str | Path,
+    spec: Pipeline,
+    batches: Batches,
+    closes: dict[int, int] | None = None,
+    days: float = 0,
+) -> Root:
     """What the account of these batches leaves in the ops tables."""
     root = Root(Path(folder) / ROOT, spec)
     root.paths.ensure_writable()
     root.identified("g1")
-    offset = 0
-    in_force = marks(batches, spec.watermark_delay)
-    for number, (batch, mark) in enumerate(zip(batches, in_force, strict=True)):
-        known = {
-            "pipeline": spec.name,
-            "generation": "g1",
-            "batch_id": number,
-            "run_id": f"r{number}",
-        }
+    records = by_duckdb(spec, batches, closes or {})
+    in_force = records.in_force(spec.watermark_delay)
+    late, rows = records.late(spec, spec.watermark_delay), Accounts(root, spec)
+    for number, batch in enumerate(batches):
+        audited = NOON + timedelta(days=days * number, hours=number)
+        rows.of(number, batch, (in_force[number], in_force[number + 1]), audited)
+        assert rows.late == late.get(number, 0)
+    return root
+
+
+class Accounts:
+    """The rows of a batch after the other."""
+
+    def __init__(self, root: Root, spec: Pipeline) -> None:
+        self.root, self.spec = root, spec
+        self.offsets = Counter[int]()
+        """Partition -> the next offset."""
+        self.late = 0
+        """Records of the last batch."""
+
+    def of(self, number: int, batch: list[Sent], marks: tuple[int, int], audited: datetime) -> None:
+        """`marks`: the watermark of the batch before, and of this one."""
+        mark, following = marks
+        known = {"pipeline": self.spec.name, "generation": "g1", "batch_id": number}
+        known |= {"run_id": f"r{number}"}
+        timely = micros(first_timely(self.spec, at(mark)) or EPOCH)
         entered = [each for each in batch if each.became == "entered"]
-        missed = [each for each in entered if first_end(spec, each.at) <= mark]
-        certain = late_for_certain(spec, mark // 1000)
+        missed = [each for each in entered if each.at < timely]
+        self.late = len(missed)
         counts = Account(
             covered=len(batch), read=len(batch), late=len(missed),
             accepted=len(entered) - len(missed),
             **{kind: sum(each.became == kind for each in batch) for kind in ("malformed", "filtered")},
         )  # fmt: skip
         times = [at(each.at) for each in entered]
-        following = [*in_force, 0][number + 1]
-        root.put(
-            "batches",
-            known
-            | {
-                "offsets_start": json.dumps({0: offset}),
-                "offsets_end": json.dumps({0: offset + len(batch)}),
-            }
-            | {
-                "first_event_time": min(times, default=None),
-                "last_event_time": max(times, default=None),
-            }
-            | {
-                "late_before": at(mark) if mark else None,
-                "watermark": at(following) if following else None,
-            }
-            | {"audited_at": NOON + timedelta(days=days * number, hours=number)}
-            | {"operators": [{"step": 0, "numRowsTotal": 10 * number}]}
-            | counts.row(),
-        )
+        start = {p: self.offsets[p] for p in self.offsets}
+        self._slices(known, batch, late_for_certain(self.spec, mark // 1000))
+        row = known | {"offsets_start": json.dumps(start), "offsets_end": json.dumps(self.offsets)}
+        row |= {"first_event_time": min(times, default=None)}
+        row |= {"last_event_time": max(times, default=None)}
+        row |= {"late_before": at(mark) if mark else None}
+        row |= {"watermark": at(following) if following else None, "audited_at": audited}
+        row |= {"operators": [{"step": 0, "numRowsTotal": 10 * number}]}
+        self.root.put("batches", row | counts.row())
+        places = enumerate(missed)
+        late = ({"partition": 0, "offset": n, "event_time": at(each.at)} for n, each in places)
         if missed:
-            of = [
-                known | {"partition": 0, "offset": n, "event_time": at(each.at)}
-                for n, each in enumerate(missed)
-            ]
-            root.put("late", *of)
-        for first in range(0, len(batch), SIZE):
-            some = batch[first : first + SIZE]
-            seen = [each.at for each in some if each.became != "malformed"]
-            left_out = [each for each in seen if certain is not None and each <= certain * 1000]
-            timed = sorted({*seen} - {*left_out})
-            root.put(
-                "slices",
-                known
-                | {
-                    "partition": 0,
-                    "first_offset": offset + first,
-                    "last_offset": offset + first + len(some) - 1,
-                }
-                | {"records": len(some), "late": len(left_out)}
-                | {"first_event_time": at(timed[0]) if timed else None}
-                | {"last_event_time": at(timed[-1]) if timed else None},
-            )
-        offset += len(batch)
-    return root
+            self.root.put("late", *(known | each for each in late))
+
+    def _slices(self, known: dict[str, Any], batch: list[Sent], certain: int | None) -> None:
+        for number in range(len(self.spec.inputs)):
+            own, partition = [e for e in batch if e.topic == number], numbered_in(number, 0)
+            for first in range(0, len(own), SIZE):
+                some, begins = own[first : first + SIZE], self.offsets[partition]
+                self.offsets[partition] += len(some)
+                seen = [each.at for each in some if each.became != "malformed"]
+                left_out = [each for each in seen if certain is not None and each <= certain * 1000]
+                timed = sorted({*seen} - {*left_out})
+                of = {"partition": partition, "first_offset": begins, "records": len(some)}
+                of |= {"last_offset": begins + len(some) - 1, "late": len(left_out)}
+                of |= {"first_event_time": at(timed[0]) if timed else None}
+                of |= {"last_event_time": at(timed[-1]) if timed else None}
+                self.root.put("slices", known | of)
 
 
 def at(micros: int) -> Any:
@@ -152,35 +151,49 @@ RECORDS = st.builds(
     st.integers(0, 600).map(lambda minute: START + minute * MINUTE)
     | st.integers(0, 600 * MINUTE).map(lambda micros: START + micros),
     st.sampled_from(["entered"] * 6 + ["malformed", "filtered"]),
+    st.integers(0, 1),
 )
 BATCHES = st.lists(st.lists(RECORDS, max_size=7), min_size=1, max_size=5)
+FORMS = {
+    "rows": ROWS, "windows": HOURLY, "sliding": SLIDING, "several topics": SEVERAL,
+    "close_after": CLOSING,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("spec", [ROWS, HOURLY, SLIDING], ids=["rows", "windows", "sliding"])
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(batches=BATCHES)
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(batches=BATCHES, closes=st.dictionaries(st.integers(0, 4), st.integers(0, 600)))
 @example(
     batches=[
         [Sent(START)],
         [],
         [Sent(START - MINUTE * 61), Sent(START - 60 * MINUTE)],
         [Sent(START)],
-    ]
+    ],
+    closes={},
 )
-def test_the_late_records_are_those_of_a_replay_or_within_the_bounds(spec, batches):
+def test_the_late_records_are_duckdbs_or_within_the_bounds(form, batches, closes):
+    spec = FORMS[form]
     delays = [parse_duration(each) for each in DELAYS]
+    batches = [[each._replace(topic=each.topic % len(spec.inputs)) for each in b] for b in batches]
+    closes = {
+        n: START + minute * MINUTE
+        for n, minute in closes.items()
+        if spec.close_after and n < len(batches) and not batches[n]
+    }
+    records = by_duckdb(spec, batches, closes)
     entered = sum(each.became == "entered" for batch in batches for each in batch)
     with TemporaryDirectory() as folder:
-        root = drained(folder, spec, batches)
+        root = drained(folder, spec, batches, closes)
         if not entered:
             with fails(QuestionRefused, "no_batches"):
                 told(spec, root.settings, delays)
             return
         found = told(spec, root.settings, delays)
     assert found.entered == entered
-    assert found.was_late == late(spec, batches, spec.watermark_delay)
+    assert found.was_late == sum(records.late(spec, spec.watermark_delay).values())
     for price in found.prices:
-        truth = late(spec, batches, price.delay)
+        truth = sum(records.late(spec, price.delay).values())
         assert price.late.least <= truth <= price.late.most <= entered, price
         assert price.late.exact or price.delay < spec.watermark_delay
     ordered = [(price.late.least, price.late.most) for price in found.prices]
@@ -241,6 +254,43 @@ def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
     lost = batch._replace(late=late_ones[1:])
     assert shares.late(lost, lambda _: first, some).least <= truth
     assert truth <= shares.late(lost, lambda _: first, some).most
+
+
+MONDAY = micros(datetime(2026, 3, 2, 12, tzinfo=UTC))
+DAY = 24 * 60 * MINUTE
+
+
+@settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 6), st.integers(14, 16), st.integers(1, 3), st.sets(st.integers(0, 6)))
+@example(0, 14, 1, set())
+def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, some, others):
+    """A batch a day; one weekday has records of six hours before."""
+    batches = [
+        [Sent(MONDAY + n * DAY), *[Sent(MONDAY + n * DAY + MINUTE)] * 7]
+        + [Sent(MONDAY + (n - 1) * DAY - 6 * 60 * MINUTE)] * (3 * some * (n % 7 == odd))
+        + [Sent(MONDAY + (n - 1) * DAY - 6 * 60 * MINUTE)] * (n % 7 in others)
+        for n in range(days + 1)
+    ]
+    late = by_duckdb(ROWS, batches, {}).late(ROWS, ROWS.watermark_delay)
+    by_day = Counter[int]()
+    for number, count in late.items():
+        by_day[number % 7] += count
+    entered = Counter[int]()
+    for number, batch in enumerate(batches):
+        entered[number % 7] += len(batch)
+    with TemporaryDirectory() as folder:
+        root = drained(folder, ROWS, batches, days=1)
+        [now] = [p for p in told(ROWS, root.settings).prices if p.delay == ROWS.watermark_delay]
+    shares = {day: by_day[day] / entered[day] for day in entered}
+    day = max(shares, key=lambda each: shares[each])
+    far = shares[day] and shares[day] >= 2 * sum(late.values()) / entered.total()
+    if not far:
+        assert now.weekday is None
+        return
+    name, of_day = now.weekday
+    assert of_day.exact
+    assert of_day.shares[0] == shares[day]
+    assert shares[DAYS.index(name)] == shares[day]
 
 
 def test_a_watermark_is_of_whole_milliseconds_and_not_before_1970():

@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.pins import Pinned
+from spark_jobs.checkpoint.notes.cursor import Cursor
+from spark_jobs.checkpoint.pins import Pinned, Pins
+from spark_jobs.draft.sample import of_source
 from spark_jobs.errors import AccountBehind, CheckpointBroken, SpecInvalid, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
@@ -30,6 +32,7 @@ from spark_jobs.spec import (
     Tumbling,
     WhenData,
 )
+from spark_jobs.storage.root.paths import Paths
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.data_source import Stream
 from spark_jobs.upstream.file_rows import NO_JSON, as_json, rows_of
@@ -37,6 +40,7 @@ from spark_jobs.upstream.log_place import identity_of, log_of
 from spark_jobs.upstream.moves import live_files, moves
 from spark_jobs.upstream.output import output_types
 from tests.harness.refused import fails
+from tests.unit.checkpoints import begin, commit_batch, plan_batch
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -349,9 +353,77 @@ def test_rows_without_state_that_a_drain_will_read_are_mended_behind_it(tmp_path
     assert made.count({0: ((0, 2),)}) == 2
     (UPath(table.path) / known.files[1].path).unlink()
     assert (made.count({0: ((0, 2),)}), [*made.sampled({0: ((1, 2),)})]) == (1, [])
+    assert made.taken({0: ((0, 2),)}) == {0: ((1, 2),)}
     made.rows_note.write_text("{")
     with fails(CheckpointBroken, "file_damaged"):
         made.state()
+
+
+@pytest.mark.parametrize(
+    ("pinned", "planned", "gone"), [(False, False, 0), (True, False, 0), (True, True, 2)]
+)
+def test_rows_that_a_killed_run_had_noted_and_not_planned_may_be_replaced_and_removed(
+    tmp_path, table, pinned, planned, gone
+):
+    fields = TABLE.fields[:1]
+    topic = TABLE.model_copy(update={"path": table.path, "event_time": "at", "fields": fields})
+    steps = (Aggregate(window=Tumbling(size=HOUR), measures={"n": "count(*)"}),)
+    of = spec(topic=topic, steps=steps)
+    given = Settings.from_environment(reads=False)._replace(root=str(tmp_path))
+    paths = Paths(given.root, of)
+    begin(folder := paths.checkpoint, {0: 0}, topic="t")
+    (folder / "inputs").mkdir()
+
+    def pin(batch: int, version: int) -> None:
+        pins = Pins(inputs={"t": Pin(table_id=str(table.delta.metadata().id), version=version)})
+        (folder / "inputs" / str(batch)).write_text(pins.model_dump_json())
+
+    first = table.append(1)
+    source_of(of, given).keep({}, {"t": first}, None)
+    pin(0, first)
+    plan_batch(folder, 0, {0: 1}, topic="t")
+    commit_batch(folder, 0)
+    Cursor(audited=0).write(paths.cursor)
+    second = table.append(2)
+    source_of(of, given).keep({"t": first}, {"t": second}, None)
+    if pinned:
+        pin(1, second)
+    if planned:
+        plan_batch(folder, 1, {0: 2}, topic="t")
+    [name] = [path for path, file in table.moves(-1).live.items() if table.rows(file) == [2]]
+    table.delta.update(updates={"n": "n + 100"}, predicate="n = 2")
+    (UPath(table.path) / name).unlink()
+    third = table.append(3)
+    made = source_of(of, given)
+    state = made.state()
+    assert (state.earliest, state.latest) == (
+        Positions({0: gone}),
+        Positions({0: 3 if gone else 2}),
+    )
+    made.keep({"t": second if pinned else first}, {"t": third}, None)
+    read = [f for f in noted.read(made.rows_note).files if f.partition == noted.DRAINED]
+    assert [table.rows(f) for f in read if (UPath(table.path) / f.path).exists()] == [[1], [3]]
+    assert Positions({0: read[-1].stop}) == state.latest
+
+
+def test_a_preview_reads_rows_that_no_run_has_noted_yet(tmp_path, table):
+    fields = (TABLE.fields[0], Field(name="n", type="bigint"))
+    topic = TABLE.model_copy(update={"path": table.path, "event_time": "at", "fields": fields})
+    steps = (Aggregate(window=Tumbling(size=HOUR), measures={"n": "count(*)"}),)
+    of = spec(topic=topic, steps=steps)
+    given = Settings.from_environment(reads=False)._replace(root=str(tmp_path))
+    first = table.append(1, 2)
+
+    def seen() -> list[int]:
+        return [json.loads(each.value or b"")["n"] for each in of_source(of, given, 3)]
+
+    assert seen() == [1, 2]
+    paths = Paths(given.root, of)
+    begin(paths.checkpoint, {0: 0}, topic="t")
+    source_of(of, given).keep({}, {"t": first}, None)
+    plan_batch(paths.checkpoint, 0, {0: 2}, topic="t")
+    table.append(3, 4)
+    assert seen() == [2, 3, 4]
 
 
 def test_pipelines_that_read_each_other_are_refused_by_name(tmp_path, monkeypatch):

@@ -23,7 +23,6 @@ from spark_jobs.registry import archive_spec, find as registry
 from spark_jobs.settings.roots import root_of
 from spark_jobs.side.place import place_of
 from spark_jobs.source.positions import Positions
-from spark_jobs.spec import Dimension, Table
 from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.columns import Origin, Origins
 from spark_jobs.storage.root.paths import Paths
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.messages.report import Report
     from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec.side import SideTable
 
 SUBTYPES = {
     "identity": "IDENTITY",
@@ -43,9 +43,10 @@ SUBTYPES = {
 
 
 def _read(topic: Topic, root: str, brokers: str) -> Name:
-    if isinstance(topic, Table) and topic.of:
-        return table_name(str(Paths(root, registry.load(topic.of)).published_table))
-    return table_name(topic.lies) if topic.lies else topic_name(brokers, topic.name)
+    if topic.of_kafka:
+        return topic_name(brokers, topic.name)
+    [place] = [place_of(each, root) for each in topic.beside] or [topic.lies]
+    return table_name(place)
 
 
 class Datasets:
@@ -54,7 +55,9 @@ class Datasets:
     def __init__(self, spec: Pipeline, root: str, brokers: str = "") -> None:
         paths, spec = Paths(root, spec), with_known_topics(spec, root)
         self._spec, self._root = spec, root
-        self._topics = [_read(each, root, brokers) for each in spec.inputs if brokers or each.lies]
+        self._topics = [
+            _read(each, root, brokers) for each in spec.inputs if brokers or not each.of_kafka
+        ]
         self._table = table_name(str(paths.table))
         self._published = table_name(str(paths.published_table))
         self._stagings = table_name(str(paths.stagings))
@@ -66,10 +69,11 @@ class Datasets:
         where the brokers are not known.
         """
         read = [self._input(n, name, report) for n, name in enumerate(self._topics)]
-        dimensions = (each for each in self._spec.sides if isinstance(each, Dimension))
-        return read + [self._beside(each) for each in dimensions if read]
+        beside = (each for step in self._spec.steps for each in step.sides)
+        placed = (each for each in beside if each.pipeline or each.lies)
+        return read + [self._beside(each) for each in placed if read]
 
-    def _beside(self, table: Dimension) -> InputDataset:
+    def _beside(self, table: SideTable) -> InputDataset:
         shape: DatasetFacet = schema.SchemaDatasetFacet(
             fields=[
                 schema.SchemaDatasetFacetFields(name=name, type=kind or "timestamp")
@@ -176,11 +180,10 @@ class Datasets:
         return {"schema": schema.SchemaDatasetFacet(fields=fields)} if fields else {}
 
     def _from_topic(self) -> dict[str, Any]:
-        found = origins_of(self._spec)
         of = {
             dataset: {
                 name: tuple(origin for origin in each if origin.column in topic.columns)
-                for name, each in found.items()
+                for name, each in origins_of(self._spec, topic.name).items()
             }
             for dataset, topic in zip(self._topics, self._spec.inputs, strict=False)
         }

@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI, HTTPException, Request, status
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
+from sluice_airflow.entered import once_entered
 from sluice_airflow.web import bundles, data, pages
 from sluice_airflow.web.headers import HEADERS, Headers
 from sluice_airflow.web.prefix import PREFIX
@@ -29,7 +30,7 @@ def create_app() -> FastAPI:
     bundles.on_path()
     app = FastAPI(
         title="Sluice",
-        dependencies=[Depends(get_user)],
+        dependencies=[Depends(get_user), Depends(_in_project)],
         # FastAPI's own routes for these ask nobody: data.py has one that does.
         docs_url=None,
         redoc_url=None,
@@ -43,6 +44,12 @@ def create_app() -> FastAPI:
     app.add_exception_handler(Exception, _unforeseen)
     app.add_middleware(Headers)
     return app
+
+
+async def _in_project(request: Request) -> None:
+    """A project that could not be entered is said until its file is right; with its style."""
+    if "/static/" not in request.url.path:
+        once_entered()
 
 
 def _refused(request: Request, error: Exception) -> Response:

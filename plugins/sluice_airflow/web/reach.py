@@ -12,7 +12,7 @@ from typing import Final
 
 from sluice_airflow.web.asked import Asked
 from spark_jobs.errors import SluiceError
-from spark_jobs.prove.provable import Held
+from spark_jobs.prove.covered import Held
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline

@@ -15,6 +15,7 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.notes.live import (
     Live,
     Replaced,
@@ -62,6 +63,9 @@ def ready(live: Paths, beside: Paths) -> Identity:
     _refuse_unfinished(beside, committed[-1])
     if missing := behind(live, beside):
         raise RebuildRefused.behind_live(pipeline=live.pipeline, missing=missing)
+    excised, taken = ({e.id for e in read_failing(of.failing).excised} for of in (live, beside))
+    if lacks := sorted(excised - taken):
+        raise RebuildRefused.excisions_lacking(pipeline=live.pipeline, excisions=", ".join(lacks))
     return known
 
 

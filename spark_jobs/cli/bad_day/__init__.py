@@ -1,1 +1,1 @@
-"""Commands for the days on which a number is wrong: since when, and what another delay costs."""
+"""Commands for bad days: since when a number is wrong, a delay's price, a release taken out."""

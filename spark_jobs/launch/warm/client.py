@@ -41,7 +41,7 @@ from spark_jobs.messages.job import Serve
 from spark_jobs.settings.installation import Settings
 
 if TYPE_CHECKING:
-    from spark_jobs.messages.job import Excise, Preview, Run, Where
+    from spark_jobs.messages.job import Preview, Run, Where
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.1
@@ -247,7 +247,7 @@ OUTPUT = (1, 2)
 """The descriptors that a run writes to: standard output and error."""
 
 
-def asked(settings: Settings, job: Preview | Where | Excise, records: int) -> int:
+def asked(settings: Settings, job: Preview | Where, records: int) -> int:
     """Do a job that leaves its answer in files, by a worker where there is one; its exit status.
     What interrupts this ends the job.
     """

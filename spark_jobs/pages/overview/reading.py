@@ -56,6 +56,10 @@ class Waits(NamedTuple):
     late_of: tuple[str, ...] = ()
     """The runs that rejected them."""
     quarantined: int = 0
+    outdated: tuple[int, datetime | None] = (0, None)
+    """Ranges that a repair would compute again since tables beside the stream have changed; since
+    when.
+    """
     batches: int = 0
     """Batches with rows in the table that consumers were not told of."""
     rows: int = 0

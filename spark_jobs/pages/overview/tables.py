@@ -7,18 +7,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from spark_jobs.errors import RepairUnknown
+from spark_jobs.errors import RepairUnknown, SluiceError
 from spark_jobs.messages.kind import LIVE_KINDS, STAGED_KINDS
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import RunLine
 from spark_jobs.pages.overview.json_of_overview import Mark
 from spark_jobs.pages.overview.reading import Notes, Waits
+from spark_jobs.repair.find.ranges_due import outdated
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.place import same_sql, selected_sql
 from spark_jobs.storage.root.paths import Paths
@@ -114,12 +116,26 @@ def waits(root: UPath, notes: Mapping[str, Notes]) -> dict[str, Waits]:
         return {}
     late, bad = (_rejected(root, table, known) for table in ("late", "quarantine"))
     written, staged = _written(root, known), _staged(root, known)
+    marked = _marked(root, known)
     found = {}
     for name in known:
         (waiting, runs), (quarantined, _) = late[name], bad[name]
-        found[name] = Waits(waiting, runs, quarantined, *written[name])._replace(
+        changed = marked.get(name, (0, None))
+        found[name] = Waits(waiting, runs, quarantined, changed, *written[name])._replace(
             staged=tuple(staged[name])
         )
+    return found
+
+
+def _marked(root: UPath, known: Mapping[str, Notes]) -> dict[str, tuple[int, datetime | None]]:
+    """Most have no mark; whether the rows of one were computed since, its repairs tell."""
+    found = dict[str, tuple[int, datetime | None]]()
+    if ops_tables.exists(root, "outdated"):
+        sql = f"SELECT DISTINCT outdated.pipeline FROM {_joined('outdated', known)}"
+        for (name,) in _asked(root, "outdated", sql):
+            if spec := known[name].spec:
+                with suppress(SluiceError):  # told by what else it breaks
+                    found[name] = outdated(spec, Paths(str(root), spec))
     return found
 
 

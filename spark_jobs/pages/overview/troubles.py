@@ -139,6 +139,15 @@ def _late(of: Reading) -> Told | None:
     return Told(words, of.late_since, why, command, "late")
 
 
+def _outdated(of: Reading) -> Told | None:
+    spec, (ranges, since) = of.notes.spec, of.waits.outdated
+    if not ranges or spec is None or spec.ranges.repair == "after drain":
+        return None  # as above
+    words = f"tables beside the stream have changed for {_count(ranges, 'range')} of rows"
+    why, command = "see what a repair would change", f"sluice repair {of.pipeline}"
+    return Told(words, since, why, command, "coverage")
+
+
 def _warned(of: Reading) -> Told | None:
     if not of.warnings or of.last is None:
         return None
@@ -204,6 +213,7 @@ TROUBLES: Final = (
     Trouble("quiet", _quiet, "the watermark is as far behind, and no new record can be read"),
     Trouble("repair failed", _unrepaired, "the last repair, backfill, verify or replay failed"),
     Trouble("late waiting", _late, "late records that no repair has used"),
+    Trouble("outdated", _outdated, "a table beside the stream has changed, and rows have not"),
     Trouble("warning", _warned, "the last drain passed, but for checks of severity warning"),
     Trouble("near budget", _near_budget, f"state uses {NEAR:.0%} of its budget, or more"),
     Trouble("to approve", _staged, "a change is computed, and waits for a person's answer"),

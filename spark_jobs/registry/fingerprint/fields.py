@@ -7,7 +7,7 @@ descriptions. A warned field may change: the run logs what that means. A change 
 is refused: Spark would fail, or resume with wrong numbers.
 
 An expression may replace one that the spec names in compatible_expressions. It may change values
-alone: a run compares the types of the state before and after (runs/resume/same_state.py).
+alone: a run compares the types of the state before and after (runs/resume/other_state.py).
 """
 
 from __future__ import annotations

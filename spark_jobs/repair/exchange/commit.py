@@ -16,7 +16,8 @@ from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.delta_log import Action, Log, may_hold, only_rearranges
+from spark_jobs.table.delta.changes import changes
+from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.port import Table
 from spark_jobs.table.tables import table_of
 
@@ -52,9 +53,8 @@ class Base(NamedTuple):
         log = Log.of(self.table.path)
         if not log.has(self.version, log.newest):
             return True
-        return any(
-            self._may_touch(log.commit(each)) for each in range(self.version + 1, log.newest + 1)
-        )
+        later = changes(log, self.version, log.newest)
+        return any(each.touches(self.position.column, self.spans) for each in later)
 
     def compared(self) -> Base:
         """This, at the newest version. Raises StagingStale if the rows are others there."""
@@ -80,17 +80,6 @@ class Base(NamedTuple):
         except Exception as error:  # noqa: BLE001 - delta-rs's queries raise nothing more exact
             told = f"VACUUM may have removed them: {str(error).splitlines()[0]}"
             raise self._stale(f"cannot be read any more ({told})") from None
-
-    def _may_touch(self, actions: list[Action]) -> bool:
-        if only_rearranges(actions):
-            return False
-        if any(kind in action for action in actions for kind in ("remove", "metaData")):
-            return True  # which rows were in the file, the entry does not say
-        return any(
-            may_hold(action["add"], self.position.column, self.spans)
-            for action in actions
-            if "add" in action
-        )
 
     def _stale(self, how: str) -> StagingStale:
         return StagingStale.rows_changed(

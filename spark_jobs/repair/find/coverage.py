@@ -98,6 +98,11 @@ class Interval(Part):
     )
     untold: bool = Described(default=False, description="whether nobody can tell until when")
 
+    @property
+    def span(self) -> Span:
+        """All of it."""
+        return Span(self.start, self.end)
+
 
 class Coverage(Part):
     """A pipeline's coverage, oldest interval first."""

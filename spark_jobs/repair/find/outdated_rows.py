@@ -200,7 +200,8 @@ class Outdated:
         swaps = ops_tables.among("kind", SWAP_KINDS if self._way.whole else LATE_KINDS)
         stands = f"{ours} AND {swaps} AND state IN ('swapped', 'canonical') AND inputs IS NOT NULL"
         rows = repairs.stored(self._paths.root, self._paths.pipeline, stands)
-        return sorted(map(Standing.of, rows), key=lambda each: each.order, reverse=True)
+        found = (Standing.of(row).without_later(self._inputs) for row in rows)
+        return sorted(found, key=lambda each: each.order, reverse=True)
 
     def _touching(
         self, steps: Sequence[LookedUp], several: Sequence[Marks]

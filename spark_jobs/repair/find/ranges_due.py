@@ -30,7 +30,7 @@ from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.find.standing import Standing
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.source.positions import Positions
-from spark_jobs.spec.analysis.ranged import mended
+from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
@@ -79,6 +79,18 @@ def touched(spec: Pipeline, paths: Paths) -> Touched:
         ),
         too_early=late.too_early(until),
     )
+
+
+def outdated(spec: Pipeline, paths: Paths) -> tuple[int, datetime | None]:
+    """How many ranges a repair would compute again since tables beside the stream have changed, and
+    when the first of these changes was noted. Raises CheckpointBroken.
+    """
+    if unmended(spec) or (found := _waiting(spec, paths)) is None:
+        return 0, None
+    _, of, until = found
+    ranges = in_ranges(of.ranges(until))
+    since = min((each.marks.noted_at for each in of.open), default=None)
+    return len(ranges), since if ranges else None
 
 
 def untried(spec: Pipeline, paths: Paths) -> int:

@@ -43,6 +43,15 @@ class Standing(NamedTuple):
             -1 if row["batch"] is None else row["batch"],
         )
 
+    def without_later(self, inputs: Mapping[str, Pin]) -> Standing:
+        """The same without versions behind those that runs have noted: the table is a backup of
+        before, and its next versions have these numbers again.
+        """
+        now = {name: pin.version for name, pin in inputs.items()}
+        mine = self.inputs.items()
+        kept = {name: pin for name, pin in mine if pin.version <= now.get(name, pin.version)}
+        return self._replace(inputs=kept)
+
     def settles(self, marks: Marks, *, final: bool) -> bool:
         """`final`: whether no later batch has written into its ranges."""
         pin = self.inputs.get(marks.input)

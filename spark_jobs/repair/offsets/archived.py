@@ -7,6 +7,7 @@ the topic's id: an archive also keeps the records of a topic that was deleted an
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -25,15 +26,16 @@ from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.numbering import numbered
-from spark_jobs.values.spans import microseconds
+from spark_jobs.values.spans import any_of, microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from pyspark.sql import DataFrame, SparkSession
     from upath import UPath
 
-    from spark_jobs.source.port import Records
+    from spark_jobs.source.port import Records, Source
     from spark_jobs.spec import Topic
     from spark_jobs.storage.root.paths import Paths
 
@@ -87,6 +89,26 @@ def archive_records(root: UPath, inputs: Topics, topic_id: str) -> Records:
         for each, id_ in zip(inputs, ids, strict=False)
     ]
     return of[0] if len(of) == 1 else UnionRecords(tuple(of))
+
+
+def at_exactly(
+    spark: SparkSession, source: Source, where: Where, archive: Records, parts: Parts
+) -> DataFrame:
+    """The records at these offsets, and none between them, from where they are. Column kafka, as
+    source/port.py has it.
+    """
+    frames = []
+    if where.source or not where.archive:
+        frames.append(source.read(spark, where.source or {0: ((0, 0),)}))
+    if where.archive:
+        frames.append(archive.read(spark, where.archive))
+    exact = any_of(
+        f"(kafka.partition = {p} AND kafka.offset >= {first} AND kafka.offset < {stop})"
+        for p, ranges in parts.items()
+        for first, stop in ranges
+    )
+    one, *others = frames
+    return reduce(lambda all_, more: all_.unionAll(more), others, one).where(exact or "false")
 
 
 def archived(root: UPath, inputs: Topics, topic_id: str) -> Parts:

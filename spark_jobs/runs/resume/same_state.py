@@ -1,27 +1,15 @@
-"""Same state: whether a spec whose expressions were corrected continues on the stored state; and
-the batch that runs again for its state alone.
-
-A person has declared the correction (compatible_expressions). Here Spark tells, before anything is
-stored or read, whether the types of the state stay.
+"""Same state: the batch that runs again for its state alone must make the state that it made.
 
 A killed run may have put a batch's rows into the table, and not have committed it.
 """
 
 from __future__ import annotations
 
-from difflib import ndiff
-
-from pyspark.sql import DataFrame
-
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.dataflow import dataflow
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.runs.resume.state_types import state_types
 from spark_jobs.source.positions import Positions
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
-from spark_jobs.steps.timers import Timers
 
 
 def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
@@ -44,17 +32,6 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
         )
 
 
-def refuse_other_state(run: Run, earlier: Pipeline) -> None:
-    """Raise StateIncompatible if the expressions of the run's spec need another state than
-    `earlier`'s.
-    """
-    name = run.spec.name
-    before, after = (state_types(_query(run, spec)) for spec in (earlier, run.spec))
-    if before != after:
-        changes = [line for line in ndiff(before, after) if line.startswith(("-", "+"))]
-        raise StateIncompatible.corrected_type_differs(pipeline=name, changes="; ".join(changes))
-
-
 def forget_failing(run: Run) -> None:
     """Forget the failing records of a batch that has not run: by the corrected expression they may
     be good.
@@ -64,12 +41,6 @@ def forget_failing(run: Run) -> None:
     kept = known.up_to(max(begun, run.target.table.newest_batch(run.target.owner)))
     if kept != known:
         kept.put(run.target.failing, run.lease)
-
-
-def _query(run: Run, spec: Pipeline) -> DataFrame:
-    records = source_of(spec, run.settings).stream(run.spark)
-    flow = dataflow(records, spec, run.settings, run.inputs)
-    return flow.output(run.paths.root, Timers(run.spark))
 
 
 def of_the_table(run: Run) -> Positions | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from spark_jobs.errors import KafkaConfigInvalid
-from spark_jobs.settings.kafka import jaas, pem, properties_file
+from spark_jobs.settings.kafka import pem, properties_file
 from spark_jobs.settings.kafka.declared import Declared
 from spark_jobs.settings.kafka.names import BY_NAME, REGISTRY, TABLE
 
@@ -23,6 +23,28 @@ ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 """The system property with the allowed token URLs. kafka-clients needs it since 3.9.1
 (ConfigurationUtils).
 """
+SECURITY = "org.apache.kafka.common.security"
+_SCRAM = f"{SECURITY}.scram.ScramLoginModule"
+MODULES = {
+    "PLAIN": f"{SECURITY}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": _SCRAM,
+    "SCRAM-SHA-512": _SCRAM,
+    "OAUTHBEARER": f"{SECURITY}.oauthbearer.OAuthBearerLoginModule",
+}
+"""SASL mechanism -> Kafka's login module for it."""
+
+
+def jaas(mechanism: str, options: Mapping[str, str]) -> str:
+    """The property sasl.jaas.config for one mechanism, in which Java's Kafka client has users,
+    passwords and client secrets (kafka-clients' org.apache.kafka.common.security.JaasConfig). It
+    escapes the options' values.
+    """
+    words = [f'{name}="{_escaped(value)}"' for name, value in options.items()]
+    return f"{' '.join([MODULES[mechanism], 'required', *words])};"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
 
 
 class KafkaConfig:
@@ -128,9 +150,9 @@ class KafkaConfig:
             options = dict(
                 option for row, value in rows if row.jaas for option in _options(row.jaas, value)
             )
-            properties["sasl.jaas.config"] = jaas.render(self.mechanism, options)
+            properties["sasl.jaas.config"] = jaas(self.mechanism, options)
         if self.mechanism == "OAUTHBEARER":
-            properties[HANDLER] = f"{jaas.SECURITY}.oauthbearer.OAuthBearerLoginCallbackHandler"
+            properties[HANDLER] = f"{SECURITY}.oauthbearer.OAuthBearerLoginCallbackHandler"
         return properties
 
     def java_options(self) -> list[str]:

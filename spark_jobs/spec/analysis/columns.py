@@ -46,19 +46,31 @@ def misspelt(spec: Pipeline) -> Iterator[str]:
         columns = step.columns_after(columns)
 
 
+def columns_of(spec: Pipeline) -> Columns:
+    """Those of the table; None where only Spark knows them."""
+    columns: Columns = spec.inputs.columns
+    for step in spec.steps:
+        columns = step.columns_after(columns)
+    return columns
+
+
 def types_of(spec: Pipeline) -> dict[str, str] | None:
     """Column of the table -> its Spark SQL type; None where only Spark knows all of them."""
-    columns: Columns = spec.inputs.columns
-    types = spec.inputs.types
+    columns, types = columns_of(spec), spec.inputs.types
     for step in spec.steps:
-        columns, types = step.columns_after(columns), step.types_after(types)
+        types = step.types_after(types)
     return None if columns is None or {*columns} - types.keys() else types
 
 
-def origins_of(spec: Pipeline) -> Origins:
-    """The origins of the table's columns."""
+def origins_of(spec: Pipeline, of_input: str = "") -> Origins:
+    """The origins of the table's columns; of one input alone, where it is named."""
     origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
     time: str | None = spec.inputs.event_time
     for step in spec.steps:
-        origins, time = step.origins_after(origins, time), step.time_after(time)
+        if of_input and (found := step.pairs(of_input)):
+            known = origins
+            origins = {new: known[old] for new, old in found.columns.items() if old in known}
+        else:
+            origins = step.origins_after(origins, time)
+        time = step.time_after(time)
     return origins

@@ -14,7 +14,7 @@ from spark_jobs.spec.sql import SqlKeys, refuse_unsafe
 class StateMetrics(BaseModel):
     """The one row that Great Expectations checks: each field is a column.
 
-    None becomes null, and null passes every bound. Beside them are those of rules (rule_share.py).
+    None becomes null, and null passes every bound. Beside them are those of rules (rule.py).
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")

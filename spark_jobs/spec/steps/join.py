@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from itertools import chain
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import (
@@ -28,7 +29,7 @@ from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.deduplicate import Deduplicate
-from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Step
+from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.spans import Span, Times
 
@@ -130,6 +131,9 @@ class Join(Step):
         bound._sides = (known[self.left], known[self.right])  # noqa: SLF001 - this class's own
         return bound
 
+    def drops_within(self, topic: str) -> bool:
+        return topic in self.before
+
     @property
     def unmatched_leave(self) -> bool:
         """Whether a left row that finds none leaves."""
@@ -213,6 +217,10 @@ class Join(Step):
             inside=SEEN,
         )
 
+    @property
+    def dropping(self) -> tuple[Step, ...]:
+        return tuple(chain.from_iterable(self.before.values()))
+
     def counting(self, delay: timedelta | None) -> str | None:
         """Where each left row finds one row at most, so that the rows tell how many left ones are
         done: copies of the right key are dropped for as long as one left row can find another.
@@ -234,6 +242,14 @@ class Join(Step):
     @property
     def late_after(self) -> timedelta:
         return _ZERO
+
+    def pairs(self, of_input: str) -> Pairs | None:
+        begin, end = self.within
+        if of_input == self.left:
+            columns = {name: name for name in self._sides[0].columns}
+            return Pairs(columns, max(end, _ZERO), self.unmatched_leave)
+        found = {new: old for old, new in self.found.items()}
+        return Pairs({**self.on, **found}, max(-begin, _ZERO), alone=False)
 
     @property
     def unfollowed(self) -> tuple[str, str]:

@@ -42,6 +42,17 @@ class Balance(NamedTuple):
     """
 
 
+class Pairs(NamedTuple):
+    """The records of one input in the rows of a step that takes inputs apart."""
+
+    columns: Mapping[str, str]
+    """Column of a row that leaves -> the record's column that it is."""
+    waits: timedelta
+    """How far the watermark is past a record's event time when it can find no other any more."""
+    alone: bool
+    """Whether it leaves then, if it found none."""
+
+
 class Bucketed(NamedTuple):
     """A state that keeps many keys in one row of Spark's."""
 
@@ -260,11 +271,20 @@ class Step(Model):
         """
         return None if self.late_after is None else watermark - self.late_after + MICROSECOND
 
+    def drops_within(self, topic: str) -> bool:
+        """Whether it drops copies among the records of this input, before it takes them."""
+        return False
+
     def copies_for(self, delay: timedelta | None) -> timedelta | None:
         """Where it drops duplicates: how long behind the event time of a row that it kept others of
         its key are copies; None for ever. `delay` is the watermark's.
         """
         return None
+
+    @property
+    def dropping(self) -> tuple[Step, ...]:
+        """The steps that drop duplicates: this one, or those inside it."""
+        return (self,) if self.balance.drops_duplicates else ()
 
     @property
     def endless(self) -> bool:
@@ -286,6 +306,10 @@ class Step(Model):
     @property
     def bucketed(self) -> Bucketed | None:
         """How its state keeps many keys in a row of Spark's; None if a key has rows of its own."""
+        return None
+
+    def pairs(self, of_input: str) -> Pairs | None:
+        """Where records of an input are in its rows; None of a step that takes none apart."""
         return None
 
     @property

@@ -34,6 +34,10 @@ class Rows(SideTable):
     def pipeline(self) -> str | None:
         return self.of or None
 
+    @property
+    def lies(self) -> str:
+        return self.path
+
 
 class Table(Topic):
     """A Delta table to which rows are appended, read as a topic is."""
@@ -74,12 +78,8 @@ class Table(Topic):
                 refuse("fields", each.name, "a column has a name and a type", "Set these alone")
         return self
 
-    @property
-    def lies(self) -> str:
-        return self.path or f"published/{self.of}"
-
     def told(self, brokers: str) -> str:  # noqa: ARG002 - another topic is in Kafka
-        return f"rows of {self.lies}"
+        return f"rows of {self.path or f'published/{self.of}'}"
 
     def refuse_asked(self, asked: Mapping[str, object]) -> None:
         for name, given in asked.items():

@@ -20,12 +20,14 @@
 <root>/checkpoints/<pipeline>/v<N>/new_keys.json  keys of records that no field names
 <root>/checkpoints/<pipeline>/v<N>/state.json     what `sluice state --keep` read last
 <root>/checkpoints/<pipeline>/v<N>/files.json     of a folder as a source: its files
+<root>/checkpoints/<pipeline>/v<N>/rows.json      of a table as a source: its rows' numbers
 <root>/checkpoints/<archive>/v<N>/removed.json    offsets that an archive lacks
 <root>/staging/<table>/<repair>                   the rows of a repair before they are swapped in
 <root>/ops/{runs,batches,quarantine,late,slices,checks}  Delta tables about the runs
-<root>/ops/{repairs,merged}                       Delta tables about the repairs
+<root>/ops/{repairs,merged,outdated}              Delta tables about the repairs
 <root>/reports/<pipeline>/<run>.json              the report of each run
 <root>/excised/<topic>/<id>.json                  records taken out, for all of its pipelines
+<root>/sides/<digest>                             contents of files that batches looked rows up in
 
 The place of a rebuild has lease, running.json, journal.json and staging.lease of its own, in its
 folder.

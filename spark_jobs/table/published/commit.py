@@ -16,7 +16,8 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from spark_jobs.errors import PublishedTableRefused
-from spark_jobs.table.delta.delta_log import Action, changes_data, may_hold
+from spark_jobs.table.delta.changes import changes
+from spark_jobs.table.delta.delta_log import Action, Log
 from spark_jobs.table.delta.door import INVARIANTS
 from spark_jobs.values.own_columns import DELETED, is_own
 from spark_jobs.values.spans import Span
@@ -128,21 +129,17 @@ class Proved(BaseModel):
     column: str = ""
     spans: tuple[ProvedSpan, ...] = ()
 
-    def without(self, commits: Iterable[Iterable[Action]]) -> Proved:
-        """What is left of it behind these commits: a file that a commit adds takes the spans that
-        it may have rows of; one that it removes, and other columns, take all.
+    def without(self, log: Log, since: int, until: int) -> Proved:
+        """What is left of it behind these commits of the pipeline's table: the spans of which none
+        may have changed a row.
         """
-        left = self.spans
-        for action in (each for actions in commits for each in actions):
-            if "metaData" in action or ("remove" in action and changes_data(action["remove"])):
-                left = ()
-            elif "add" in action and changes_data(action["add"]):
-                left = tuple(
-                    each
-                    for each in left
-                    if not may_hold(action["add"], self.column, (Span(each.start, each.end),))
-                )
-        return self.model_copy(update={"spans": left})
+        later = [*changes(log, since, until)] if self.spans else []
+        left = (
+            each
+            for each in self.spans
+            if not any(c.touches(self.column, (Span(each.start, each.end),)) for c in later)
+        )
+        return self.model_copy(update={"spans": tuple(left)})
 
 
 class Shown(BaseModel):

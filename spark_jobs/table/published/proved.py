@@ -31,8 +31,7 @@ def show_proved(paths: Paths, proved: Proved, seen: int, lives: Callable[[Paths]
             return False
         since = min(seen, shown.version)
         whole = log.has(since, log.newest)
-        commits = map(log.commit, range(since + 1, log.newest + 1))
-        told = proved.without(commits) if whole else Proved()
+        told = proved.without(log, since, log.newest) if whole else Proved()
         if told == shown.proved:
             return False
         content = Content(shown.own_id, own.replay(own.newest).metadata, None, [], [])

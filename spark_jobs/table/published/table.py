@@ -165,8 +165,7 @@ def move(
         if shown is not None and _goes_on(wanted, shown, data):
             part = take(read, shown.version, shown.ahead, wanted.version)
             version, ahead, content = part.version, part.ahead, _continued(part, shown)
-            later = range(shown.version + 1, max((version, *ahead)) + 1)
-            proved = shown.proved.without(map(read, later))
+            proved = shown.proved.without(wanted.log, shown.version, max((version, *ahead)))
             if proved != shown.proved and content.metadata is None:
                 content = content._replace(metadata=own.replay(own.newest).metadata)
         else:

@@ -4,10 +4,13 @@ import asyncio
 import json
 import os
 import socket
+import sys
 import threading
 import time
 from typing import Any
 
+from spark_jobs.draft.new_project import write
+from spark_jobs.settings import project_file
 from spark_jobs.settings.installation import REPO
 from spark_jobs.source import topic_state
 from tests.airflow.web.written import MINE, OTHER, addresses, routes
@@ -217,3 +220,59 @@ def test_the_app_that_airflow_mounts_is_made_once():
     for _ in range(2):
         asyncio.run(mounted(dict(scope), receive, send))
     assert [each["status"] for each in sent if each["type"] == "http.response.start"] == [404, 404]
+
+
+def test_a_project_that_cannot_be_entered_is_said_on_every_page_until_its_file_is_right(
+    get, tmp_path, monkeypatch
+):
+    from sluice_airflow import entered  # noqa: PLC0415 - the home comes first
+
+    (file := tmp_path / "sluice.toml").write_text('[dev]\nkafka = "a:1\n')
+    monkeypatch.setenv("SLUICE_PROJECT", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    entered.once_entered.cache_clear()
+    try:
+        for address in ("/", f"/pipelines/{MINE}", f"/dags/{MINE}"):
+            answer = get(address, page=True)
+            assert answer.status_code == 503
+            assert "SETTING_INVALID" in answer.text
+            assert f"{file} " in answer.text
+            assert "line 2" in answer.text
+        assert get("/api/pipelines").json()["code"] == "SETTING_INVALID"
+        assert get("/", None).status_code == 401
+        style = next(each for each in addresses(MINE) if each.startswith("/static/"))
+        assert get(style).status_code == 200
+        file.write_text('[dev]\nkafka = "a:1"\n')
+        assert get("/", page=True).status_code == 200
+        assert os.environ["SLUICE_KAFKA"] == "a:1"
+    finally:
+        project_file.leave()
+        entered.once_entered.cache_clear()
+
+
+BROKEN = """
+import runpy, sys
+import sluice_airflow.plugin
+from spark_jobs.errors import SettingInvalid
+for name in ("sluice", "own"):
+    try:
+        runpy.run_path(f"{sys.argv[1]}/dags/{name}.py")
+    except SettingInvalid as error:
+        print(error.what)
+"""
+
+
+def test_a_plugin_of_a_project_that_cannot_be_entered_is_there_and_each_dag_file_says_why(tmp_path):
+    write(tmp_path, "k:9092")
+    (tmp_path / "sluice.toml").write_text('[dev]\nkafka = "a:1\n')
+    (tmp_path / "dags" / "own.py").write_text(
+        "from airflow.sdk import DAG\nfrom sluice_airflow import drain_group\n"
+        "with DAG('x', schedule=None):\n    drain_group('orders')\n"
+    )
+    path = os.pathsep.join(map(str, (REPO, REPO / "plugins")))
+    given = {name: text for name, text in os.environ.items() if not name.startswith("SLUICE_")}
+    done = python(BROKEN, tmp_path, cwd=tmp_path, env={**given, "PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stdout.splitlines() if "sluice.toml" in line]
+    assert len(told) == 2
+    assert all("line 2" in each for each in told)
