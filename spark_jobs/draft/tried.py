@@ -15,6 +15,7 @@ from spark_jobs.values.own_columns import EMPTY
 if TYPE_CHECKING:
     from spark_jobs.spec import Topic
 
+
 class Tried(NamedTuple):
     """In the order of the sample."""
 
@@ -76,7 +77,7 @@ def _parts(topic: Topic, sample: Sequence[Sampled], given: object) -> Iterator[_
     if topic.each is None:
         yield from (_Part(each, each) for each in sample)
         return
-    elements = elements_of(topic, given).of(records(sample))
+    elements = elements_of(topic, given).of(records([*sample]))
     for each, found in zip(sample, elements, strict=True):
         for element in found:
             if element.number != EMPTY:
