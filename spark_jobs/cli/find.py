@@ -209,11 +209,6 @@ def where(
     with with_spark():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
-        if spec.inputs.spread:
-            raise typer.BadParameter(
-                f"a value of {spec.inputs.name} has many records, which have no fates of their own "
-                "yet. Those that are kept: sluice show late, sluice show quarantine."
-            )
         telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
             if key is not None:

@@ -21,6 +21,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.repair.manifest import approve
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
+from spark_jobs.source.place import Place
 from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published
 from tests.harness.compare import assert_same
@@ -178,7 +179,7 @@ def test_orders_have_the_customer_of_their_time_and_wait_for_one_that_is_unknown
     shop.orders.run("corrected")
     work = Repairs(shop.orders)
     replay = work.plan("replay")
-    assert replay.quarantined == {0: (ORDERS.index(("o7", "09:00", "c3")),)}
+    assert replay.quarantined == (Place(0, ORDERS.index(("o7", "09:00", "c3"))),)
     staged = work.stage(replay)
     assert (staged.problem, staged.change.newly_bad) == (None, 0)
     approve(shop.orders.paths, replay.repair_id, "tester")

@@ -15,6 +15,7 @@ import pytest
 from local.broker import create_topic
 from spark_jobs.since.condition import Condition
 from spark_jobs.since.tell import told as since
+from spark_jobs.source.place import Place
 from spark_jobs.spec import Transform
 from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune.tell import told
@@ -127,7 +128,7 @@ def test_where_finds_the_records_of_a_row_by_what_bisect_says(drained):
         (us(row["window_start"]), us(row["window_end"])) if group else (us(row["at"]),) * 2
     )
     wanted = [
-        (0, each["spot"])
+        Place(0, each["spot"])
         for each in sent
         if each["good"] and (first <= each["at"] < stop or first == stop == each["at"])
     ]

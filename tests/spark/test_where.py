@@ -138,11 +138,11 @@ def test_a_record_that_a_rule_refuses_is_told_and_so_are_those_beside_it(scene):
     assert (a.became, b.became, c.became) == ("accepted", "malformed", "filtered")
     assert (b.why, c.why) == ("it fails the rules cheap", "it fails the rules open")
     telling = Telling(made.spec, made.settings, asking(made.spec, made.settings))
-    assert telling.by_key("amount > 0", 10) == [(0, 0), (0, 1), (0, 2)]
+    assert telling.by_key("amount > 0", 10) == [Place(0, n) for n in (0, 1, 2)]
     # One that is stricter than the rule by which the batch has accepted a record.
     stricter = (rules[0].model_copy(update={"sql": "amount < 1"}), rules[1])
     made.change(topic=made.spec.topic.model_copy(update={"rules": stricter}))
-    assert telling._replace(spec=made.spec).by_key("shop = 's'", 10) == [(0, 0), (0, 1)]
+    assert telling._replace(spec=made.spec).by_key("shop = 's'", 10) == [Place(0, 0), Place(0, 1)]
     [a] = told(made, 0)
     assert (a.became, any("the spec has changed" in each for each in a.untold)) == (
         "cannot be told",
@@ -311,8 +311,8 @@ def test_where_spark_fails_on_a_record_today_that_is_the_answer(scene):
 def test_records_are_found_by_a_condition_over_their_fields(scene):
     made = made_of(scene, PLAIN, sale("a"), sale("it's"), sale("a", 1), "{")
     telling = Telling(made.spec, made.settings, asking(made.spec, made.settings))
-    assert telling.by_key("id = 'a'", 10) == [(0, 0), (0, 2)]
-    assert telling.by_key("id = 'it''s' OR amount > 7", 10) == [(0, 1)]
+    assert telling.by_key("id = 'a'", 10) == [Place(0, 0), Place(0, 2)]
+    assert telling.by_key("id = 'it''s' OR amount > 7", 10) == [Place(0, 1)]
     assert telling.by_key("id = 'none'", 10) == []
 
 
