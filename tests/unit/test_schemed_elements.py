@@ -198,3 +198,12 @@ def test_values_begin_with_the_id_of_a_registrys_schema(tmp_path):
 def test_a_declared_schema_without_such_a_list_or_field_is_refused(name, how, reason):
     with fails(SpecInvalid, reason):
         prepare(topic(name, **how), "", None)
+
+
+def test_bytes_of_a_producer_in_place_of_an_elements_call_nothing(tmp_path):
+    flag = tmp_path / "called"
+    decoder = prepare(topic("avro"), "", None).decoder()
+    hostile = b"\x80\x04cpathlib\nPath.touch\n(cpathlib\nPath\n(V" + str(flag).encode() + b"\ntRtR."
+    _, [why] = decoder.decode(Records.alone(hostile))
+    assert why
+    assert not flag.exists()

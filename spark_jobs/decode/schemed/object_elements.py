@@ -7,6 +7,9 @@ What such an element has as bytes is made here, and read here: of no producer.
 from __future__ import annotations
 
 import pickle
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from io import BytesIO
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,6 +17,7 @@ from spark_jobs.decode.columns.column import Wrong
 from spark_jobs.decode.formats import TOMBSTONE, Decoded, Element, Records, decoder_class
 from spark_jobs.decode.schemed.objects import Objects, Read
 from spark_jobs.decode.schemed.registered import HEAD
+from spark_jobs.decode.schemed.unreadable import Unreadable
 from spark_jobs.spec.fields.each import levels, missing, needed
 from spark_jobs.values.own_columns import EMPTY
 from spark_jobs.values.path import as_text
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
     from spark_jobs.spec.fields.place import Place
     from spark_jobs.values.path import Path
 
+HELD: Final = {(each.__module__, each.__name__) for each in (
+    datetime, date, timedelta, timezone, Decimal, Unreadable,
+)}  # fmt: skip
+"""Classes of values, beside those that pickle knows itself."""
 AT_ONCE: Final = 4_000_000
 """Bytes of values that are objects at a time, beside one value."""
 
@@ -49,6 +57,15 @@ class Wholes(Objects):
         return Decoded([numbers], [read.wrong.get(index) for index in range(count)])
 
 
+class _Own(pickle.Unpickler):
+    """Of what a schema gives alone: bytes of somebody else call nothing here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in HELD:
+            raise pickle.UnpicklingError(f"{module}.{name}")
+        return super().find_class(module, name)
+
+
 class ObjectsDecoder:
     """The decoder of such elements, as the port has it."""
 
@@ -65,7 +82,7 @@ class ObjectsDecoder:
     def decode(self, records: Records) -> Decoded:
         """As the port has it."""
         values = records.values.to_pylist()
-        made = [pickle.loads(value[self._start :]) if value else {} for value in values]
+        made = [_Own(BytesIO(value[self._start :])).load() if value else {} for value in values]
         tops = {name: [each.get(name) for each in made] for name in self._objects.tops}
         wrong = {n: TOMBSTONE for n, value in enumerate(values) if value is None}
         return self._objects.columns(Read(tops, {}, wrong), len(values))
