@@ -10,6 +10,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 from hypothesis import given, strategies as st
 
+from spark_jobs.census.rows import Condition
 from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.errors import SpecInvalid
@@ -163,6 +164,22 @@ def test_each_format_has_the_same_elements(values):
         # Protobuf and JSON have no tags in them; Avro has none either.
         told[name] = [(p, (*row[:2], *row[3:]), bool(why)) for p, row, why in told[name]]
     assert told["avro"] == told["protobuf"] == told["json"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_condition_finds_the_values_with_a_record_that_it_holds_for(name):
+    encode = FORMATS[name][1]
+    one, other = batch([reading(0), reading(1, 2.5)]), batch([reading(7)])
+    # A malformed record is asked by what can be read of it.
+    bad = batch([reading(0), reading(None, 3.5)])
+    values = [encode(one), encode(other), b"\xff\xff", encode(bad), encode(batch())]
+    rows = pa.table({
+        "value": values, "key": pa.nulls(5, pa.binary()), "partition": [0] * 5,
+        "offset": [*range(5)], "kafka_timestamp": pa.nulls(5, pa.timestamp("us", "UTC")),
+    })  # fmt: skip
+    told = dict(Condition("value > 2", prepare(topic(name), "", None)).of_records(rows))
+    assert {n: held for n, held in told.items() if held} == {0: (2.5,), 3: (3.5,)}
+    assert told[1] == (), "a good value that it does not hold for"
 
 
 @pytest.mark.parametrize("name", ["avro", "protobuf"])
