@@ -21,6 +21,7 @@ from spark_jobs.repair.undo import undo
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Transform, Tumbling
 from spark_jobs.storage import failpoint
+from tests.harness.command import answer, sluice_here
 from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import LONG, long_form
 from tests.harness.scene import Scene
@@ -28,6 +29,7 @@ from tests.harness.turns import alike
 from tests.spark.otel import FORMATS
 from tests.spark.test_repair import Repairs
 from tests.spark.told import fates
+from tests.unit.specs import deployed
 
 pytestmark = alike("a value with many records")
 
@@ -52,6 +54,11 @@ RULED = TOPIC.model_copy(
     }
 )
 """An element with another body is malformed."""
+DEPLOYED = """
+from tests.spark.test_each import RULED, SPEC
+
+SPEC = SPEC.model_copy(update={{"topic": RULED.model_copy(update={{"name": "{topic}"}})}})
+"""
 HOUR = timedelta(hours=1)
 SPEC = Pipeline(
     name="by_service",
@@ -286,7 +293,14 @@ def told(logs: Logs) -> dict[tuple[int, ...], str]:
     }
 
 
-def test_late_and_bad_elements_are_repaired_and_replayed_alone(closed):
+def by_command(made: Scene, *words: str) -> dict[str, str]:
+    """What `sluice where` tells."""
+    done = sluice_here(made.settings.environment(), "where", SPEC.name, *words, "--format", "json")
+    rows = map(json.loads, answer(done).splitlines())
+    return {row["record"]: row["outcome"] for row in rows}
+
+
+def test_late_and_bad_elements_are_repaired_and_replayed_alone(closed, tmp_path, monkeypatch):
     logs, made = closed, closed.made
     of_elements = {
         (0, 0, 0): "accepted", (0, 0, 1): "malformed", (0, 0, 2): "malformed",
@@ -294,6 +308,9 @@ def test_late_and_bad_elements_are_repaired_and_replayed_alone(closed):
         (0, 1, 4): "malformed",
     }  # fmt: skip
     assert told(logs) == of_elements
+    deployed(tmp_path, monkeypatch, DEPLOYED.format(topic=made.topic), SPEC.name)
+    assert by_command(made, "0:0:1,0:1:0") == {"0:0:1": "malformed", "0:1:0": "late"}
+    assert by_command(made, "0:0:0") == {"0:0:0": "accepted"}
     done = Repairs(made)
     before = logs.rows()
     report, _ = done.done()
