@@ -166,7 +166,7 @@ class Judging(NamedTuple):
         are taken.
         """
         return dataflow(
-            _records(self, fetched) if only is None else _at(_all(self), only, "left_semi"),
+            _records(self, fetched) if only is None else _at(_all(self, named=False), only, "left_semi"),
             self.spec,
             self.settings,
             self.plan.inputs,
@@ -190,7 +190,7 @@ class Judging(NamedTuple):
         if not self.spec.inputs.spread:
             return bad
         value = PLACE[:2]
-        values = _all(self).select("kafka", *(f"kafka.{name}" for name in value))
+        values = _all(self, named=True).select("kafka", *(f"kafka.{name}" for name in value))
         values = values.dropDuplicates([*value])
         whole: DataFrame = resolve_name(BYTES).with_values(bad, values, self.spec)
         return whole
@@ -250,11 +250,14 @@ def _reads(judging: Judging) -> list[DataFrame]:
     return [*reads, archive.read(spark, plan.archived)] if plan.archived else reads
 
 
-def _all(judging: Judging) -> DataFrame:
-    """Every record at the plan's offsets, and every late one that it needs."""
+def _all(judging: Judging, *, named: bool) -> DataFrame:
+    """Every value at the plan's offsets, and of late records that it needs; with `named` also of
+    quarantined ones that it names.
+    """
     has = kept.write(judging.paths, judging.plan)
+    tables = (has.late, has.quarantine if named else None)
     found = [_of_source(each) for each in _reads(judging)]
-    found += [_valued(judging.spark, each.values) for each in (has.late, has.quarantine) if each]
+    found += [_valued(judging.spark, each.values) for each in tables if each]
     return reduce(DataFrame.unionAll, found)
 
 
