@@ -165,8 +165,12 @@ class Judging(NamedTuple):
         """`fetched` and `counts` (outcome_counts) observe the records; `only` those at these places
         are taken.
         """
+        if only is None:
+            records = _records(self, fetched)
+        else:
+            records = _at(_all(self, named=False), only, "left_semi")
         return dataflow(
-            _records(self, fetched) if only is None else _at(_all(self, named=False), only, "left_semi"),
+            records,
             self.spec,
             self.settings,
             self.plan.inputs,
