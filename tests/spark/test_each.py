@@ -4,6 +4,7 @@ of the topic, the account counts values and elements, one bad element is malform
 
 import copy
 import json
+import os
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -295,7 +296,8 @@ def told(logs: Logs) -> dict[tuple[int, ...], str]:
 
 def by_command(made: Scene, *words: str) -> dict[str, str]:
     """What `sluice where` tells."""
-    done = sluice_here(made.settings.environment(), "where", SPEC.name, *words, "--format", "json")
+    own = made.settings.environment() | {"SLUICE_PIPELINES": os.environ["SLUICE_PIPELINES"]}
+    done = sluice_here(own, "where", SPEC.name, *words, "--format", "json")
     rows = map(json.loads, answer(done).splitlines())
     return {row["record"]: row["outcome"] for row in rows}
 
