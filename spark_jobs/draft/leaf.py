@@ -213,7 +213,8 @@ def _of_money(numbers: Sequence[Decimal], why: str) -> Kind:
     """With more digits than the sample has, a record is malformed, and not rounded."""
     places = max(2, *(-_exponent(each) for each in numbers))
     digits = max(each.adjusted() + 1 for each in numbers) + places
-    precision = next(each for each in PRECISIONS if digits <= each)
+    if (precision := next((each for each in PRECISIONS if digits <= each), None)) is None:
+        return Kind("string", None, "no decimal has so many digits")
     told = f"{why}: with more than {places} digits behind the point it is malformed"
     return Kind(f"decimal({precision},{places})", None, told)
 

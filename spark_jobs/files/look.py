@@ -72,12 +72,14 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
     for one that cannot be read, that has another content than was noted, or that is a copy.
     """
     layout, known = layout_of(declared), seen.listed.begun
-    went = {e.inode: e for e in known.values() if e.inode and e.name not in seen.now}
+    gone = (e for e in known.values() if e.inode and e.name not in seen.now)
+    went = {e.inode: e for e in sorted(gone, key=lambda e: e.stop)}
     names = {e.digest: e.name for e in seen.listed.files if e.readable}
     first = seen.listed.end
     # Those that have grown go first: a copy of one is then known.
     for each in sorted(seen.new, key=lambda each: each.name not in known):
-        was = known.get(each.name) or _renamed(seen.folder, went.get(each.inode), each, declared)
+        was = known.get(each.name)
+        was = _renamed(seen.folder, went.get(each.inode), was, each, declared) or was
         digest = _digest(seen.folder, layout, was, each)
         found = _counted(seen.folder, layout, was, each, digest, first)
         if there(seen.folder, each.name) != each:
@@ -91,9 +93,15 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
         yield found
 
 
-def _renamed(folder: UPath, went: Noted | None, now: There, declared: Files) -> Noted | None:
-    """The noted file that has this name now, and has grown. One that has not is a copy."""
+def _renamed(
+    folder: UPath, went: Noted | None, was: Noted | None, now: There, declared: Files
+) -> Noted | None:
+    """The noted file that has this name now, and has grown. One that has not is a copy. `was` is
+    what is noted of this name: the file may have its first name again.
+    """
     if went is None or declared.copies == "read" or now.size <= went.stop:
+        return None
+    if was is not None and was.stop >= went.stop:
         return None
     if digests(folder, now.name, went.stop) != [went.digest]:
         return None  # the disk has given the number again

@@ -172,6 +172,22 @@ def test_a_file_that_was_renamed_and_has_grown_is_refused_or_read_from_where_it_
     assert made.values(2) == [b"3", b"4", b"1", b"2", b"5"]
 
 
+def test_a_file_that_gets_its_first_name_again_and_grows_is_read_once(made):
+    made.declare(copies="skip")
+    path = made.put("a", "0")
+    made.note()
+    begin(made.paths.checkpoint, {0: 0}, "in")
+    for batch, name in enumerate(("b", "a", "c", "b")):
+        plan_batch(made.paths.checkpoint, batch, {0: batch + 1}, topic="in")
+        commit_batch(made.paths.checkpoint, batch)
+        path = path.rename(made.folder / name)
+        with path.open("a") as file:
+            file.write(f"{batch + 1}\n")
+        made.age(name, 110 - 10 * batch)
+        made.note()
+    assert made.values(4) == [b"4"]
+
+
 def test_a_copy_of_a_file_that_has_grown_at_the_same_time_is_known(made):
     made.declare(copies="skip")
     made.put("b.jsonl", "1")

@@ -224,3 +224,22 @@ def test_bytes_of_a_producer_in_place_of_an_elements_call_nothing(tmp_path):
     _, [why] = decoder.decode(Records.alone(hostile))
     assert why
     assert not flag.exists()
+
+
+def test_a_time_that_cannot_be_held_is_in_no_text_of_json():
+    ticks = {"type": "array", "items": {"type": "long", "logicalType": "timestamp-micros"}}
+    fields = [{"name": "at", "type": ticks["items"]}, {"name": "more", "type": ticks}]
+    reading = {"type": "record", "name": "R", "fields": fields}
+    schema = {"type": "record", "name": "B", "fields": [
+        {"name": "l", "type": {"type": "array", "items": reading}},
+    ]}  # fmt: skip
+    of = Topic(
+        name="batches", event_time="at", each="l[]", format=Avro(reader=json.dumps(schema)),
+        fields=(Field(name="at", type="timestamp"),
+                Field(name="more", type="string", format="json")),
+    )  # fmt: skip
+    plain = json.loads(json.dumps(schema).replace('"logicalType": "timestamp-micros"', '"x": 1'))
+    value = by_fastavro(plain, {"l": [{"at": 0, "more": [0]}, {"at": 0, "more": [0, 2**62]}]})
+    [good, bad] = found(of, value)
+    assert good[1][1] == '["1970-01-01T00:00:00Z"]'
+    assert bad[1:] == ((None, None), "`$.more` has a time outside the years 1 to 9999")

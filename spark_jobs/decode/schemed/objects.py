@@ -174,7 +174,7 @@ def of_values(values: Values, field: Field, wire: Wire | None = None) -> Column:
         return _of_wire(values, field, wire)
     types = set(map(type, values)) - {type(None)}
     if field.format == "json":
-        return Column(arrow_array([_json(value) for value in values], "string"), {})
+        return each_value(_json, "string", values)
     if field.format is None and (str not in types or field.kind not in OF_TEXT):
         return _plain(values, field, types)
     return _formatted(values, field, types)
@@ -306,5 +306,9 @@ def _day(value: Any) -> date:
     return day(value)
 
 
-def _json(value: Any) -> str | None:
-    return None if value is None else msgspec.json.encode(value).decode()
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=_refuse).decode()
+
+
+def _refuse(value: Any) -> None:
+    raise Wrong(f"has {_name(value)}")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Unreadable(NamedTuple):
-    """Of no type that a field takes."""
+class Unreadable:
+    """Of no type that a field takes, and none that JSON has."""
 
-    why: str
+    def __init__(self, why: str) -> None:
+        self.why = why
 
 
 def unreadable(made: Callable[..., Any]) -> Callable[..., Any]:
