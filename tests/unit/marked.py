@@ -152,7 +152,7 @@ class Marked(roots.Root):
         """A repair of these days is in the table, by these inputs, or by those of the newest run."""
         row = {"pipeline": self.spec.name, "repair_id": repair_id, "kind": "repair"}
         row |= {"generation": self.identity.generation, "state": "swapped"}
-        row |= {"batch": self.cursor.audited}
+        row |= {"batch": self.cursor.audited, "swapped_at": datetime.now(UTC)}
         row |= {"ranges": [each._asdict() for each in spans]}
         row |= {"table_version": len(repairs.stored(self.paths.root, self.spec.name)) + 1}
         usual = {"shops": Pin(table_id="1", version=self.version)}

@@ -18,7 +18,6 @@ from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained, ten_days
 from tests.unit.specs import aggregate, deduplicate
 
-LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -231,6 +230,17 @@ def test_where_a_backup_of_the_table_was_put_back_no_repair_of_before_settles_an
     assert root.due == [5, 6, 7]
 
 
+def test_nor_does_one_once_the_table_has_that_version_again(root):
+    root.has("1", 0, 7, "b")
+    root.begin()
+    root.repaired("r1", days(0, 8))
+    root.has("1", 0, 5, "c")
+    root.begin()
+    root.has("1", 0, 8, "c")
+    root.begin()
+    assert root.due == [*range(8)]
+
+
 def test_behind_a_rewind_the_next_run_marks_what_the_rows_have_not(root):
     root.has("1", 0, 1, "b")
     root.drain(10)
@@ -370,12 +380,12 @@ def test_maintain_forgets_changes_that_repairs_settled_which_nobody_can_take_bac
     root.begin()
     root.has("1", 0, 2, "c")
     root.begin()
-    root.repaired("r1", days(0, 4), days(8, 9), swapped_at=LONG_AGO)
+    before = datetime.now(UTC) + timedelta(days=30)
+    root.repaired("r1", days(0, 4), days(8, 9))
     first = {"shops": Pin(table_id="1", version=1)}
-    root.repaired("r2", days(4, 8), inputs=first, swapped_at=datetime.now(UTC))
-    before = datetime.now(UTC) - timedelta(days=30)
+    root.repaired("r2", days(4, 8), inputs=first, swapped_at=before + timedelta(days=1))
     assert [*settled_steps(root.paths, root.spec, before)] == [], "r2 may be undone yet"
-    root.repaired("r2", days(4, 8), inputs=first, swapped_at=LONG_AGO, table_version=2)
+    root.repaired("r2", days(4, 8), inputs=first, table_version=2)
     [step] = settled_steps(root.paths, root.spec, before)
     step.execute(Alone())
     assert step.line.startswith("forget 1 changes of version 1 of shops")

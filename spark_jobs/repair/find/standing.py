@@ -57,6 +57,8 @@ class Standing(NamedTuple):
         pin = self.inputs.get(marks.input)
         if pin is None or pin.table_id != marks.table_id or pin.version < marks.version:
             return False
+        if self.at < marks.noted_at:  # a backup was put back since: its versions are others
+            return False
         return final or self.batch >= marks.batch
 
 
