@@ -187,7 +187,7 @@ class Budget:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A lane hands it on while its JVM still lives: nobody waits for that one."""
         if hasattr(session.config, "workeroutput"):
-            session.config.workeroutput["lane"] = Lane(used(), self.first, time.time())
+            session.config.workeroutput["lane"] = (used(), self.first, time.time())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Shared servers are nobody's children."""

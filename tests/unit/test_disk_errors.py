@@ -16,7 +16,7 @@ from tests.harness.ran import python
 MAINTAIN = f"""
 import os
 import asyncio, pyarrow.dataset, upath.core  # nobody may not be able to load a module
-import spark_jobs.admin.maintain
+import spark_jobs.admin.maintain, spark_jobs.cli.admin
 from spark_jobs.cli import app
 from spark_jobs.ops import schema
 os.setuid({NOBODY})

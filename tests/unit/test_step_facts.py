@@ -52,6 +52,7 @@ def _changed(before: Step, after: Step) -> dict[str, Any]:
 
 ASKED: dict[str, Callable[[Step], Any]] = {
     "state_key": lambda step: step.state_key(COLUMNS),
+    "drops_within": lambda step: step.drops_within("flights"),
     "columns_after": lambda step: step.columns_after(COLUMNS),
     "types_after": lambda step: step.types_after(TYPES),
     "origins_after": lambda step: step.origins_after(ORIGINS, "at"),
@@ -240,6 +241,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "needed": (_ago(2, 2), _ago(0), _ago(0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(2, 2.5)),
     "touched": (_ago(0), _ago(0), _ago(0, 0.5), _ago(0), _ago(0), _ago(0), _ago(0), _ago(0.5)),
     "copies_for": (HOUR, *[None] * 5, None, None),
+    "drops_within": (*[False] * 7, True),
     "dropping": ((EXAMPLES[Deduplicate],), *[()] * 6, ONCE["flights"]),
     "first_timely": (NOON + MICROSECOND, NOON, NOON + MICROSECOND, *[None] * 4, NOON + MICROSECOND),
     "settled_after": (None, None, RANGES.settle, None, None, None, None, timedelta(minutes=30, milliseconds=1)),

@@ -72,6 +72,7 @@ EACH: dict[str, tuple[Reading, str, Any]] = {
         reading(again=line(mark(HOUR, problem="CHECK_FAILED"), "backfill")), "show repairs", NOON - HOUR,
     ),
     "late waiting": (reading(waits=Waits(late=1, late_of=(WELL[0].run_id,))), "repair", NOON - HOUR),
+    "outdated": (reading(waits=Waits(outdated=(2, NOON - HOUR))), "repair", NOON - HOUR),
     "warning": (reading(warnings=("a(b)", "c")), "show checks", NOON - HOUR),
     "near budget": (
         reading(
