@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.live import refuse_not_live
 from spark_jobs.errors import CheckpointBroken, FormatNewer
@@ -63,9 +64,10 @@ def kind(name: str) -> Change[Any]:
 
 def unnoted(paths: Paths) -> Iterator[tuple[Change[Any], Facts]]:
     """Changes that are to be completed, of a root that never had a journal; none without a
-    checkpoint. Then a first drain loads no repair.
+    checkpoint. Then a first drain loads no repair. Raises CheckpointBroken for a checkpoint that
+    has lost its identity: behind a note that nothing was left, nobody would look again.
     """
-    if paths.identity.exists():
+    if read_identity(paths) is not None:
         yield from _imported(UNNOTED)(paths)
 
 

@@ -35,34 +35,53 @@ class Policy(NamedTuple):
     """How old a segment's newest record is when the segment goes; None for ever."""
     untold: str = ""
     """Why `age` does not tell when a record goes; empty if it does."""
+    known: bool = True
+    """Whether the brokers say it."""
 
     @classmethod
     def of(cls, client: AdminClient, topic: str) -> Self:
         """Raises what librdkafka does."""
         configured = configuration(client, topic)
+        names = ("cleanup.policy", "retention.ms", "retention.bytes")
         try:
-            policy, age, size = (
-                setting(configured, name)
-                for name in ("cleanup.policy", "retention.ms", "retention.bytes")
-            )
-            given = int(age)
+            return cls.parsed(topic, *(setting(configured, name) for name in names))
         except (KafkaException, KeyError, ValueError):  # not every server answers
-            return cls(untold=f"Kafka does not say how long topic {topic} keeps its records")
+            why = f"Kafka does not say how long topic {topic} keeps its records"
+            return cls(untold=why, known=False)
+
+    @classmethod
+    def parsed(cls, topic: str, policy: str, age: str, size: str) -> Self:
+        """By the values of cleanup.policy, retention.ms and retention.bytes. Raises ValueError for
+        what is no number.
+        """
+        given, most = int(age), int(size)
         bounded = 0 <= given < EVER // MILLISECOND and "delete" in policy
         kept = given * MILLISECOND if bounded else None
         if policy != "delete":
             return cls(kept, f"Kafka compacts topic {topic}")
-        if int(size or 0) >= 0:
+        if most >= 0:
             return cls(kept, f"topic {topic} loses records by its size (retention.bytes)")
         return cls(kept)
+
+    def told(self, topic: str) -> str:
+        """In words.
+
+        >>> Policy.parsed("sales", "delete", "0", "1000").told("sales").partition(", but: ")[0]
+        'Kafka keeps a record of sales until its segment is 0:00:00 old'
+        >>> Policy(untold="Kafka does not say it", known=False).told("sales")
+        'Kafka does not say it'
+        """
+        if not self.known:
+            return self.untold
+        kept = "for ever" if self.age is None else f"until its segment is {self.age} old"
+        but = f", but: {self.untold}" if self.untold else ""
+        return f"Kafka keeps a record of {topic} {kept}{but}"
 
 
 def stays(settings: Settings, topic: str) -> str:
     """See port.py. Raises the same errors as topic_state."""
     with admin_client(settings, topic) as client:
-        age, untold = Policy.of(client, topic)
-    kept = f"until its segment is {age} old" if age else "for ever"
-    return f"Kafka keeps a record of {topic} {kept}" + (f", but: {untold}" if untold else "")
+        return Policy.of(client, topic).told(topic)
 
 
 def leaving(
@@ -70,7 +89,7 @@ def leaving(
 ) -> Leaving:
     """See port.py. Raises the same errors as topic_state."""
     with admin_client(settings, topic) as client:
-        age, untold = Policy.of(client, topic)
+        age, untold, _ = Policy.of(client, topic)
         if untold:
             return Leaving.not_told(untold, partitions, times)
         if age is None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.errors import LeaseLost, SwapRefused
+from spark_jobs.errors import CheckpointBroken, LeaseLost, SwapRefused
 from spark_jobs.journal import runner
 from spark_jobs.journal.change import Change, Facts, Scene, under_way
 from spark_jobs.journal.runner import CHANGES, carry_out, complete, leased
@@ -116,5 +116,5 @@ def test_without_a_checkpoint_nobody_looks_for_what_a_sluice_without_a_journal_l
     assert not [*runner.unnoted(paths)]
     paths.identity.parent.mkdir(parents=True)
     paths.identity.write_text("{}")
-    with pytest.raises(TypeError):
+    with fails(CheckpointBroken, "identity_lost"):
         next(runner.unnoted(paths))

@@ -268,6 +268,19 @@ def test_so_is_an_undo(scene, monkeypatch):
         assert scene.cursor.judged_table_version == 8
 
 
+def test_a_checkpoint_without_its_identity_is_no_first_drain_and_what_was_left_is_not_given_up(
+    scene, monkeypatch
+):
+    scene.killed_behind_its_commit(monkeypatch, noted=False)
+    identity = scene.paths.identity.read_bytes()
+    scene.paths.identity.unlink()
+    with fails(CheckpointBroken, "identity_lost"), leased(scene.paths, "a drain"):
+        pass
+    scene.paths.identity.write_bytes(identity)
+    with leased(scene.paths, "a drain"):
+        assert scene.states() == {"r1": "swapped"}
+
+
 def test_one_whose_staged_rows_are_gone_lets_nothing_pass_but_a_reset(scene, monkeypatch):
     scene.killed_behind_its_commit(monkeypatch, noted=False)
     remove_folder(scene.paths.staging("r1"))

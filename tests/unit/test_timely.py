@@ -17,7 +17,8 @@ from spark_jobs.checks import check_metrics
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.runs.timely import Accepted, Metric, by_run, compared, overdue, timely
 from spark_jobs.spec import fresh, volume
-from spark_jobs.spec.checks.check import StateMetrics
+from spark_jobs.spec.checks.check import TIMELY, StateMetrics
+from spark_jobs.spec.checks.timely import AGES, VOLUMES
 from spark_jobs.storage.root.live_place import Place
 from tests.harness.long_form import examples
 from tests.harness.refused import fails
@@ -251,3 +252,8 @@ def test_two_runs_of_one_name_are_compared_with_nothing():
 def test_what_bounds_nothing_is_refused(declare):
     with fails(SpecInvalid, "fields_refused"):
         declare()
+
+
+def test_what_is_measured_by_the_clock_is_told_without_loading_its_checks():
+    """One that is not among them would never be measured, and so pass."""
+    assert {*AGES.values(), *VOLUMES.values()} == TIMELY

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 from spark_jobs.errors import KafkaUnreachable
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import topic_state
+from spark_jobs.source.leaving import Policy
 from tests.harness.refused import fails
 
 CLIENTS_OWN_SECONDS = 60
@@ -61,3 +62,9 @@ def test_no_client_is_left_to_a_garbage_collection_of_any_thread(closed_port, mo
         gc.enable()
     assert raised.value.__traceback__ is not None
     assert left == []
+
+
+@pytest.mark.parametrize("size", ["", "None"])
+def test_a_limit_that_a_server_does_not_tell_is_none_that_is_told(size):
+    with pytest.raises(ValueError, match="invalid literal"):
+        Policy.parsed("sales", "delete", "1000", size)
