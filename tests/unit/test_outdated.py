@@ -19,7 +19,6 @@ from tests.unit.marked import DAY, Marked, days, drained, ten_days
 from tests.unit.specs import aggregate, deduplicate
 
 
-
 @pytest.fixture
 def root(tmp_path) -> Marked:
     """Ten days are drained with version 0; those before the eighth are final."""
