@@ -75,6 +75,7 @@ ELSEWHERE = {
     "late.kafka_millis": "spark/test_kafka_times.py",
     "quarantine.element": "spark/test_each.py",
     "quarantine.left_out": "unit/test_rejected_store.py",
+    "merged.element": "spark/test_each.py",
     "merged.taken_out_by": "unit/test_bad_rows.py",
     "repairs.inputs": "seams/test_side.py",
 } | {f"outdated.{column.name}": "unit/test_outdated.py" for column in COLUMNS["outdated"]}
