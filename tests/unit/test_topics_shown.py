@@ -27,6 +27,7 @@ from spark_jobs.runs.failures.failing_search import places as failing_places
 from spark_jobs.runs.plan import plan
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import sources as union
+from spark_jobs.source.place import Place
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import Topics
@@ -142,7 +143,7 @@ def test_a_record_is_put_aside_by_the_name_under_which_it_was_told(tmp_path):
     intent = quarantine(SPEC, settings, ("us/3:21-22",), "why", "ana")
     assert intent.lines[1] == "  partition us/3 offset 21"
     intent.execute()
-    assert [*read_failing(paths.failing).reasons] == [(US_3, 21), (US_3, 22)]
+    assert [*read_failing(paths.failing).reasons] == [Place(US_3, 21), Place(US_3, 22)]
     for wrong in ("3:21", "de/3:21", "us/:21", "us/65536:21"):
         with fails(DecisionRefused, "no_place", partition="eu/PARTITION"):
             quarantine(SPEC, settings, (wrong,), "why", "ana")
