@@ -319,6 +319,10 @@ def _at(rows: DataFrame, places: DataFrame | None, how: str) -> DataFrame:
     """Of a whole value all records."""
     if places is None:
         return rows
-    at, own = [places[name] for name in PLACE], columns(rows)
+    # As columns of their own: where `places` is one row of literals, Spark's NestedColumnAliasing
+    # loses a struct's field out of an existence join's condition.
+    names = [f"own_{name}" for name in PLACE]
+    named = rows.select("*", *map(Column.alias, columns(rows), names))
+    own, at = ([each[name] for name in of] for each, of in ((named, names), (places, PLACE)))
     same = (own[0] == at[0]) & (own[1] == at[1]) & ((at[2] == WHOLE) | (own[2] == at[2]))
-    return rows.join(F.broadcast(places), same, how)
+    return named.join(F.broadcast(places), same, how).drop(*names)
