@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_jobs.audit.rejected_record import RejectedRecord
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.schema import SCHEMAS, Row
+from spark_jobs.ops.schema import RAW, SCHEMAS, Row
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.steps.classify import QUARANTINED, Outcome
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
 
-RAW = ("key", "value", "headers")
 MEGABYTE = 1_000_000
 MOST_REASON = 300
 """Characters that such a record's reason has: a decoder's may repeat a value, of any length."""

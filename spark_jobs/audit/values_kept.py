@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, Window, functions as F
 
 from spark_jobs.audit.rejected_record import RejectedRecord
+from spark_jobs.ops.schema import RAW
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps.classify import Outcome
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 PLACE = ("partition", "offset")
 RANK = own("rank")
-RAW = ("key", "value", "headers")
 MOST_PLACES = 1_000
 """Values that are read for the driver. Executors join more."""
 MOST_BYTES = 32_000_000

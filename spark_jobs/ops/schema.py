@@ -32,6 +32,8 @@ _STRING, _INT, _LONG, _DOUBLE, _TIME = (
     pa.timestamp("us", "UTC"),
 )
 
+RAW = ("key", "value", "headers")
+"""The columns of a record's bytes, in ops.quarantine and ops.late."""
 HEADERS = pa.list_(pa.struct([("key", _STRING), ("value", pa.binary())]))
 """As values/own_columns.py has it."""
 

@@ -109,6 +109,25 @@ def test_a_swap_keeps_what_the_repair_found_bad_byte_for_byte_and_twice_is_once(
     assert found == unknown | bad(4, "stage-r1")
 
 
+def test_the_bytes_of_a_value_go_with_an_element_that_quarantine_has_not_yet(root):
+    """A replay brought the first of three: its row is there, and may expire before the others'."""
+    told = bad(4, "run-2") | {"element": 1}
+    own = [bad(4, "stage-r1") | {"element": 1}]
+    own += [bad(4, "stage-r1") | {"element": n, "value": None, "headers": None} for n in (2, 3)]
+    ops_tables.append(root.paths.root, "quarantine", [told])
+    stage(root, "r1", 4)
+    table = pa.Table.from_pylist(own, SCHEMAS["quarantine"])
+    deltalake.write_deltalake(str(root.paths.staging("r1") / BAD), table, mode="overwrite")
+    root.swap("r1")
+    rows = ops_tables.query(
+        root.paths.root, "quarantine", "SELECT * FROM quarantine WHERE offset = 4 ORDER BY element"
+    ).to_pylist()
+    assert [(row["element"], row["run_id"], row["value"]) for row in rows] == [
+        (1, "run-2", b"{}"), (2, "stage-r1", b"{}"), (3, "stage-r1", None),
+    ]  # fmt: skip
+    assert rows[1]["headers"] == told["headers"]
+
+
 def test_so_does_one_that_changes_no_row(root):
     stage(root, "r1", 1, changes=[])
     assert (root.swap("r1").state, kept(root)) == ("canonical", [(1, "stage-r1"), *BEFORE])

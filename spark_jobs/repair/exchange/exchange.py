@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,7 @@ from spark_jobs.errors import LeaseHeld, StagingStale
 from spark_jobs.journal.change import Change, Facts, Scene, under_way
 from spark_jobs.journal.runner import carry_out, leased, settle
 from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.ops.schema import RAW, SCHEMAS
 from spark_jobs.ops.taken_out import take_out
 from spark_jobs.repair.exchange.commit import Prepared, passed, replace
 from spark_jobs.repair.exchange.preconditions import Claim, refuse_moved_on, refuse_withdrawn
@@ -239,7 +239,7 @@ class _Staged:
 
     def parts(self, there: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows of the others."""
-        schema = SCHEMAS["quarantine"]
+        schema, carried = SCHEMAS["quarantine"], self._carried(there)
         for part in self._run("SELECT * FROM bad"):
             rows = _whole(pa.Table.from_batches([part]), schema)
             if there.num_rows:
@@ -249,7 +249,33 @@ class _Staged:
                 places = pa.table([*at, pc.fill_null(element, WHOLE), numbers], [*PLACE, "number"])
                 others = places.join(there, AT, join_type="left anti")
                 rows = rows.take(others.column("number"))
+            if carried:
+                rows = pa.Table.from_pylist(
+                    [_with(carried, row) for row in rows.to_pylist()], schema
+                )
             yield from rows.to_batches()
+
+    def _carried(self, there: pa.Table) -> dict[tuple[int, int], dict[str, Any]]:
+        """Value -> RAW, where the staged row that has a value's bytes is one of `there`: another
+        element's row is to have them. The row that is there already may expire before.
+        """
+        elements = there.filter(pc.not_equal(there.column(PLACE[-1]), WHOLE))
+        if not elements.num_rows:
+            return {}
+        known = {tuple(row[name] for name in PLACE) for row in elements.to_pylist()}
+        sql = "SELECT * FROM bad WHERE element IS NOT NULL AND value IS NOT NULL"
+        rows = (row for part in self._run(sql) for row in pa.Table.from_batches([part]).to_pylist())
+        return {
+            (row["partition"], row["offset"]): {name: row[name] for name in RAW}
+            for row in rows
+            if tuple(row[name] for name in PLACE) in known
+        }
+
+
+def _with(carried: dict[tuple[int, int], dict[str, Any]], row: dict[str, Any]) -> dict[str, Any]:
+    if row["element"] is None or row["value"] is not None:
+        return row
+    return row | carried.pop((row["partition"], row["offset"]), {})
 
 
 def _whole(rows: pa.Table, schema: pa.Schema) -> pa.Table:
