@@ -93,11 +93,11 @@ def test_maintain_forgets_no_change_that_a_newer_repair_has_taken_out_again(tmp_
     root.has("1", 0, 1, "b")
     root.begin()
     root.moved_on(10)
-    long_ago = datetime(2026, 4, 1, tzinfo=UTC)
-    root.repaired("r2", days(0, 10), swapped_at=long_ago)
+    now = datetime.now(UTC)
+    root.repaired("r2", days(0, 10), swapped_at=now)
     older = {"shops": Pin(table_id="1", version=0)}
-    root.repaired("r1", days(2), inputs=older, swapped_at=datetime.now(UTC))
+    root.repaired("r1", days(2), inputs=older, swapped_at=now + timedelta(days=200))
     assert root.due == [2]
-    assert [*settled_steps(root.paths, root.spec, long_ago + timedelta(days=7))] == []
-    root.repaired("r3", days(2), swapped_at=long_ago + timedelta(days=1))
-    assert len([*settled_steps(root.paths, root.spec, long_ago + timedelta(days=7))]) == 1
+    assert [*settled_steps(root.paths, root.spec, now + timedelta(days=7))] == []
+    root.repaired("r3", days(2), swapped_at=now + timedelta(days=1))
+    assert len([*settled_steps(root.paths, root.spec, now + timedelta(days=7))]) == 1
