@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.live_spec import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import processes
 from spark_jobs.launch.limits import StopRequest, stop_on_signals
