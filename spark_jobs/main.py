@@ -51,8 +51,7 @@ from spark_jobs.settings.installation import Settings, about_next, log_format, r
 from spark_jobs.settings.roots import given_root
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.root.store import opened
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import opened, translate_store_error
 
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""

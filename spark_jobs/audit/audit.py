@@ -21,7 +21,7 @@ from spark_jobs.audit.audited_batch import (
     rejected_by_topic,
 )
 from spark_jobs.audit.balance import RecordCounts, balance
-from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
+from spark_jobs.audit.batch_offsets import Visible, visible
 from spark_jobs.audit.counting import Grouped, counting
 from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.operator_metrics import operator_metrics
@@ -43,6 +43,8 @@ from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint
 
 LOG = logging.getLogger(__name__)
+OVERTAKEN = "spark_jobs.audit.overtaken:note_overtaken"
+"""What notes the offsets that an archive lacks, where retention was faster."""
 SECOND_READ = "spark_jobs.audit.second_read"
 """Loaded by name: of most batches the progress and the captured records tell."""
 AT_ONCE = 10
@@ -290,7 +292,8 @@ class Audit:
         if not (run.spec.is_archive and records and records.gone):
             return
         first = run.source.earliest(batch.end.partitions)
-        lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first, run.lease)
+        of_it = (run.identity.topic_id, batch, first)
+        lacks = resolve_name(OVERTAKEN)(run.paths, *of_it, run.lease)
         if lacks:
             LOG.warning(
                 "%s: batch %d lacks %d offsets, which retention took before Spark read them: run "

@@ -15,8 +15,8 @@ from spark_jobs.checkpoint.identity import made_by, read_identity
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.errors import SluiceError
 from spark_jobs.journal.runner import leased, settle as settle_begun
-from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.limits import RunLimits, StopRequest
+from spark_jobs.launch.sessions import sessions
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
@@ -74,7 +74,7 @@ def _run(
     with (
         leased(paths, outcome.run_id) as held,
         begun(paths, outcome) as note,
-        Cluster(paths.pipeline, settings) as cluster,
+        sessions(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
         opening = opened(spec, settings, cluster, held, note, outcome, stop)

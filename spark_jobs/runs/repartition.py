@@ -25,7 +25,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.launch.cluster import Cluster
+from spark_jobs.launch.sessions import sessions
 from spark_jobs.runs.resume.settled import settle
 from spark_jobs.runs.to_move import look
 from spark_jobs.settings.installation import Settings
@@ -73,7 +73,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with leased(paths, WHO) as held, Cluster(spec.name, settings) as cluster:
+    with leased(paths, WHO) as held, sessions(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
         yield from settle(paths, held)

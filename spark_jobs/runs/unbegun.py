@@ -11,7 +11,7 @@ from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Report
 from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.runs.run_record import OF_THE_ROOT, append_once
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 
 
 @contextmanager

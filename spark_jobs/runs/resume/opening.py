@@ -11,11 +11,10 @@ from typing import NamedTuple
 from spark_jobs import checks as expectations
 from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import note as note_inputs, pin
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.launch.cluster import Cluster
 from spark_jobs.launch.limits import StopRequest
+from spark_jobs.launch.sessions import Sessions
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs.preflight import Preflight, cut, preflight
 from spark_jobs.runs.resume.settled import settled
@@ -34,6 +33,8 @@ EXCISIONS, ADOPT = "excised", "spark_jobs.excise.adopt:adopt"
 """Where a root's excisions are, and how a checkpoint takes them over."""
 MARK = "spark_jobs.runs.resume.marking:mark"
 """What notes how tables beside the stream have changed."""
+REMOVED = "spark_jobs.checkpoint.notes.removed:note_removed"
+"""What notes the offsets that an archive lacks."""
 LOG = logging.getLogger(__name__)
 
 
@@ -50,7 +51,7 @@ class Opened(NamedTuple):
 def opened(
     spec: Pipeline,
     settings: Settings,
-    cluster: Cluster,
+    cluster: Sessions,
     held: Held,
     note: Note,
     outcome: RunOutcome,
@@ -121,7 +122,7 @@ def _looked(
     held.confirm()  # without the lease, another run may write these files now
     if spec.is_archive:
         gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
-        note_removed(paths, gone, held)
+        resolve_name(REMOVED)(paths, gone, held)
     if ends and end:
         ends.note(end, held)
     outcome.end = end
