@@ -1,4 +1,4 @@
-"""Sessions: where a run gets its Spark session: on this machine, or on the installation's cluster."""
+"""Sessions: where a run gets its Spark session: on this machine, or on a cluster."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.branch import elsewhere, follow
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.schema_notes import elsewhere, follow
 from spark_jobs.errors import LeaseLost
 from spark_jobs.runs.resume.settled import settle
 from tests.unit.drains import Drains

@@ -10,8 +10,8 @@ from pkgutil import resolve_name
 from typing import Final, NamedTuple
 
 from spark_jobs.checkpoint.added_topics import with_new_topics
-from spark_jobs.checkpoint.branch import follow
 from spark_jobs.checkpoint.identity import Present
+from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import SluiceError
 from spark_jobs.settings.installation import Settings

@@ -148,7 +148,7 @@ class KafkaConfig:
 
     def text(self) -> str:
         """The text of a properties file with all properties, including PEM and secrets."""
-        return str(resolve_name(f"{DECLARED}:render")(self._values))
+        return str(resolve_name(f"{__package__}.properties_file:render")(self._values))
 
     def write_to(self, path: Path) -> KafkaConfig:
         """Writes a file for another process and returns the config with its path.

@@ -16,7 +16,7 @@ from spark_jobs.errors import KafkaConfigInvalid
 from spark_jobs.settings.exposure import exposure
 from spark_jobs.settings.kafka import pem
 from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED, REGISTRY
-from spark_jobs.settings.kafka.properties_file import Malformed, parse, render as render
+from spark_jobs.settings.kafka.properties_file import Malformed, parse
 
 USER, PASSWORD = "sasl.username", "sasl.password"
 OAUTH = "sasl.oauthbearer."
