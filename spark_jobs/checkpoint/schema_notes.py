@@ -1,5 +1,5 @@
-"""Schema notes: where a checkpoint says that the schemas of its state lie. After a move of the root,
-and in a copy, the notes name another place than their own.
+"""Schema notes: where a checkpoint says that the schemas of its state lie. After a move of the
+root, and in a copy, the notes name another place than their own.
 """
 
 from __future__ import annotations

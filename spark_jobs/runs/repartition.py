@@ -14,6 +14,7 @@ tests/spark/test_repartition.py compares the lists.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -25,9 +26,12 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
+from spark_jobs.launch import processes
 from spark_jobs.launch.sessions import sessions
+from spark_jobs.messages import job as jobs
 from spark_jobs.runs.resume.settled import settle
 from spark_jobs.runs.to_move import look
+from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import operators
@@ -63,6 +67,14 @@ class Mover(NamedTuple):
     spark: SparkSession
     entries: list[int]
     """How many entries the state has, once they are compared."""
+
+
+def repartitioned(job: jobs.Repartition, spec: Pipeline, settings: Settings) -> Iterator[str]:
+    """Watched as a run is. It leaves no report and no row."""
+    processes.watch()
+    with Watchdog("drain", spec.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
+        watchdog.watch(spec.stall_timeout, settings)
+        yield from repartition(spec, settings, job.partitions)
 
 
 def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:

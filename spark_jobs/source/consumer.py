@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import KafkaUnreachable
-from spark_jobs.source.client import client_options
+from spark_jobs.source.client_options import client_options
 from spark_jobs.source.port import Sampled
 from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS

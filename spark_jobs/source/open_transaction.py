@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from spark_jobs.messages.part import HeldBack
-from spark_jobs.source.client import client_options
+from spark_jobs.source.client_options import client_options
 from spark_jobs.source.kafka_time import clamped, is_time
 
 if TYPE_CHECKING:

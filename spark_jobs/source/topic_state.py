@@ -29,7 +29,7 @@ from confluent_kafka.admin import (
 
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source import kafka_time
-from spark_jobs.source.client import client_options
+from spark_jobs.source.client_options import client_options
 from spark_jobs.source.open_transaction import held_back
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions

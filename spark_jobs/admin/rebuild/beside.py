@@ -17,7 +17,7 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import read_live
-from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.environment import is_of_older_form, version

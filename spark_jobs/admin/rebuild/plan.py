@@ -14,7 +14,7 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.live_spec import live_spec
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.live import read_live, with_known_topics
-from spark_jobs.checkpoint.notes.rebuild import Begun, read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import Begun, read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry

@@ -19,7 +19,7 @@ from spark_jobs.admin.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
 from spark_jobs.admin.rebuild.switch import behind, switch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.rebuild import read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import (
     LeaseHeld,
     RangeInvalid,
