@@ -15,6 +15,7 @@ from spark_jobs.storage.root.path_forms import qualified
 if TYPE_CHECKING:
     from upath import UPath
 
+
 PATHS = "stateSchemaFilePaths"
 STATE = "/state/"
 

@@ -29,7 +29,7 @@ from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch import processes
 from spark_jobs.launch.sessions import sessions
 from spark_jobs.messages import job as jobs
-from spark_jobs.runs.resume.settled import settle
+from spark_jobs.runs.resume.moved_root import name_own
 from spark_jobs.runs.to_move import look
 from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings
@@ -88,7 +88,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     with leased(paths, WHO) as held, sessions(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
-        yield from settle(paths, held)
+        yield from name_own(paths, held)
         found = look(spec, paths, wanted)
         if found.number == wanted:
             yield f"{spec.name}: the state is in {wanted} stores for each step: nothing to move"
