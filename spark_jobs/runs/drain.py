@@ -12,17 +12,14 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.run import Run
-from spark_jobs.errors import SluiceError
 from spark_jobs.journal.runner import leased, settle as settle_begun
-from spark_jobs.launch.limits import RunLimits, StopRequest
+from spark_jobs.launch.limits import RunLimits
 from spark_jobs.launch.sessions import sessions
-from spark_jobs.messages.report import Report
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.preflight import Preflight, refuse_restored
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.resume.opening import Opened, opened
+from spark_jobs.runs.resume.opening import opened
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made
 from spark_jobs.runs.run_outcome import Drained, RunOutcome, drained
 from spark_jobs.runs.run_record import begun, reported
@@ -38,6 +35,12 @@ from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.errors import SluiceError
+    from spark_jobs.launch.limits import StopRequest
+    from spark_jobs.messages.report import Report
+    from spark_jobs.runs.preflight import Preflight
+    from spark_jobs.runs.resume.opening import Opened
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline

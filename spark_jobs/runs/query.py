@@ -6,19 +6,15 @@ import logging
 from contextlib import suppress
 from datetime import UTC, datetime
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import COUNTED, Follower, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
-from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.jvm import UNSURE
-from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.errors import ExpressionFailed, SluiceError
-from spark_jobs.launch.limits import RunLimits
-from spark_jobs.messages.part import NewKey
+from spark_jobs.errors import ExpressionFailed
 from spark_jobs.runs.failures.failed import set_failing_aside, translate_error
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.resume.same_state import of_the_table
@@ -27,9 +23,17 @@ from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import PULSE, StallWatch
 from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
-from spark_jobs.source.port import SourceState
-from spark_jobs.source.positions import Positions
 from spark_jobs.steps.timers import Timers
+
+if TYPE_CHECKING:
+    from spark_jobs.audit.audit import Audit
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.decode.slice_notes import SliceNotes
+    from spark_jobs.errors import SluiceError
+    from spark_jobs.launch.limits import RunLimits
+    from spark_jobs.messages.part import NewKey
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Positions
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2

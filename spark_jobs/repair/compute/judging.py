@@ -5,20 +5,19 @@ has them; classified by one clock; and what is computed of them.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from datetime import UTC, datetime
 from functools import reduce
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.audit.rejected_record import BYTES
 from spark_jobs.audit.second_read import rejected_columns
-from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
-from spark_jobs.dataflow import Dataflow, as_records, dataflow
+from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.dataflow import as_records, dataflow
 from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.messages.kind import KINDS
@@ -35,10 +34,14 @@ from spark_jobs.table.arrow_rows import to_spark
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Mapping
 
+    from pyspark.sql import SparkSession
     from upath import UPath
 
+    from spark_jobs.checkpoint.notes.failing import Reasons
+    from spark_jobs.dataflow import Dataflow
     from spark_jobs.repair.compute.kept import Values
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.settings.installation import Settings

@@ -5,12 +5,11 @@ records gives them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
@@ -20,7 +19,6 @@ from spark_jobs.repair.compute.judging import (
     Compared,
     Computed,
     Fetched,
-    Judging,
     NoRecord,
     late_places,
 )
@@ -49,6 +47,13 @@ from spark_jobs.values.own_columns import (
 from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import Column
+
+    from spark_jobs.repair.compute.judging import (
+        Judging,
+    )
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.values.spans import Span
