@@ -11,7 +11,7 @@ import sys
 from datetime import UTC, datetime
 from pkgutil import resolve_name
 
-from spark_jobs.checkpoint.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import processes
 from spark_jobs.launch.interpreter import prepare

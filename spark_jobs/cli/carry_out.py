@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.terminal import end_undone, say, with_spark
 from spark_jobs.errors import LeaseHeld

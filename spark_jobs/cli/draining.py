@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.terminal import with_spark
 from spark_jobs.launch.warm import client
 from spark_jobs.messages import log

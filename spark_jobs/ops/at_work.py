@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from pydantic import Field as Described
 
 from spark_jobs.checkpoint.lease import Begun
-from spark_jobs.checkpoint.live_spec import live_spec
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.sign import Sign, sign
 from spark_jobs.errors import SluiceError

@@ -23,7 +23,7 @@ from sluice_airflow.tasks.xcom import (
     PUBLISH,
     planned_records,
 )
-from spark_jobs.checkpoint.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.messages.job import Drain, Run
 from spark_jobs.registry import find as registry
 

@@ -19,7 +19,7 @@ from sluice_airflow.tasks.form import request_of
 from sluice_airflow.tasks.submission import Submission
 from sluice_airflow.tasks.submit import CONNECTION, SubmitOperator, recorded_run
 from sluice_airflow.tasks.xcom import planned_repair, plans_rebuild
-from spark_jobs.checkpoint.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.job import Run, Stage
 from spark_jobs.messages.kind import KINDS, Kind, Writes

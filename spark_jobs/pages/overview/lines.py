@@ -18,7 +18,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.live_spec import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.sign import sign
 from spark_jobs.errors import OpsUnreadable, RootRefused, RootUnreachable, unexpected
