@@ -9,10 +9,10 @@ import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.sink.keyed.standing import size
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta.commit import within
 from spark_jobs.table.delta.door import is_table, open_table, untried
+from spark_jobs.table.delta.live_rows import size
 from spark_jobs.table.history import FORGOT
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
