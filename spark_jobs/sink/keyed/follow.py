@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.spec.steps.following import Following
-    from spark_jobs.table.delta.commit import Commit
+    from spark_jobs.table.entry import Commit
 
 
 def merge_here(changes: pa.Table, step: Following, commit: Commit) -> None:
