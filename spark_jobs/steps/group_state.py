@@ -22,9 +22,9 @@ from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.bucket import Bucket
 from spark_jobs.steps.bucket_processor import ANSWER_DDL, InBuckets, pack, unpack
-from spark_jobs.steps.counting_calls import StateFunction, TimerCountingProcessor, count_timeouts
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
+from spark_jobs.steps.timers import StateFunction, TimerCountingProcessor, count_timeouts
 from spark_jobs.storage.root.live_place import named_live
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.tables import own_table

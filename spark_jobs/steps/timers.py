@@ -5,16 +5,20 @@ Spark's numExpiredTimers stays 0 for Python (measured on 4.2.0).
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 import traceback
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from spark_jobs.values.spark_times import make_total
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
@@ -53,6 +57,13 @@ def _for_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+StateFunction = Callable[[Any, Iterable[Any], Any], Iterator[Any]]
+"""A pipeline's function for applyInPandasWithState: key, frames, state -> frames.
+
+Any: Spark gives them no closer type.
+"""
+
+
 class Timers:
     """The fired timers of one query, by step and batch."""
 
@@ -75,3 +86,54 @@ class Timers:
             step: total - self._totals.get(step, 0) for step, total in totals.items()
         }
         self._totals = totals
+
+
+class TimerCountingProcessor(StatefulProcessor):
+    """Calls the pipeline's processor, and counts its fired timers. Any: as in StatefulProcessor."""
+
+    def __init__(
+        self, inner: StatefulProcessor, fired: Accumulator[int], errors: InitErrors
+    ) -> None:
+        self._inner = inner
+        self._fired = fired
+        self._errors = errors
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Calls the pipeline's."""
+        make_total()
+        with self._errors.kept():
+            self._inner.init(handle)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        """Calls the pipeline's."""
+        return self._inner.handleInputRows(key, rows, timerValues)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[Any]:
+        """Calls the pipeline's. Spark calls it once for each timer that is due."""
+        self._fired.add(1)
+        return self._inner.handleExpiredTimer(
+            key=key, timerValues=timerValues, expiredTimerInfo=expiredTimerInfo
+        )
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Calls the pipeline's."""
+        self._inner.handleInitialState(key, initialState, timerValues)
+
+    def close(self) -> None:
+        """Calls the pipeline's."""
+        with self._errors.kept():
+            self._inner.close()
+
+
+def count_timeouts(function: StateFunction, fired: Accumulator[int]) -> StateFunction:
+    """The same function for applyInPandasWithState. It also counts the calls for a timeout."""
+
+    @functools.wraps(function)
+    def counted(key: Any, frames: Iterable[Any], state: Any) -> Iterator[Any]:
+        if state.hasTimedOut:
+            fired.add(1)
+        return function(key, frames, state)
+
+    return counted

@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from spark_jobs.steps.counting_calls import StateFunction
 from spark_jobs.steps.group_state import hide_column
+from spark_jobs.steps.timers import StateFunction
 
 FRAMES = [
     pd.DataFrame({"key": ["a", "a"], "value": [1, 2], "_watermark": [3, 4]}),

@@ -20,7 +20,7 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
-from spark_jobs.repair.compute.planned import at_places, planned, values_of
+from spark_jobs.repair.compute.planned import Fetched, Planned, at_places, planned, values_of
 from spark_jobs.repair.find.quarantine import spared
 from spark_jobs.source.place import PLACE, WHOLE
 from spark_jobs.source.place_columns import columns
@@ -44,25 +44,6 @@ if TYPE_CHECKING:
 
 
 LOG = logging.getLogger(__name__)
-
-
-class Fetched(NamedTuple):
-    """How many records each source gave, records bigint, once they are read."""
-
-    kafka: Observation
-    """From Kafka and from the archive: values."""
-    records: Observation
-    """The records of these."""
-    late: Observation
-    quarantine: Observation
-    used: Observation
-    """Those of the source without those that ops.late and ops.quarantine keep aside."""
-    late_used: Observation
-    """The late ones likewise."""
-
-    @classmethod
-    def unread(cls) -> Fetched:
-        return cls(*(Observation() for _ in cls._fields))
 
 
 class Seen(Protocol):
@@ -163,9 +144,9 @@ class Judging(NamedTuple):
         are taken.
         """
         if only is None:
-            records = planned(self, fetched)
+            records = planned(self._planned, fetched)
         else:
-            records = at_places(values_of(self, named=False), only, "left_semi")
+            records = at_places(values_of(self._planned, named=False), only, "left_semi")
         return dataflow(
             records,
             self.spec,
@@ -176,6 +157,10 @@ class Judging(NamedTuple):
             counts=counts,
             in_jvm=self.in_jvm,
         )
+
+    @property
+    def _planned(self) -> Planned:
+        return Planned(self.spark, self.spec, self.settings, self.paths, self.plan)
 
     def table(self) -> DataFrame:
         """The table's rows, at the version with which they are compared."""
@@ -191,7 +176,9 @@ class Judging(NamedTuple):
         if not self.spec.inputs.spread:
             return bad
         value = PLACE[:2]
-        values = values_of(self, named=True).select("kafka", *(f"kafka.{name}" for name in value))
+        values = values_of(self._planned, named=True).select(
+            "kafka", *(f"kafka.{name}" for name in value)
+        )
         values = values.dropDuplicates([*value])
         whole: DataFrame = resolve_name(BYTES).with_values(bad, values, self.spec)
         return whole

@@ -5,7 +5,7 @@ has them.
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -26,61 +26,93 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from upath import UPath
 
-    from spark_jobs.repair.compute.judging import Fetched, Judging
     from spark_jobs.repair.compute.kept import Values
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.root.paths import Paths
 
 
-def planned(judging: Judging, fetched: Fetched) -> DataFrame:
+class Fetched(NamedTuple):
+    """How many records each source gave, records bigint, once they are read."""
+
+    kafka: Observation
+    """From Kafka and from the archive: values."""
+    records: Observation
+    """The records of these."""
+    late: Observation
+    quarantine: Observation
+    used: Observation
+    """Those of the source without those that ops.late and ops.quarantine keep aside."""
+    late_used: Observation
+    """The late ones likewise."""
+
+    @classmethod
+    def unread(cls) -> Fetched:
+        return cls(*(Observation() for _ in cls._fields))
+
+
+class Planned(NamedTuple):
+    """What is read, and where it is."""
+
+    spark: SparkSession
+    spec: Pipeline
+    settings: Settings
+    paths: Paths
+    plan: RepairPlan
+
+
+def planned(of: Planned, fetched: Fetched) -> DataFrame:
     """Each record once; of those in quarantine, the ones that the plan names. The caller removes
     the files that it writes when the records are read.
 
     Column: kafka struct, as source/port.py has it, and in it late boolean: a drain did not
     accept the record, and its bytes are from ops.late or ops.quarantine.
     """
-    spark, paths, plan = judging.spark, judging.paths, judging.plan
+    spark, _, _, paths, plan = of
     found, has = [], kept.write(paths, plan)
-    if reads := _reads(judging):
+    if reads := _reads(of):
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places, aside = (_places(spark, path) for path in (has.places, has.aside))
-        own = _counted(_spread(judging, _of_source(all_read)), fetched.records)
+        own = _counted(_spread(of, _of_source(all_read)), fetched.records)
         used = _counted(_not_at(own, aside), fetched.used)
         found.append(_not_at(used, places))
     if has.late is not None:
-        late = _counted(_meant(judging, has.late), fetched.late)
+        late = _counted(_meant(of, has.late), fetched.late)
         bad, named = (_places(spark, path) for path in (has.bad, has.named))
         found.append(_not_at(_counted(_not_at(late, bad), fetched.late_used), named))
     if has.quarantine is not None:
-        found.append(_counted(_meant(judging, has.quarantine), fetched.quarantine))
+        found.append(_counted(_meant(of, has.quarantine), fetched.quarantine))
     return reduce(DataFrame.unionAll, found)
 
 
-def _reads(judging: Judging) -> list[DataFrame]:
-    spark, spec, settings, paths, plan, *_ = judging
+def _reads(of: Planned) -> list[DataFrame]:
+    spark, spec, settings, paths, plan = of
     archive = archive_records(paths.root, spec.inputs, plan.topic_id)
     reads_source = plan.parts or plan.current  # of which none may be left
     reads = [source_of(spec, settings).read(spark, plan.parts)] if reads_source else []
     return [*reads, archive.read(spark, plan.archived)] if plan.archived else reads
 
 
-def values_of(judging: Judging, *, named: bool) -> DataFrame:
+def values_of(of: Planned, *, named: bool) -> DataFrame:
     """Every value at the plan's offsets, and of late records that it needs; with `named` also of
     quarantined ones that it names.
     """
-    has = kept.write(judging.paths, judging.plan)
+    has = kept.write(of.paths, of.plan)
     tables = (has.late, has.quarantine if named else None)
-    found = [_of_source(each) for each in _reads(judging)]
-    found += [_valued(judging.spark, each.values) for each in tables if each]
+    found = [_of_source(each) for each in _reads(of)]
+    found += [_valued(of.spark, each.values) for each in tables if each]
     return reduce(DataFrame.unionAll, found)
 
 
-def _meant(judging: Judging, has: Values) -> DataFrame:
+def _meant(of: Planned, has: Values) -> DataFrame:
     """The records of a table."""
-    records = _spread(judging, _valued(judging.spark, has.values))
-    return at_places(records, _places(judging.spark, has.elements), "left_semi")
+    records = _spread(of, _valued(of.spark, has.values))
+    return at_places(records, _places(of.spark, has.elements), "left_semi")
 
 
-def _spread(judging: Judging, values: DataFrame) -> DataFrame:
-    spec, settings = judging.spec, judging.settings
+def _spread(of: Planned, values: DataFrame) -> DataFrame:
+    spec, settings = of.spec, of.settings
     return as_records(values, spec.inputs, prepare(spec.inputs[0], settings.root, settings))
 
 

@@ -15,14 +15,9 @@ from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import (
-    Compared,
-    Computed,
-    Fetched,
-    NoRecord,
-    late_places,
-)
+from spark_jobs.repair.compute.judging import Compared, Computed, NoRecord, late_places
 from spark_jobs.repair.compute.marked import marked as dependents
+from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.side.port import rows_of

@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, Observation, functions as F
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, late_places
+from spark_jobs.repair.compute.judging import Compared, Computed, late_places
 from spark_jobs.repair.compute.marked import marked
+from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.repair.compute.staged import differing, hour, write_rows
 from spark_jobs.repair.find.late import LateSpans
