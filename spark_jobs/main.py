@@ -102,8 +102,9 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         spec = live_spec(spec, settings.root)
         watchdog.watch(spec.stall_timeout, settings)
         if isinstance(job, Stage):
-            of_it = (job.run_id, job.repair_id)
-            staged: Report = resolve_name(STAGE)(spec, settings, *of_it, stop, job.kind)
+            staged: Report = resolve_name(STAGE)(
+                spec, settings, job.run_id, job.repair_id, stop, job.kind
+            )
             return staged
         return drain(spec, settings, job.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began

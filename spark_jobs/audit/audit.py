@@ -299,8 +299,7 @@ class Audit:
         if not (run.spec.is_archive and records and records.gone):
             return
         first = run.source.earliest(batch.end.partitions)
-        of_it = (run.identity.topic_id, batch, first)
-        lacks = resolve_name(OVERTAKEN)(run.paths, *of_it, run.lease)
+        lacks = resolve_name(OVERTAKEN)(run.paths, run.identity.topic_id, batch, first, run.lease)
         if lacks:
             LOG.warning(
                 "%s: batch %d lacks %d offsets, which retention took before Spark read them: run "

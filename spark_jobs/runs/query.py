@@ -130,8 +130,10 @@ class Query:
         run = self._run
         if run.spec.silent_after is None:
             return frozenset()
-        of_it = (run.source, run.source.state(), self._flow.done())
-        return frozenset(resolve_name(SILENT)(run.spec, *of_it, now))
+        found: frozenset[str] = resolve_name(SILENT)(
+            run.spec, run.source, run.source.state(), self._flow.done(), now
+        )
+        return found
 
     def _consume(self, until: Positions | None = None) -> None:
         """A query that fails on single records runs again without them."""
