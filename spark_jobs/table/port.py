@@ -331,6 +331,12 @@ class Table(Protocol):
         """
         return None
 
+    def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:  # noqa: ARG002 - as above
+        """As `remove`, of a table that only Spark can write, by Spark's SQL. Whether any row went:
+        without one there is no commit.
+        """
+        raise self.lacks("replace", f"removing rows WHERE {where}")
+
     def untried(self, *, merged: bool = False) -> Sequence[str]:  # noqa: ARG002 - as above
         """Features that it has, and with which replacing rows was not tried; `merged`: by a merge,
         which reads files by itself.

@@ -302,6 +302,20 @@ class Delta(Table):
         given = door.change_feed(self.path, version - 1, version)
         return None if given is None else reader_of(given)
 
+    def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:
+        """See Table."""
+        from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
+
+        from spark_jobs.table.delta.commit import within  # noqa: PLC0415 - as above
+
+        stored = DeltaTable.forPath(spark, spark_url(self.path))
+        if stored.toDF().where(where).isEmpty():
+            return False
+        note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(said)}
+        with within(spark, note):
+            stored.delete(where)
+        return True
+
     def untried(self, *, merged: bool = False) -> Sequence[str]:
         """See Table."""
         table = door.open_table(self.path)
