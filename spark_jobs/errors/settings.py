@@ -267,6 +267,7 @@ class JarsMissing(SluiceError):
         "Run `sluice install` (a clone: `python -m local.files_jar && python -m local.archive`). "
         "The next run resumes.",
     )
+    jars_folder_absent = reason("The folder {folder} does not exist.")
 
 
 class InstallFailed(SluiceError):
