@@ -85,7 +85,7 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
 ):
     spec = operators.named("busy_runways").spec
     spec = spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"every": "hour"})})
-    made = Scene(kafka, tmp_path, spec, events=2000, stores=1, partitions=1)
+    made = Scene(kafka, tmp_path, spec, events=900, stores=1, partitions=1)
     made.deliver()
     made.run("drain")
     publish(made.paths, made.spec, Announced())
@@ -119,8 +119,8 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
 
     swap_file(made, swapped)
     assert len(nights.proved()) == days - 2, "the log does not tell of it"
-    told = "".join(nights.work() for _ in range(days))
-    assert f"{swapped:%F %H:%M}" in told, "and a night does, within so many as prove all"
+    found = (f"{swapped:%F %H:%M}" in nights.work() for _ in range(days))
+    assert any(found), "and a night does, within so many as prove all"
 
 
 def swap_file(made: Scene, day: datetime) -> None:

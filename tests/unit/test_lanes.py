@@ -177,6 +177,10 @@ def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found)
     assert turns(forms, seconds) == found
 
 
+def test_two_tests_of_one_promise_take_turns_and_two_forms_of_a_test_do_not():
+    assert (turns(2, 18), turns(2, 18, least=2)) == (1, 2)
+
+
 def test_a_week_has_every_form(items):
     runs = [{*items} - {*left(items, day, COSTS)} for day in range(7)]
     assert set.union(*runs) == {*items}
