@@ -3,6 +3,7 @@
 import json
 
 import deltalake
+import pytest
 
 from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
@@ -16,7 +17,10 @@ from tests.spark.test_repair import Repairs
 
 PIPELINE = SPEC.name
 SHARE = {"SLUICE_PROOF": "100%"}
-pytestmark = alike("a proof of days")
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
+    alike("a proof of days"),
+]
 
 
 def test_a_night_proves_a_day_and_tells_its_readers_until_a_hand_changes_its_rows(

@@ -20,9 +20,10 @@ from spark_jobs.source.consumer import count_records
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.refused import fails
-from tests.harness.turns import held_by
+from tests.harness.turns import alike, held_by
 
 held = held_by("unit/test_balance.py")
+added = alike("partitions that are added are read from their beginning")
 
 
 def events(scene, names: list[str]) -> list[bytes]:
@@ -180,6 +181,7 @@ def add_partitions(made) -> None:
     made.send(*events(made, ["p1", "p2", "p3"]), partition=5)
 
 
+@added
 def test_partitions_that_are_added_are_read_from_their_beginning(scene):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
@@ -190,6 +192,7 @@ def test_partitions_that_are_added_are_read_from_their_beginning(scene):
     assert first.account.read == made.ledger.num_rows
 
 
+@added
 def test_so_are_those_that_are_added_while_a_run_reads(scene):
     made = scene("flight_events", events=300, deliveries=1, max_offsets_per_batch=50)
     made.deliver_all()
