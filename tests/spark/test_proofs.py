@@ -25,7 +25,7 @@ from tests.harness.turns import alike
 from tests.spark import operators
 
 HOUR = timedelta(hours=1)
-A_NIGHT = 5
+A_NIGHT = 2
 """Hours that a night may prove."""
 pytestmark = [
     pytest.mark.usefixtures("examples"),
@@ -85,7 +85,7 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
 ):
     spec = operators.named("busy_runways").spec
     spec = spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"every": "hour"})})
-    made = Scene(kafka, tmp_path, spec, events=700, deliveries=1, stores=1, partitions=1)
+    made = Scene(kafka, tmp_path, spec, events=420, deliveries=1, stores=1, partitions=1)
     made.deliver()
     made.run("drain")
     publish(made.paths, made.spec, Announced())

@@ -171,7 +171,8 @@ COSTS |= {f"test_held_fault_{n}.py": 9.0 for n in range(3)}
 
 
 @pytest.mark.parametrize(
-    ("forms", "seconds", "found"), [(30, 15, MOST), (30, 1.5, 3), (5, 15, 5), (3, 0.15, 1), (2, 18, 1)]
+    ("forms", "seconds", "found"),
+    [(30, 15, MOST), (30, 1.5, 3), (5, 15, 5), (3, 0.15, 1), (2, 18, 1)],
 )
 def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
     assert turns(forms, seconds) == found
