@@ -94,8 +94,11 @@ class Root(roots.Root):
         super().__init__(folder, SPEC, paths)
         self.hourly = hourly
         self.folder = self.paths.checkpoint
-        if paths:
-            return
+        if not paths:
+            shutil.copytree(_begun().name, folder, dirs_exist_ok=True)
+
+    def begin(self) -> None:
+        """As a first run leaves it before it has read a record."""
         self.paths.ensure_writable()
         begin(self.folder, {0: 0}, "sales")
         columns = StructType.fromJson(STRUCT)
@@ -289,6 +292,13 @@ def again(make: Callable[[Path], R], folder: Path) -> R:
     made, at = _made_once(make)
     shutil.copytree(at.name, folder)
     return type(made)(folder, paths=Paths(str(folder), SPEC))
+
+
+@cache
+def _begun() -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory(prefix="sluice-begun-")
+    Root(folder.name, paths=Paths(folder.name, SPEC)).begin()
+    return folder
 
 
 @cache
