@@ -5,7 +5,7 @@ import os
 import pytest
 
 LONG = "SLUICE_LONG" in os.environ
-SHARE = 8
+SHARE = 6
 """Of the cases of a property by hypothesis, `make test` draws one in so many, others each time."""
 LEAST = 4
 long_form = pytest.mark.skipif(not LONG, reason="the long form: make test-long")
