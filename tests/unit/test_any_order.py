@@ -28,6 +28,7 @@ from spark_jobs.values.own_columns import DELETED, OFFSET, PARTITION, is_own
 from tests.harness.aged import age
 from tests.harness.long_form import LONG
 from tests.harness.roots import ROOT
+from tests.harness.turns import alike
 from tests.unit.followed import (
     CHAINS,
     CHANGES,
@@ -189,6 +190,7 @@ class Given:
         assert any(rows == live(self.wanted(seen)) for seen in reversed(self.root.judged))
 
 
+@alike("whatever comes in whatever order")
 @settings(
     max_examples=150 if LONG else 2,
     # Fewer commands are looked for in the long form alone: that takes minutes.
