@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import Phase, example, given, settings, strategies as st
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import Problem
@@ -26,7 +26,7 @@ from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
-from tests.harness.long_form import examples
+from tests.harness.long_form import LONG
 from tests.harness.sources import says
 from tests.harness.turns import alike
 from tests.unit.repaired import DAY, FINAL, POSITION, SHOPS, SPEC, Root, hour, hours, row, ten_hours
@@ -152,8 +152,18 @@ def answers():
         yield
 
 
+def each_once(test):
+    """The short form: every edit, at another hour and behind another number of nights."""
+    for n, edit in enumerate(EDITS):
+        test = example(edit, n % FINAL, n % 4)(test)
+    return test
+
+
+@each_once
 @given(st.sampled_from(EDITS), st.integers(0, FINAL - 1), st.integers(0, 3))
-@settings(max_examples=examples(60))
+@settings(
+    max_examples=100, phases=[Phase.explicit, *([Phase.generate, Phase.shrink] if LONG else [])]
+)
 def test_a_hand_edit_is_found_within_the_nights_that_the_budget_allows(
     tmp_path_factory, edit, number, before
 ):
