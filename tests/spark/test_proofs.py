@@ -27,10 +27,7 @@ from tests.spark import operators
 HOUR = timedelta(hours=1)
 A_NIGHT = 2
 """Hours that a night may prove."""
-pytestmark = [
-    pytest.mark.usefixtures("examples"),
-    alike("a proof of days"),
-]
+pytestmark = [pytest.mark.usefixtures("examples"), alike("a proof of days")]
 
 
 class Nights:

@@ -175,11 +175,9 @@ COSTS |= {f"test_held_fault_{n}.py": 9.0 for n in range(3)}
     [(30, 15, MOST), (30, 1.5, 3), (5, 15, 5), (3, 0.15, 1), (2, 18, 1)],
 )
 def test_what_forms_cost_says_in_how_many_turns_they_come(forms, seconds, found):
+    """Two forms of a test come together, and two tests of one promise do not."""
     assert turns(forms, seconds) == found
-
-
-def test_two_tests_of_one_promise_take_turns_and_two_forms_of_a_test_do_not():
-    assert (turns(2, 18), turns(2, 18, least=2)) == (1, 2)
+    assert turns(2, 18, least=2) == 2
 
 
 def test_so_many_days_have_every_form(items):
