@@ -121,7 +121,7 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
 
 
 def swap_file(made: Scene, day: datetime) -> None:
-    """The same name, and another row of that hour in it."""
+    """The same name, another row of that hour in it, and no longer than its entry in the log says."""
     table = deltalake.DeltaTable(str(made.paths.table))
     for path in map(from_uri, table.file_uris()):
         rows = pq.read_table(path)
@@ -129,7 +129,8 @@ def swap_file(made: Scene, day: datetime) -> None:
         if pc.any(of_hour).as_py():
             more = pc.add(rows["flights"], pc.cast(of_hour, rows["flights"].type))
             at = rows.schema.get_field_index("flights")
-            pq.write_table(rows.set_column(at, rows.schema.field(at), more), path)
+            other = rows.set_column(at, rows.schema.field(at), more)
+            pq.write_table(other, path, compression="zstd", write_statistics=False)
 
 
 def at(day: datetime) -> str:
