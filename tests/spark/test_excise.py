@@ -199,7 +199,6 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
     held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
     balanced(made)
     assert excised(made) is None, "what drains still write waits"
-    verified(made, start=START, end=START + 6 * HOUR)
 
     # What was not drained yet comes as malformed; windows that have closed are repaired.
     releases.send(30, (12, 13), share=0)
