@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.excised import offsets_of, text_of
+from spark_jobs.checkpoint.notes.excised import PER_VALUE, Places, text_of
 from spark_jobs.errors import DecisionRefused, RangeInvalid
 from spark_jobs.excise.note import Excision, Record, clock_of, excisions, slots_of
 from spark_jobs.launch.question import Failed
@@ -31,7 +31,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 from spark_jobs.values.own_columns import OFFSET, PARTITION
 from spark_jobs.values.spans import Position, Span
-from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
+from spark_jobs.where.ask import AT, ELEMENT, Answer, Question, ask as ask_application
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,9 +98,11 @@ def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) 
     refuses.
     """
     tried, refused = list["Topic"](), None
+    # A value that one of them has whole goes as a whole.
+    apart = len({each.spec.inputs.of_place(wanted.topic).each for each in readers}) > 1
     for reader in sorted(readers, key=lambda each: len(each.spec.inputs)):
         topic = reader.spec.inputs.of_place(wanted.topic)
-        if topic in tried or topic.each:  # an offset has several records then
+        if topic in tried or (topic.each and apart):
             continue
         tried.append(topic)
         try:
@@ -138,10 +140,10 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         raise DecisionRefused.condition_refused(
             where=wanted.where, topic=wanted.topic, why=failed.why
         ) from None
-    if told.table.num_rows > MOST:
+    columns = (told.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT, AT))
+    found = [Record(Place(*place), at) for *place, at in zip(*columns, strict=True)]
+    if len(found) > MOST or any(each.place.element >= PER_VALUE - 1 for each in found):
         raise DecisionRefused.too_many_excised(most=MOST)
-    columns = (told.table[name].to_pylist() for name in (PARTITION, OFFSET, AT))
-    found = [Record(Place(p, offset), at) for p, offset, at in zip(*columns, strict=True)]
     noted = [each for each in excisions(root, wanted.topic) if each.topic_id == state.id]
     records = [*_new(found, noted)]
     lines = tuple(_lines(wanted, told.counts, len(found), len(found) - len(records)))
@@ -162,6 +164,7 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         records=len(records),
         places=text_of(each.place for each in records),
         slots=slots_of(records),
+        each=declared.each or "",
         clock=clock,
     )
     return Looked(excision, lines)
@@ -169,11 +172,8 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
 
 def _new(records: Sequence[Record], noted: Sequence[Excision]) -> Iterator[Record]:
     """Those that no excision has."""
-    known = [{p: offsets_of(text) for p, text in each.places.items()} for each in noted]
-    for each in records:
-        p, offset = each.place[:2]
-        if not any(p in of and of[p].has(offset) for of in known):
-            yield each
+    known = [Places.told(each.places) for each in noted]
+    return (each for each in records if not any(each.place in places for places in known))
 
 
 def _lines(wanted: Wanted, told: Counts, found: int, again: int) -> Iterator[str]:

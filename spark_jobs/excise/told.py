@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.excised import offsets_of
+from spark_jobs.checkpoint.notes.excised import Places
 from spark_jobs.excise.adopt import around, made
 from spark_jobs.repair.find.rows_of_keys import WHOLE
 from spark_jobs.repair.unit.unit import unit_of
@@ -34,12 +34,13 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
         return
     numbers = excision.numbers(spec, known.topic_id)
     if not numbers:
-        yield f"{name}: its checkpoint is of another topic with this name"
+        elements = f", or does not take values apart by {excision.each}" if excision.each else ""
+        yield f"{name}: its checkpoint is of another topic with this name{elements}"
         return
     _, since = made(paths, known.generation)
-    every = excision.places_in(numbers).items()
-    coming = sum(offsets_of(text, since.next_of(p)).count for p, text in every)
-    passed = sum(offsets_of(text).count for _, text in every) - coming
+    places = Places.told(excision.places_in(numbers))
+    coming = len(places.behind(since))
+    passed = len(places) - coming
     yield f"{name}: {passed:,} in its batches, {coming:,} to come"
     if passed:
         why, times = unit_of(spec).unranged, excision.passed(spec, numbers, since)

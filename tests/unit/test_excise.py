@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.excised import Known, Refused, offsets_of, text_of
+from spark_jobs.checkpoint.notes.excised import Known, Places, Refused, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
@@ -91,25 +91,36 @@ def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
     return tuple(sorted(each.offset for each in of) for of in (known.reasons, known.in_repairs))
 
 
-@given(
-    st.sets(st.tuples(st.integers(0, 2), st.integers(0, 40))),
-    st.sets(st.tuples(st.integers(0, 2), st.integers(0, 40))),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=4),
+PLACES = st.tuples(st.integers(0, 2), st.integers(0, 40)).map(lambda at: Place(*at))
+ELEMENTS = st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 9)).map(
+    lambda at: Place(*at)
 )
-def test_ranges_of_offsets_have_the_places_that_were_noted(places, spared, ranges):
-    texts = text_of(Place(*each) for each in places)
-    own = {p: offsets_of(text) for p, text in texts.items()}
-    found = Refused({}, [Known("why", own)], {Place(*each): 1 for each in spared})
-    assert {each[:2] for each in found.places()} == {each[:2] for each in found} == places - spared
-    assert all((found.get(Place(p, o)) == "why") == ((p, o) in places - spared)
-               for p in range(3) for o in range(41))  # fmt: skip
+
+
+@pytest.mark.parametrize("some", [PLACES, ELEMENTS], ids=["values", "elements"])
+@given(data=st.data())
+def test_ranges_have_the_places_that_were_noted(data, some):
+    places, spared = data.draw(st.sets(some)), data.draw(st.sets(some))
+    own = Places.told(text_of(places))
+    assert len(own) == len(places)
+    assert [*own] == sorted(places)
+    found, left = Refused({}, [Known("why", own)], dict.fromkeys(spared, 1)), places - spared
+    assert {*found.places()} == {*found} == left
+    every = {*places, *spared, *data.draw(st.sets(some)), *(each.value for each in places)}
+    assert {each for each in every if found.get(each) == "why"} == left
+    values = Refused({}, [Known("why", Places.told(text_of(each.value for each in places)))])
+    assert all(values.get(each) == "why" for each in places), "of a whole value each element"
+    gaps = data.draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=4))
     spans, at = [], 0
-    for gap, length in ranges:
+    for gap, length in gaps:
         spans.append((at + gap, at + gap + length))
         at += gap + length
-    cut = {tuple(each) for each in found.at({1: spans}).places()}
-    assert cut == {(p, o) for p, o in places - spared
-                   if p == 1 and any(first <= o < stop for first, stop in spans)}  # fmt: skip
+    assert {*found.at({1: spans}).places()} == {each for each in left if each.partition == 1
+        and any(first <= each.offset < stop for first, stop in spans)}  # fmt: skip
+    since = Positions({0: 2, 1: 3, 2: 41})
+    assert {*own.behind(since)} == {each for each in places if not since.passed(each)}
+    assert own.until == Positions({p: max(each.offset for each in places if each.partition == p) + 1
+                                   for p in {each.partition for each in places}})  # fmt: skip
 
 
 def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
@@ -233,7 +244,7 @@ def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(roo
     taken(root)
     text = root.paths.failing.read_text()
     assert '"format_version": 2' in text
-    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 3'))
+    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 4'))
     with pytest.raises(FormatNewer):
         read_failing(root.paths.failing)
 

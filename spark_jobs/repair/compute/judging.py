@@ -168,7 +168,7 @@ class Judging(NamedTuple):
         if only is None:
             records = _records(self, fetched)
         else:
-            records = _at(_all(self, named=False), only, "left_semi")
+            records = _at(_spread(self, _all(self, named=False)), only, "left_semi")
         return dataflow(
             records,
             self.spec,
@@ -202,8 +202,8 @@ class Judging(NamedTuple):
     def excised(self) -> Dataflow:
         """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
         known = self._replace(failing=self.failing.by_name, in_jvm=False)
-        at = self.failing.columns
-        places = pa.table([*at, [WHOLE] * len(at[0])], schema=kept.arrow_schema(PLACE))
+        rows = [dict(zip(PLACE, each, strict=True)) for each in self.failing.places()]
+        places = pa.Table.from_pylist(rows, schema=kept.arrow_schema(PLACE))
         schema = from_arrow_schema(places.schema)
         return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 
