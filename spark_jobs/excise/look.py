@@ -21,7 +21,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import new_id, offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, beginning
-from spark_jobs.repair.offsets.slices import Index, less, merged
+from spark_jobs.repair.offsets.slices import Index, less, merged, together
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
@@ -119,7 +119,7 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
     declared = reader.spec.inputs.of_place(wanted.topic)
     state = source_of(archive_spec(declared, Archive()), settings).state()
     has, _ = archived_or_why(root, Topics([declared]), state.id)
-    clock, there = clock_of(declared), _joined(state.earliest.parts(state.latest), has)
+    clock, there = clock_of(declared), together((state.earliest.parts(state.latest), has))
     for each in readers:
         if clock_of(each.spec.inputs.of_place(wanted.topic)) == clock:  # else of other times
             there = _less(there, each, (wanted.topic, state.id), wanted.span)
@@ -189,12 +189,6 @@ def _lines(wanted: Wanted, told: Counts, found: int, again: int) -> Iterator[str
     if again:
         yield f"  known           {again:,} are excised already. What a replay has brought back is"
         yield "                  taken out by its `sluice undo`"
-
-
-def _joined(*several: Parts) -> Parts:
-    names = dict.fromkeys(p for parts in several for p in parts)
-    ranges = ([each for parts in several for each in parts.get(p, ())] for p in names)
-    return {p: tuple(merged(of, 1, len(of))) for p, of in zip(names, ranges, strict=True)}
 
 
 def _less(there: Parts, reader: Reader, of: tuple[str, str], span: Span) -> Parts:

@@ -14,7 +14,7 @@ from spark_jobs.spec.analysis.looked_up import LookedUp
 from spark_jobs.values.spans import FIRST, Span, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from spark_jobs.excise.look import Reader
     from spark_jobs.excise.note import Excision
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Ranges that are named one by one."""
+
+
+def told(
+    readers: Sequence[Reader], excisions: Sequence[Excision], specs: Sequence[Pipeline]
+) -> Iterator[str]:
+    """For each pipeline of the topic, and of those among `specs` that read the table of one."""
+    for excision in excisions:
+        for reader in readers:
+            yield from effect(reader, excision)
+    if excisions and (more := following({each.spec.name for each in readers}, specs)):
+        yield f"{', '.join(more)}: their next drains note what changes above, for `sluice repair`"
 
 
 def effect(reader: Reader, excision: Excision) -> Iterator[str]:
@@ -45,7 +56,15 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     if passed:
         why, times = unit_of(spec).unranged, excision.passed(spec, numbers, since)
         yield from _stay(why) if why else _rows(spec, paths, times)
-        yield from _state(spec, times)
+        yield from dict.fromkeys(_state(spec, times))
+
+
+def following(names: Collection[str], specs: Sequence[Pipeline]) -> list[str]:
+    """The pipelines that read the table of one of these, or of one that does."""
+    found = {*names}
+    for _ in specs:
+        found |= {of.name for of in specs if found & {side.pipeline for side in of.sides}}
+    return sorted(found - {*names})
 
 
 def _stay(why: str) -> Iterator[str]:
@@ -59,11 +78,12 @@ def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
         return
     checkpoint = Checkpoint(paths.checkpoint)
     batch = checkpoint.batch(max(checkpoint.committed(), default=0))
-    until = unit_of(spec).way.closed_until(batch.watermark) or FIRST
+    way = unit_of(spec).way
+    until = way.closed_until(batch.watermark) or FIRST
     of_records = LookedUp(spec, 0, {})
     touched = joined(of_records.touched(each, WHOLE) for each in around(spec, times))
     final = joined(each.within(Span(FIRST, until)) for each in touched)
-    if final:
+    if final := [each for each in final if not way.needed(each).empty]:  # a row ends there
         yield f"  computed again  {_shown(final)}"
     if left := joined(each.within(Span(until, WHOLE.end)) for each in touched):
         yield f"  waiting         {_shown(left)}: drains still write these rows. Behind them"

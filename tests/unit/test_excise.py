@@ -34,7 +34,7 @@ from spark_jobs.excise.note import (
     keep,
     slots_of,
 )
-from spark_jobs.excise.told import effect
+from spark_jobs.excise.told import effect, following
 from spark_jobs.journal.change import under_way
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.quarantine import Replayable, spared
@@ -380,11 +380,47 @@ def wanted(name: str) -> Wanted:
     return Wanted(name, "true", days(0, 9), "wrong", "ana", 1_000)
 
 
-def test_of_values_that_are_taken_apart_no_record_is_left_out_by_itself(root):
-    taken_apart = root.spec.topic.model_copy(update={"each": "items[]"})
-    reader = Reader(root.spec.model_copy(update={"topic": taken_apart}), root.settings)
+def taking_apart(root: Marked, each: str) -> Reader:
+    apart = root.spec.topic.model_copy(update={"each": each})
+    return Reader(root.spec.model_copy(update={"topic": apart}), root.settings)
+
+
+def test_an_element_of_values_that_pipelines_take_apart_in_two_ways_is_no_record_of_both(root):
+    readers = [taking_apart(root, each) for each in ("items[]", "rows[]")]
     with fails(DecisionRefused, "elements_excised", topic="sales"):
-        look([reader], wanted("sales"), ask=None)
+        look(readers, wanted("sales"), ask=None)
+
+
+def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
+    made = noted(root, 2, 5)
+    places = text_of(Place(0, n, 3) for n in (2, 5, 12))
+    made = made.model_copy(update={"each": "items[]", "places": places})
+    made.write(note := file_of(root.paths.root, "sales", made.id))
+    assert '"format_version": 2' in note.read_text()
+    assert not taken(root), "a whole value is none of them"
+    assert [*effect(Reader(root.spec, root.settings), made)] == [
+        "sales_hourly: its checkpoint is of another topic with this name, or does not take values "
+        "apart by items[]"
+    ]
+    apart = taking_apart(root, "items[]")
+    assert next(effect(apart, made)) == "sales_hourly: 2 in its batches, 1 to come"
+    assert taken_over(apart.spec, root.paths, "ana")
+    known = read_failing(root.paths.failing)
+    assert known.form == 3, "an older Sluice would not read it"
+    assert {*known.in_repairs} == {Place(0, 2, 3), Place(0, 5, 3), Place(0, 12, 3)}
+    assert {*known.reasons} == {Place(0, 12, 3)}
+    assert known.reasons.get(Place(0, 12, 2)) is None
+    assert root.due == [2, 5]
+
+
+def test_a_table_that_follows_one_is_named_through_others(root):
+    def after(name: str, of: str) -> Pipeline:
+        table = Table(of=of, event_time="at", fields=root.spec.topic.fields)
+        return root.spec.model_copy(update={"name": name, "topic": table})
+
+    others = [after("weeks", "days"), root.spec, after("days", root.spec.name), after("x", "y")]
+    assert following({root.spec.name}, others) == ["days", "weeks"]
+    assert following({"nobody"}, others) == []
 
 
 def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, monkeypatch):

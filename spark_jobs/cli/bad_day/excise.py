@@ -165,7 +165,7 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
     """Show what there is to do, and note what is new if `execute`. Whether to go on."""
     from spark_jobs.excise.look import look  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import excisions, keep  # noqa: PLC0415 - as above
-    from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
+    from spark_jobs.excise.told import told  # noqa: PLC0415 - as above
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
 
     root, new = readers[0].paths.root, None
@@ -180,10 +180,8 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
         for line in lines:
             say(line)
         shown = [new] if new else []
-    for each in shown:
-        for reader in readers:
-            for line in effect(reader, each):
-                say(line)
+    for line in told(readers, shown, registry.load_all()):
+        say(line)
     if new and execute:
         if not new.reason:
             raise DecisionRefused.excision_unexplained()
