@@ -7,6 +7,7 @@ What a pipeline's slices say not to have the event times is not read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,7 +15,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.excised import PER_VALUE, Places, text_of
-from spark_jobs.errors import DecisionRefused, RangeInvalid
+from spark_jobs.errors import DecisionRefused, RangeInvalid, SluiceError
 from spark_jobs.excise.note import Excision, Record, clock_of, excisions, slots_of
 from spark_jobs.launch.question import Failed
 from spark_jobs.ops import ops_tables
@@ -122,7 +123,8 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
     clock, there = clock_of(declared), together((state.earliest.parts(state.latest), has))
     for each in readers:
         if clock_of(each.spec.inputs.of_place(wanted.topic)) == clock:  # else of other times
-            there = _less(there, each, (wanted.topic, state.id), wanted.span)
+            with suppress(SluiceError):  # a damaged checkpoint tells of no record
+                there = _less(there, each, (wanted.topic, state.id), wanted.span)
     parts = {p: tuple(merged(ranges)) for p, ranges in there.items()}
     if (offsets := offsets_in(parts)) > wanted.most_records:
         raise RangeInvalid.too_many_records(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import Places
+from spark_jobs.errors import SluiceError
 from spark_jobs.excise.adopt import around, made
 from spark_jobs.repair.find.rows_of_keys import WHOLE
 from spark_jobs.repair.unit.unit import unit_of
@@ -31,7 +32,10 @@ def told(
     """For each pipeline of the topic, and of those among `specs` that read the table of one."""
     for excision in excisions:
         for reader in readers:
-            yield from effect(reader, excision)
+            try:
+                yield from effect(reader, excision)
+            except SluiceError as error:  # it keeps no other from it
+                yield f"{reader.name}: {error}"
     if excisions and (more := following({each.spec.name for each in readers}, specs)):
         yield f"{', '.join(more)}: their next drains note what changes above, for `sluice repair`"
 

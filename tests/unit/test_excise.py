@@ -21,9 +21,10 @@ from spark_jobs.errors import (
     FormatNewer,
     LeaseHeld,
     RebuildRefused,
+    SpecInvalid,
 )
 from spark_jobs.excise.adopt import adopt, around, pending, taken_over
-from spark_jobs.excise.look import Reader, Wanted, _less, look
+from spark_jobs.excise.look import Looked, Reader, Wanted, _less, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
@@ -36,7 +37,6 @@ from spark_jobs.excise.note import (
 )
 from spark_jobs.excise.told import effect, following
 from spark_jobs.journal.change import under_way
-from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
@@ -423,13 +423,45 @@ def test_a_table_that_follows_one_is_named_through_others(root):
     assert following({"nobody"}, others) == []
 
 
-def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, monkeypatch):
-    rows = Table(name="rows", path="/data/rows", fields=root.spec.topic.fields, event_time="at")
-    spec = root.spec.model_copy(update={"topic": rows})
-    monkeypatch.setattr(registry, "load_all", lambda: [root.spec, spec])
+ROWS = """
+from spark_jobs.spec import Table
+from tests.unit.specs import FIELDS, pipeline
+
+SPEC = pipeline(name="rows_hourly", topic=Table(name="rows", path="/rows", fields=FIELDS,
+                event_time="at"))
+"""
+
+
+def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, tmp_path, monkeypatch):
+    deployed(tmp_path, monkeypatch, OURS, rows_hourly=ROWS)
     told = CliRunner().invoke(app, ["excise", "--topic", "rows"])
     assert told.exit_code == 2
     assert "no topic of Kafka" in told.output
+
+
+def test_a_broken_pipeline_keeps_no_other_from_it(root, installed, tmp_path, monkeypatch):
+    """Neither one whose spec does not load, nor one whose checkpoint is damaged."""
+    made = noted(root, 2, 12)
+    other = OURS + 'SPEC = SPEC.model_copy(update={"name": "sales_too"})\n'
+    deployed(tmp_path, monkeypatch, OURS, sales_too=other, odd="SPEC = pipeline(\n")
+    damaged = Drains.of(root.settings.root, root.spec.model_copy(update={"name": "sales_too"}))
+    damaged.paths.identity.parent.mkdir(parents=True)
+    damaged.paths.identity.write_text("{")
+    told = installed("sales", "--execute")
+    assert told.exit_code == SpecInvalid.exit_status
+    assert "sales_hourly: 1 in its batches, 1 to come" in told.output
+    assert "sales_too: CHECKPOINT_BROKEN" in told.output
+    assert refused(root) == ([12], [2, 12])
+    assert installed("sales", "--lift", made.id, "--execute").exit_code == SpecInvalid.exit_status
+    assert refused(root) == ([], [])
+
+
+def test_a_dry_run_that_finds_nothing_new_takes_nothing_over(root, installed, monkeypatch):
+    noted(root, 2, 12)
+    monkeypatch.setattr("spark_jobs.excise.look.look", lambda *_: Looked(None, ("nothing",)))
+    told = installed("sales", "--where", "amount > 7", "--from", "2026-03-01")
+    assert told.exit_code == 0, told.output
+    assert refused(root) == ([], [])
 
 
 def test_what_is_rebuilt_takes_an_excision_over_too_and_its_end(tmp_path):
