@@ -134,6 +134,17 @@ def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
     assert pin.version == 1
 
 
+def test_where_no_row_ends_yet_nothing_is_due(root):
+    """The record is of 11:35, and its window is open until noon."""
+    noted(root, 5)
+    taken(root)
+    at = DAY + timedelta(days=5, hours=11)
+    found = {each: root.outdated.ranges(at + timedelta(minutes=each)) for each in (45, 60)}
+    assert [bool(of) for of in found.values()] == [False, True]
+    assert root.outdated.untried(at + timedelta(minutes=45), None, ()) == 0
+    assert root.outdated.untried(at + timedelta(minutes=60), None, ()) == 1
+
+
 def test_a_repair_that_knows_of_it_settles_it_and_an_older_one_does_not(root):
     noted(root, 2, 5)
     before = noted_now(root.checkpoint, root.spec)
