@@ -95,13 +95,14 @@ def adopt(
                 number=number,
                 reason=each.why,
                 since=since,
-                until=each.until_in(numbers),
-                places=each.places_in(numbers),
+                until=Places.told(places).until,
+                places=places,
             ),
             times=tuple(around(spec, each.passed(spec, numbers, since))),
         )
         for number, each in enumerate(found, before.excisions + 1)
         for numbers in (each.numbers(spec, topic_ids),)
+        for places in (each.places_in(numbers),)
     )
     ledger = before.ledger or uuid.uuid4().hex[:12]
     facts = Excise(taken=taken, ledger=ledger, batch=batch, generations=generations)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.excised import Places, PlacesText, of_elements
+from spark_jobs.checkpoint.notes.excised import PlacesText, of_elements
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.source.place import Place
@@ -107,10 +107,6 @@ class Excision(Stored):
     def places_in(self, numbers: Iterable[int]) -> PlacesText:
         """Its places, as a pipeline with these numbers has the topic."""
         return {numbered_in(n, p): text for n in numbers for p, text in self.places.items()}
-
-    def until_in(self, numbers: Iterable[int]) -> Positions:
-        """Behind the last of them."""
-        return Places.told(self.places_in(numbers)).until
 
     def passed(self, spec: Pipeline, numbers: Sequence[int], since: Positions) -> list[Span]:
         """The event times of those that a reader has passed, and of others near them: all times, if

@@ -86,8 +86,8 @@ def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
     until = way.closed_until(batch.watermark) or FIRST
     of_records = LookedUp(spec, 0, {})
     touched = joined(of_records.touched(each, WHOLE) for each in around(spec, times))
-    final = joined(each.within(Span(FIRST, until)) for each in touched)
-    if final := [each for each in final if not way.needed(each).empty]:  # a row ends there
+    parts = joined(each.within(Span(FIRST, until)) for each in touched)
+    if final := [each for each in parts if not way.needed(each).empty]:  # a row ends there
         yield f"  computed again  {_shown(final)}"
     if left := joined(each.within(Span(until, WHOLE.end)) for each in touched):
         yield f"  waiting         {_shown(left)}: drains still write these rows. Behind them"

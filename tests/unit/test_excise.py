@@ -533,7 +533,7 @@ def test_of_several_topics_those_of_the_one_are_taken_out(root):
     assert made.numbers(spec, f"{root.identity.topic_id}, topic-9") == ()
     assert made.numbers(spec, "topic-9") == (), "it knows the first topic alone"
     [places] = made.places_in((1,)).values()
-    [partition] = made.until_in((1,)).partitions
+    [partition] = made.places_in((1,))
     assert (places, partition) == ("2,5", numbered_in(1, 0))
     assert made.passed(spec, (1,), Positions({0: 9})) == [], "of the other topic"
     passed = made.passed(spec, (1,), Positions({partition: 3}))

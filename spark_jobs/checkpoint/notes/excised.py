@@ -9,15 +9,12 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
-
-if TYPE_CHECKING:
-    from spark_jobs.source.positions import Parts
 
 EXCISED: Final = "excised records"
 """What marks and repairs call them, as they call a table beside the stream: no table has this name.
@@ -50,20 +47,16 @@ class Excised(BaseModel):
 
 
 class Places:
-    """Of many records: ranges of numbers, ascending, each without its end, as columns."""
+    """Of many records: ranges of numbers, ascending. The numbers where they begin and end stand in
+    turns, so that an odd count of them is before a number that is in one.
+    """
 
     __slots__ = ("_of",)
 
-    def __init__(self, ranges: Mapping[int, Iterable[tuple[int, int]]]) -> None:
+    def __init__(self, ends: Mapping[int, Iterable[int]]) -> None:
         """By partition."""
-        self._of: dict[int, tuple[array[int], array[int]]] = {}
-        for partition, own in ranges.items():
-            begins, ends = array("q"), array("q")
-            for begin, end in own:
-                begins.append(begin)
-                ends.append(end)
-            if begins:
-                self._of[partition] = (begins, ends)
+        every = ((partition, array("q", own)) for partition, own in ends.items())
+        self._of = {partition: own for partition, own in every if own}
 
     @classmethod
     def told(cls, texts: PlacesText) -> Self:
@@ -72,26 +65,17 @@ class Places:
         >>> [each.text() for each in Places.told({0: "6-7,9:0-1"})]
         ['0:6', '0:7', '0:9:0', '0:9:1']
         """
-        return cls({partition: _ranges(text) for partition, text in texts.items()})
+        return cls({partition: _ends(text) for partition, text in texts.items()})
 
     def __contains__(self, place: Place) -> bool:
-        if (own := self._of.get(place.partition)) is None:
-            return False
-        number = _number(place)
-        at = bisect_right(own[0], number) - 1
-        return at >= 0 and number < own[1][at]
+        own = self._of.get(place.partition, ())
+        return bisect_right(own, _number(place)) % 2 == 1
 
-    def within(self, parts: Parts) -> Places:
+    def within(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Places:
         """Those at these offsets."""
-        return Places({p: self._cut(p, ranges) for p, ranges in parts.items() if p in self._of})
-
-    def _cut(self, partition: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        begins, ends = self._of[partition]
-        for first, stop in ranges:
-            low, high = first * PER_VALUE, stop * PER_VALUE
-            near = slice(bisect_right(ends, low), bisect_left(begins, high))
-            for begin, end in zip(begins[near], ends[near], strict=True):
-                yield max(begin, low), min(end, high)
+        return Places(
+            {p: _cut(self._of[p], ranges) for p, ranges in parts.items() if p in self._of}
+        )
 
     def behind(self, since: Positions) -> Places:
         """Those at these offsets and behind them."""
@@ -101,7 +85,7 @@ class Places:
     @property
     def until(self) -> Positions:
         """The offsets behind the last of them."""
-        return Positions({p: -(-ends[-1] // PER_VALUE) for p, (_, ends) in self._of.items()})
+        return Positions({p: -(-own[-1] // PER_VALUE) for p, own in self._of.items()})
 
     def __iter__(self) -> Iterator[Place]:
         for partition, numbers in self._numbers():
@@ -111,8 +95,8 @@ class Places:
         return sum(len(numbers) for _, numbers in self._numbers())
 
     def _numbers(self) -> Iterator[tuple[int, range]]:
-        for partition, of in self._of.items():
-            for begin, end in zip(*of, strict=True):
+        for partition, own in self._of.items():
+            for begin, end in zip(own[::2], own[1::2], strict=True):
                 yield partition, range(begin, end, 1 if begin % PER_VALUE else PER_VALUE)
 
 
@@ -143,25 +127,31 @@ def _number(place: Place) -> int:
 
 
 def _text(first: Place, last: Place) -> str:
-    if first.number is None:
-        return _range(first.offset, last.offset)
-    return f"{first.offset}:{_range(first.element, last.element)}"
+    value, ends = "", (first.offset, last.offset)
+    if first.number is not None:
+        value, ends = f"{first.offset}:", (first.element, last.element)
+    return value + "-".join(map(str, dict.fromkeys(ends)))
 
 
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def _ranges(text: str) -> Iterator[tuple[int, int]]:
+def _ends(text: str) -> Iterator[int]:
     for each in text.split(","):
         value, _, elements = each.partition(":")
         first, _, last = (elements or value).partition("-")
-        begin, end = int(first), int(last or first) + 1
-        if elements:
-            at = int(value) * PER_VALUE + 1
-            yield at + begin, at + end
-        else:
-            yield begin * PER_VALUE, end * PER_VALUE
+        step, base = (1, int(value) * PER_VALUE + 1) if elements else (PER_VALUE, 0)
+        yield base + int(first) * step
+        yield base + (int(last or first) + 1) * step
+
+
+def _cut(ends: Sequence[int], ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
+    for first, stop in ranges:
+        low, high = first * PER_VALUE, stop * PER_VALUE
+        begin = bisect_right(ends, low)
+        end = bisect_left(ends, high, begin)
+        if begin % 2:
+            yield low
+        yield from ends[begin:end]
+        if end % 2:
+            yield high
 
 
 class Known(NamedTuple):
@@ -186,7 +176,7 @@ class Refused(Mapping[Place, str]):
         """`spared`: a record -> the number of the newest excision that it is spared from."""
         self._named, self._excised, self._spared = named, excised, {**spared}
 
-    def at(self, parts: Parts) -> Refused:
+    def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Refused:
         """The same with the excised records of these offsets alone."""
         near = (each._replace(places=each.places.within(parts)) for each in self._excised)
         return Refused(self._named, [each for each in near if each.places], self._spared)
