@@ -169,11 +169,8 @@ def test_a_second_excision_behind_a_rewind_leaves_the_first_ones_rows_outdated(r
     assert {*root.due} >= {1, 2}
 
 
-@pytest.mark.parametrize("at", ["change.begun", "change.stepped"])
-@pytest.mark.parametrize("times", [1, 2])
-def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
-    noted(root, 2, 5, 12)
-    noted(root, 3, name="x2")
+def kill(root: Marked, patch: pytest.MonkeyPatch, at: str, times: int) -> None:
+    """As it takes over what is noted, where it passes this place so often."""
     passed = []
 
     def die():
@@ -181,16 +178,35 @@ def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
         if len(passed) == times:
             raise failpoint.Failure(at)
 
-    monkeypatch.setitem(failpoint.ACTIVE, at, die)
+    patch.setitem(failpoint.ACTIVE, at, die)
     with suppress(failpoint.Failure):
         taken(root)
     failpoint.ACTIVE.clear()
+
+
+PLACES_OF_A_CHANGE = [(at, times) for at in ("change.begun", "change.stepped") for times in (1, 2)]
+
+
+@pytest.mark.parametrize(("at", "times"), PLACES_OF_A_CHANGE)
+def test_killed_anywhere_it_is_taken_over_once_and_ends_once(root, monkeypatch, at, times):
+    noted(root, 2, 5, 12)
+    noted(root, 3, name="x2")
+    kill(root, monkeypatch, at, times)
     assert taken(root)
     assert under_way(root.paths) is None
     assert refused(root) == ([12], [2, 3, 5, 12])
     assert len(root.told("outdated")) == 3
     assert root.due == [2, 3, 5]
     assert len(read_failing(root.paths.failing).excised) == 2
+    for name in ("x1", "x2"):
+        end(root.paths.root, "sales", name, "ana")
+    kill(root, monkeypatch, at, times)
+    assert not taken(root)
+    assert under_way(root.paths) is None
+    assert (refused(root), root.due) == (([], []), [])
+    noted(root, 4, name="x3")
+    taken(root)
+    assert root.due == [4]
 
 
 def test_a_rewind_reads_its_records_again_and_refuses_them(root):
