@@ -75,8 +75,8 @@ def of_topic(
     if why := by_rules.why_no_condition(seen, condition, question.key):
         raise NoCondition(why)
     time, counts = F.col(topic.event_time), Observation()
-    *_, element = columns(decoded)
-    bad = F.col(MALFORMED).isNotNull() & (~element.eqNullSafe(EMPTY) if topic.each else F.lit(True))
+    # An empty list has a row, which is no record.
+    empty = F.col("kafka.element").eqNullSafe(EMPTY) if topic.each else F.lit(False)
     within = F.col(MALFORMED).isNull() & (time >= question.start) & (time < question.end)
     holds = F.when(within, by_rules.tried(spark, F.coalesce(condition, F.lit(False))))
     fails = within & F.col(HOLDS).isNull()
@@ -85,7 +85,7 @@ def of_topic(
         .observe(
             counts,
             F.count(F.lit(1)).alias("read"),
-            F.count_if(bad).alias("undecoded"),
+            F.count_if(F.col(MALFORMED).isNotNull() & ~empty).alias("undecoded"),
             F.count_if(F.col("kafka.raw.headers").isNull()).alias("headerless"),
             F.count_if(fails).alias("fails"),
             F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),
