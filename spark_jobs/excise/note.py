@@ -19,7 +19,7 @@ from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN
-from spark_jobs.storage.root.store import is_remote
+from spark_jobs.storage.root.store import make_folder
 from spark_jobs.values.numbering import numbered_in, own_of
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, floor
 
@@ -157,7 +157,7 @@ def end(root: UPath, topic: str, excision_id: str, who: str) -> None:
     looks. May be repeated.
     """
     path = file_of(root, topic, excision_id)
-    _folder(path)
+    make_folder(path.parent)
     Ended(who=who, at=datetime.now(UTC)).write(path.with_suffix(ENDED))
     path.unlink(missing_ok=True)
 
@@ -186,13 +186,8 @@ def file_of(root: UPath, topic: str, excision_id: str) -> UPath:
 def keep(root: UPath, excision: Excision) -> None:
     """Write it: from here on it counts."""
     path = file_of(root, excision.topic, excision.id)
-    _folder(path)
+    make_folder(path.parent)
     excision.put(path, None)
-
-
-def _folder(path: UPath) -> None:
-    if not is_remote(str(path)):  # an object store has no folders
-        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def slots_of(records: Iterable[Record]) -> tuple[Slot, ...]:

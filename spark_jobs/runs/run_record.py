@@ -29,7 +29,7 @@ from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.runs.failures.failed import translate_error
-from spark_jobs.storage.root.store import is_remote, opened
+from spark_jobs.storage.root.store import make_folder, opened
 from spark_jobs.storage.root.store_errors import translate_store_error
 
 if TYPE_CHECKING:
@@ -188,8 +188,7 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[Note]:
     run whose note is there.
     """
     _record_killed(paths)
-    if not is_remote(str(paths.running)):  # an object store has no folders
-        paths.running.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(paths.running.parent)
     note = Begun(
         kind="rebuild" if paths.place.beside else outcome.kind,
         run_id=outcome.run_id,
