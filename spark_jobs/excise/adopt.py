@@ -107,7 +107,8 @@ def adopt(
     ledger = before.ledger or uuid.uuid4().hex[:12]
     facts = Excise(taken=taken, ledger=ledger, batch=batch, generations=generations)
     carry_out(EXCISE, facts, paths, held, who)
-    LOG.info("%s: leaves the records of %d excisions out from now on", spec.name, len(found))
+    ids_of = ", ".join(each.id for each in found)
+    LOG.info("%s: leaves the records of excision %s out from now on", spec.name, ids_of)
     return len(found)
 
 

@@ -332,6 +332,7 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
     assert refused(root) == ([], [])
     assert not pending(root.spec, root.paths, root.identity.topic_id)
+    assert installed("sales").output.strip() == "sales: no excision is noted"
 
 
 def test_what_a_person_has_declined_no_drain_starts_again(root):

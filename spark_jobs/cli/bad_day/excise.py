@@ -80,6 +80,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     Kafka and archives have now, also what is still to be drained. What comes later, a rule of the
     topic refuses.
     """
+    where = where.strip()
     if bool(where) != bool(start) or (lift and where):
         raise typer.BadParameter("give --where with --from, or --lift, or neither")
     log.setup(log_format())
@@ -206,6 +207,8 @@ def _noted(
         for line in lines:
             say(line)
         shown = [new] if new else []
+    elif not shown:
+        say(f"{place}: no excision is noted")
     for line in told(readers, shown, specs):
         say(line)
     if new and execute:
