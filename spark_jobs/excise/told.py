@@ -59,7 +59,11 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     yield f"{name}: {passed:,} in its batches, {coming:,} to come"
     if passed:
         why, times = unit_of(spec).unranged, excision.passed(spec, numbers, since)
-        yield from _stay(why) if why else _rows(spec, paths, times)
+        if why:
+            yield f"  stay            in its rows, since {why}"
+            yield "                  `sluice rebuild` of NEXT leaves them out"
+        else:
+            yield from _rows(spec, paths, times)
         yield from dict.fromkeys(_state(spec, times))
 
 
@@ -69,11 +73,6 @@ def following(names: Collection[str], specs: Sequence[Pipeline]) -> list[str]:
     for _ in specs:
         found |= {of.name for of in specs if found & {side.pipeline for side in of.sides}}
     return sorted(found - {*names})
-
-
-def _stay(why: str) -> Iterator[str]:
-    yield f"  stay            in its rows, since {why}"
-    yield "                  `sluice rebuild` of NEXT leaves them out"
 
 
 def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
