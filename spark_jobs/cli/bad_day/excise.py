@@ -89,7 +89,8 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
         from spark_jobs.excise.look import Wanted  # noqa: PLC0415 - Delta, which the help does not need
 
         place, roots = _readers(topic, specs := _specs(ends))
-        wanted = span and Wanted(place, where, span, reason, getpass.getuser(), most_records)
+        who = getpass.getuser()
+        wanted = Wanted(place, where, span, reason, who, most_records) if span else None
         left = [
             _ended(lift, place, of, execute=execute)
             if lift
