@@ -40,7 +40,8 @@ class RebuildRefused(SluiceError):
     )
     excisions_lacking = reason(
         "{pipeline}: the live table leaves records out that NEXT does not: excisions {excisions}.",
-        "Let NEXT take them over too: sluice excise --topic TOPIC --execute",
+        "Let NEXT take them over too: sluice excise --topic TOPIC --execute. Or end them, as where "
+        "NEXT takes values apart otherwise: --lift ID.",
     )
     topic_remade = reason(
         "{pipeline}: topic {topic!r} was deleted and created again since the rebuild began on "

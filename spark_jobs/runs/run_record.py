@@ -26,7 +26,7 @@ from spark_jobs.launch.limits import StopRequest, stop_on_signals
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.failures.failed import translate_error
-from spark_jobs.storage.root.store import is_remote, opened
+from spark_jobs.storage.root.store import make_folder, opened
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -156,8 +156,7 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[Note]:
     run whose note is there.
     """
     _record_killed(paths)
-    if not is_remote(str(paths.running)):  # an object store has no folders
-        paths.running.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(paths.running.parent)
     note = Begun(
         kind="rebuild" if paths.place.beside else outcome.kind,
         run_id=outcome.run_id,

@@ -84,8 +84,8 @@ def bisect(
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
         spec = live_spec(spec, root)
-        asked, said = Condition(condition, key), _said if output == "table" else _no
-        answer = told(spec, root, asked, right, wrong, said)
+        said = _said if output == "table" else None
+        answer = told(spec, root, Condition(condition, key), right, wrong, said)
     if output == "json":
         typer.echo(json.dumps(plain(answer), default=str))
         return
@@ -95,10 +95,6 @@ def bisect(
 
 def _said(version: int, rows: int) -> None:
     typer.echo(f"version {version}: {'wrong' if rows else 'right'}", err=True)
-
-
-def _no(_version: int, _rows: int) -> None:
-    pass
 
 
 @commands.command(

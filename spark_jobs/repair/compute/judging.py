@@ -20,9 +20,16 @@ from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.jvm_choice import why_python
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
-from spark_jobs.repair.compute.planned import Fetched, Planned, at_places, planned, values_of
+from spark_jobs.repair.compute.planned import (
+    Fetched,
+    Planned,
+    at_places,
+    planned,
+    spread,
+    values_of,
+)
 from spark_jobs.repair.find.quarantine import spared
-from spark_jobs.source.place import PLACE, WHOLE
+from spark_jobs.source.place import PLACE
 from spark_jobs.source.place_columns import columns
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
@@ -146,7 +153,8 @@ class Judging(NamedTuple):
         if only is None:
             records = planned(self._planned, fetched)
         else:
-            records = at_places(values_of(self._planned, named=False), only, "left_semi")
+            values = values_of(self._planned, named=False)
+            records = at_places(spread(self._planned, values), only, "left_semi")
         return dataflow(
             records,
             self.spec,
@@ -186,8 +194,8 @@ class Judging(NamedTuple):
     def excised(self) -> Dataflow:
         """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
         known = self._replace(failing=self.failing.by_name, in_jvm=False)
-        at = self.failing.columns
-        places = pa.table([*at, [WHOLE] * len(at[0])], schema=kept.arrow_schema(PLACE))
+        rows = [dict(zip(PLACE, each, strict=True)) for each in self.failing.places()]
+        places = pa.Table.from_pylist(rows, schema=kept.arrow_schema(PLACE))
         schema = from_arrow_schema(places.schema)
         return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 

@@ -74,7 +74,7 @@ def planned(of: Planned, fetched: Fetched) -> DataFrame:
     if reads := _reads(of):
         all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
         places, aside = (_places(spark, path) for path in (has.places, has.aside))
-        own = _counted(_spread(of, _of_source(all_read)), fetched.records)
+        own = _counted(spread(of, _of_source(all_read)), fetched.records)
         used = _counted(_not_at(own, aside), fetched.used)
         found.append(_not_at(used, places))
     if has.late is not None:
@@ -107,11 +107,12 @@ def values_of(of: Planned, *, named: bool) -> DataFrame:
 
 def _meant(of: Planned, has: Values) -> DataFrame:
     """The records of a table."""
-    records = _spread(of, _valued(of.spark, has.values))
+    records = spread(of, _valued(of.spark, has.values))
     return at_places(records, _places(of.spark, has.elements), "left_semi")
 
 
-def _spread(of: Planned, values: DataFrame) -> DataFrame:
+def spread(of: Planned, values: DataFrame) -> DataFrame:
+    """The records in these values, a row each."""
     spec, settings = of.spec, of.settings
     return as_records(values, spec.inputs, prepare(spec.inputs[0], settings.root, settings))
 

@@ -51,6 +51,12 @@ def is_remote(root: str) -> bool:
     return "://" in root and not root.startswith(("file://", "local://"))
 
 
+def make_folder(folder: UPath) -> None:
+    """With all above it. An object store has none."""
+    if not is_remote(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
 def is_s3(root: str) -> bool:
     """Whether the root is on S3, or on a store with S3's API."""
     return root.startswith((SCHEME, "s3a://"))
