@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.repair.offsets.slices import Index, clipped
@@ -162,6 +163,12 @@ def judged(
     for place, (seen, _) in entered.items():
         if place in batch_of:
             by_key[key_of(seen.row, keys)].append(place)
+    of_asked = {key: own for key, own in by_key.items() if not asked.isdisjoint(own)}
+    here, version = defaultdict[int, dict[Place, dict[str, Any]]](dict), dict[int, int | None]()
+    for place in chain.from_iterable(of_asked.values()):
+        version[batch_of[place].id] = batch_of[place].table_version
+        here[batch_of[place].id][place] = entered[place][0].row
+    wrote = {batch: table.wrote(version[batch], keys, rows) for batch, rows in here.items()}
     delay = step.copies_for(spec.watermark_delay)
     late_before = {
         each.id: (each.late_before - EPOCH) // MICROSECOND
@@ -169,20 +176,13 @@ def judged(
         if each.late_before is not None
     }
     found: dict[Place, set[Place]] = {}
-    for places in by_key.values():
-        if asked.isdisjoint(places):
-            continue
-        here = defaultdict[int, dict[Place, dict[str, Any]]](dict)
-        for place in places:
-            here[batch_of[place].id][place] = entered[place][0].row
-        versions = {batch_of[place].id: batch_of[place].table_version for place in places}
-        wrote = {batch: table.wrote(versions[batch], keys, rows) for batch, rows in here.items()}
-        keeping = Keeping(None if delay is None else delay // MICROSECOND, late_before, wrote)
-        event_time = spec.inputs.event_time
+    for key, places in of_asked.items():
+        of_key = {batch: of.get(key) for batch, of in wrote.items()}
+        keeping = Keeping(None if delay is None else delay // MICROSECOND, late_before, of_key)
         copies = (
-            Copy(place, batch_of[place].id, row[event_time], entered[place][1])
+            Copy(place, batch_of[place].id, seen.row[spec.inputs.event_time], certain)
             for place in places
-            for row in (entered[place][0].row,)
+            for seen, certain in (entered[place],)
         )
         found |= kept_of(copies, keeping, unread_until)
     return found

@@ -12,7 +12,7 @@ from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
 from spark_jobs.where.ask import DROPPED
-from spark_jobs.where.asked import union, within
+from spark_jobs.where.asked import within
 from spark_jobs.where.expanded import OTHERS
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
@@ -149,12 +149,12 @@ class Outcomes(NamedTuple):
         # What a step before state has left out is no copy, and nobody looks for its copies.
         may = {p: b for p, b in asked.items() if by_counts(b, reader.spec) is not False}
         if step is None or not may:
-            return reader.seen(asked, {}, self.kept.aside), {}
+            return reader.seen(asked, {}), {}
         table = InTable(reader.spec, reader.known.paths, ())
         for reach in copies.REACHES:
             beside, until = copies.among(reader, step, [*may.values()], reach)
-            kept = Kept.read(reader.known, union(parts_of(asked), beside))
-            seen = reader.seen(asked, beside, kept.aside)
+            seen = reader.seen(asked, beside)
+            kept = Kept.read(reader.known, parts_of(seen))
             entered = self._entering(kept, {p: each for p, each in seen.items() if each.row})
             told = copies.judged(reader, table, step, entered, may.keys() & entered.keys(), until)
             if not any(of >= {place, copies.UNREAD} for place, of in told.items()):
