@@ -33,7 +33,8 @@ for all. A kept copy that counts is one delay before it, unless that one is a co
 """
 UNREAD: Final = Place(-1, -1)
 """In place of a copy that could not be read."""
-_ALL: Final = 2**62
+ANY_TIME: Final = 2**62
+"""In place of the largest event time of a copy that could not be read: it may have any."""
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -61,7 +62,9 @@ class Keeping(NamedTuple):
     """
 
     def alive(self, kept: Copy, batch: int) -> bool:
-        return self.delay is None or kept.at + self.delay > self.late_before.get(batch, -_ALL * 2)
+        return self.delay is None or kept.at + self.delay > self.late_before.get(
+            batch, -ANY_TIME * 2
+        )
 
 
 def kept_of(
@@ -127,8 +130,10 @@ def among(
         until = (since - EPOCH) // MICROSECOND
     if lost := reader.nowhere(parts):
         newest = index.newest_at(lost)
-        at = _ALL if newest is None or index.lacking else (newest - EPOCH) // MICROSECOND
+        at = ANY_TIME if newest is None or index.lacking else (newest - EPOCH) // MICROSECOND
         until = at if until is None else max(at, until)
+    if reader.topic and reader.source.compacted():  # they may be gone from between others
+        until = ANY_TIME
     return parts, until
 
 

@@ -76,7 +76,7 @@ class Fate(NamedTuple):
     untold: tuple[str, ...] = ()
     """What cannot be told, and why."""
 
-    def but(self, *why: str) -> Fate:
+    def but(self, *why: str | None) -> Fate:
         """The same, where this too cannot be told; nothing is no reason."""
         return self._replace(untold=tuple(dict.fromkeys(filter(None, (*self.untold, *why)))))
 

@@ -72,7 +72,11 @@ class Telling(NamedTuple):
         read = known.of(asked)
         asked = [*(each for each in asked if each not in read), *expanded(reader, kept, read)]
         having = known.of(asked)
-        found = {place: fate for place in asked if (fate := kept.fate(place, having.get(place)))}
+        found = {
+            place: fate
+            for place in asked
+            if (fate := kept.fate(self.spec, place, having.get(place)))
+        }
         rest = [place for place in asked if place not in found]
         found |= unread(known, reader.topic, [place for place in rest if place not in having])
         again = {place: having[place] for place in rest if place in having}
