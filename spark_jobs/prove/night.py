@@ -149,8 +149,12 @@ class Night(NamedTuple):
         """Where no week is enough for one day, or this night is not."""
         of = self.budget
         if self.published > len(self.gone) and not self.days and of.drains:
-            least = 100 * of.cost / of.drains
-            yield f"  no day tonight: a week has one from SLUICE_PROOF={least:,.1f}% on"
+            least = of.cost / of.drains
+            yield (
+                f"  no day tonight: a week has one from SLUICE_PROOF={100 * least:.1f}% on"
+                if least <= 1
+                else "  no day tonight: one takes more than these drains"
+            )
 
     def _soon(self) -> Iterator[tuple[datetime, str]]:
         """Until when, and the days that are provable until then."""
