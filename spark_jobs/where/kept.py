@@ -123,7 +123,7 @@ class Kept(NamedTuple):
 
     def computed_again(self, spec: Pipeline, place: Place, at: datetime | None) -> Iterator[Row]:
         """Of a record that a batch has accepted: the repairs that computed rows which it is in."""
-        if at is None or unranged(spec):
+        if at is None or not self.repairs or unranged(spec):
             return
         touched = ranged(spec).touched(at, partition=place.partition)
         for row in self.repairs:
