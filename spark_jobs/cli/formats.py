@@ -86,11 +86,8 @@ def plain(value: Any) -> Any:
     """A value as JSON has it. Bytes are text where they are UTF-8, otherwise {"base64": "..."};
     days and decimals are texts; of a map the pairs.
     """
-    if isinstance(value, datetime):
-        value = in_utc(value)
     if isinstance(value, date | Decimal):
-        whole = isinstance(value, datetime)
-        return value.isoformat().replace("+00:00", "Z") if whole else str(value)
+        return _text(value)
     if isinstance(value, bytes):
         try:
             return value.decode()
@@ -101,6 +98,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     return value
+
+
+def _text(value: date | Decimal) -> str:
+    if not isinstance(value, datetime):
+        return str(value)
+    at = in_utc(value)
+    return at if isinstance(at, str) else at.isoformat().replace("+00:00", "Z")
 
 
 def _record(fields: Any) -> str:

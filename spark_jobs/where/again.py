@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
+    from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.known import Accounted, Known
 
 MOST_HERE: Final = 50_000
@@ -110,7 +111,8 @@ class Reader(NamedTuple):
         away = any(within(place, self.has) for place in asked)
         if not (away or offsets_in(where.source) > MOST_HERE or self._needs_sql(here)):
             root, sample = str(self.known.paths.root), [*self.sampled(where.source)]
-            return decoded(self.spec, self.settings, root, sample, asked)
+            step = deduplicates(self.spec) if beside else None
+            return decoded(self.spec, self.settings, root, sample, asked, step)
         groups: dict[str | None, dict[Place, Accounted]] = {}
         for place, batch in asked.items():
             pins = self.pins(batch) if self.spec.sides else None
@@ -170,8 +172,11 @@ def decoded(
     root: str,
     sample: Sequence[Sampled],
     asked: Collection[Place],
+    step: Step | None,
 ) -> dict[Place, Seen]:
-    """The asked ones, and copies of them: where no step before state leaves out any."""
+    """The asked ones, and for a step that drops copies those of them: where no step before state
+    leaves out any.
+    """
     of = {p: spec.inputs.of_partition(p) for p in {each.partition for each in sample}}
     read = [
         _Read.of(topic, spec.inputs, settings, root, own)
@@ -183,7 +188,7 @@ def decoded(
     for each in read:
         found |= each.seen([n for n, place in enumerate(each.places) if place[:2] in values_])
     entered = [each.row for each in found.values() if each.row]
-    if entered and (step := deduplicates(spec)):
+    if entered and step:
         keys = step.state_key(tuple(entered[0])) or ()
         for each in read:
             found |= each.seen([n for n in alike(each.rows, keys, entered) if each.enters[n]])
@@ -193,7 +198,7 @@ def decoded(
 class _Read(NamedTuple):
     """Records of one topic, decoded."""
 
-    places: list[tuple[int, int, int]]
+    places: list[Place]
     rows: pa.Table
     """What enters the first step, of those that do."""
     whys: list[str | None]

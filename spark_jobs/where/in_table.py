@@ -93,11 +93,12 @@ class InTable:
         """Those that the record is in now, and why that cannot be told."""
         if "query" not in self._table.can or not self._table.exists():
             return (), "which rows it is in: the table answers no question without Spark"
-        where, why = self._where(place, seen)
+        paired = Paired.of(self.spec, place, seen)
+        own = seen.row if self.keeps_records else paired and paired.row
+        where, why = self._where(place, seen, own, paired)
         if not where:
             return (), why
         names = ", ".join(f'"{name}"' for name in self._table.columns() if name not in OF_A_KEY)
-        own = self._own(place, seen)
         most = f" LIMIT {SHOWN + 1}" if own is None else ""
         answer = self._table.query(f"SELECT {names} FROM t WHERE {where}{most}")
         found = answer.to_pylist()
@@ -106,20 +107,16 @@ class InTable:
             found = [row for row, compared in pairs if _same(compared, own)]
         return tuple(found[:SHOWN]), "" if len(found) <= SHOWN else f"other rows than {SHOWN}"
 
-    def _own(self, place: Place, seen: Seen) -> dict[str, Any] | None:
-        """Column of the table -> the record's value, where these tell its rows."""
-        if self.keeps_records:
-            return seen.row
-        paired = Paired.of(self.spec, place, seen)
-        return None if paired is None else paired.row
-
-    def _where(self, place: Place, seen: Seen) -> tuple[str, str]:
-        """A condition for the rows, or why there is none."""
+    def _where(
+        self, place: Place, seen: Seen, own: Mapping[str, Any] | None, paired: Paired | None
+    ) -> tuple[str, str]:
+        """A condition for the rows, or why there is none. `own`: column of the table -> the
+        record's value, where these tell its rows.
+        """
         spec, row = self.spec, seen.row
         if spec.keyed:
             return f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}', ""
-        if (own := self._own(place, seen)) is not None:
-            paired = Paired.of(spec, place, seen)
+        if own is not None:
             names, types = paired.found.columns if paired else {}, spec.inputs.types
             conditions = (
                 equals(name, each, types.get(names.get(name, name), ""))
