@@ -65,8 +65,8 @@ class Budget(NamedTuple):
     """What is left of the share: of a week, and of the days since the last proof."""
     cost: float
     """What one proof is expected to take: as the longest of the week, or the newest before it. With
-    none known, a cold start of Spark and as half of the week's drains took less: a first load says
-    nothing of a day.
+    none known, more than half of the week's drains, as a first load says nothing of a day; and more
+    than the shortest with a cold start of Spark.
     """
 
     @classmethod
@@ -79,7 +79,8 @@ class Budget(NamedTuple):
         took, spent = sum(each.seconds for each in drains), sum(of_week)
         left = max(min(share * took * (waited / WEEK), share * took - spent), 0.0)
         known = of_week or [each.seconds for each in proofs[-1:]]
-        usual = START + median(each.seconds for each in drains) if drains else 0.0
+        of_drains = [each.seconds for each in drains] or [-START]
+        usual = max(median(of_drains), START + min(of_drains))
         return cls(took, spent, left, max(known) if known else usual)
 
     def allows(self, tonight: Sequence[float]) -> bool:
