@@ -49,9 +49,9 @@ class Accounted(NamedTuple):
     @classmethod
     def of(cls, row: Row) -> Accounted:
         start, end = (Positions.of_json(row[name]) for name in ("offsets_start", "offsets_end"))
-        told = (row[name] for name in ("late_before", "watermark", "table_version"))
         counts = {name: row[name] for name in COUNTS}
-        return cls(row["batch_id"], row["run_id"], start, end, *told, counts)
+        named, marks = (row["batch_id"], row["run_id"]), (row["late_before"], row["watermark"])
+        return cls(*named, start, end, *marks, row["table_version"], counts)
 
     def has(self, place: Place) -> bool:
         return self.end.passed(place) and not self.start.passed(place)
