@@ -206,7 +206,8 @@ def where(
 
     if bool(places) == (key is not None):
         raise typer.BadParameter("give either places or --key", param_hint="PARTITION:OFFSET")
-    log.setup(log_format())
+    if output is Format.table:  # a worker that begins says so, which is no record's fate
+        log.setup(log_format())
     with with_spark():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
