@@ -212,14 +212,15 @@ class _Read(NamedTuple):
         prepared = prepare(topic, root, settings)
         taken = taken_apart(records(sample), topic, prepared.given[0])
         columns, told = prepared.decoder().decode(taken.records)
-        whys = [taken.reason(n, why) for n, why in enumerate(told)]
         elements = [each.number for each in taken.of] if taken.of else [None] * len(told)
         parents = [sample[n] for n in taken.parents]
         none = topic.tombstones == "dropped"
-        enters = [
-            why is None and element != EMPTY and not (none and record.value is None)
-            for why, element, record in zip(whys, elements, parents, strict=True)
+        dropped = [
+            element == EMPTY or (none and record.value is None)
+            for element, record in zip(elements, parents, strict=True)
         ]
+        whys = [None if dropped[n] else taken.reason(n, why) for n, why in enumerate(told)]
+        enters = [not dropped[n] and why is None for n, why in enumerate(whys)]
         places = [
             Place.at(record.partition, record.offset, element)
             for record, element in zip(parents, elements, strict=True)
