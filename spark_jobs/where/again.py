@@ -232,6 +232,6 @@ class _Read(NamedTuple):
         return cls(places, pa.table(row), whys, enters)
 
     def seen(self, numbers: list[int]) -> Iterator[tuple[Place, Seen]]:
-        for n, row in zip(numbers, values(self.rows.take(numbers)), strict=True):
+        for n, row in zip(numbers, values(self.rows, numbers), strict=True):
             enters = self.enters[n]
             yield self.places[n], Seen(0, row) if enters else Seen(DROPPED, {}, self.whys[n])

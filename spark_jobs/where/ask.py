@@ -20,7 +20,7 @@ from spark_jobs.values.own_columns import OFFSET, PARTITION, own
 from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spark_jobs.settings.installation import Settings
@@ -156,11 +156,12 @@ def answered(folder: Path) -> Answer:
     return Answer(rows_of(folder), Counts.model_validate_json(counts))
 
 
-def values(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows. Times are microseconds and days are numbers: Arrow gives Python no time that Python has
-    not.
+def values(table: pa.Table, at: Iterable[int] | None = None) -> list[dict[str, Any]]:
+    """The rows, or those with these numbers. Times are microseconds and days are numbers: Arrow
+    gives Python no time that Python has not.
     """
-    rows: list[dict[str, Any]] = _numbers(table).to_pylist()
+    some = table if at is None else table.take(pa.array([*at], pa.int64()))
+    rows: list[dict[str, Any]] = _numbers(some).to_pylist()
     return rows
 
 

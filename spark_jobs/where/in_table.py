@@ -61,8 +61,8 @@ class InTable:
         if version is not None:
             if (added := self._table.added(version)) is None:
                 return {}
-            alike_ = [*alike(added, keys, copies.values())] if added.num_rows else []
-            for row in values(added.take(alike_)):
+            at = alike(added, keys, copies.values()) if added.num_rows else ()
+            for row in values(added, at):
                 rows[key_of(row, keys)].append(row)
         return {
             key: None
