@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 RUN_PREFIX = "prove-"
 """Of the runs that count against the budget: what a person verifies does not."""
 WEEK = timedelta(days=7)
-START: Final = 13.0
-"""Processor seconds that Spark takes to start, in an application of its own, on two cores."""
+COLD: Final = 15.0
+"""Processor seconds of a small day's proof by an application of its own, on two cores."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 Verify = Callable[[RepairPlan, str], Report]
 """Computes a plan under the id of a run, and gives the report."""
@@ -65,8 +65,8 @@ class Budget(NamedTuple):
     """What is left of the share: of a week, and of the days since the last proof."""
     cost: float
     """What one proof is expected to take: as the longest of the week, or the newest before it. With
-    none known, more than half of the week's drains, as a first load says nothing of a day; and more
-    than the shortest with a cold start of Spark.
+    none known, as half of the week's drains took less, for a first load says nothing of a day, and
+    at least COLD.
     """
 
     @classmethod
@@ -79,8 +79,7 @@ class Budget(NamedTuple):
         took, spent = sum(each.seconds for each in drains), sum(of_week)
         left = max(min(share * took * (waited / WEEK), share * took - spent), 0.0)
         known = of_week or [each.seconds for each in proofs[-1:]]
-        of_drains = [each.seconds for each in drains] or [-START]
-        usual = max(median(of_drains), START + min(of_drains))
+        usual = max(median(each.seconds for each in drains), COLD) if drains else 0.0
         return cls(took, spent, left, max(known) if known else usual)
 
     def allows(self, tonight: Sequence[float]) -> bool:

@@ -13,8 +13,8 @@ from spark_jobs.messages.report import Account, Problem
 from spark_jobs.ops import repairs
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.night import (
+    COLD,
     RUN_PREFIX,
-    START,
     WEEK,
     Budget,
     Took,
@@ -297,11 +297,15 @@ def test_what_counts_are_the_processor_seconds_of_a_run_where_somebody_counted_t
 def test_a_first_load_that_took_an_hour_does_not_keep_the_proofs_from_beginning(drained):
     ran(drained, "drain", "first", HOUR, 3600)
     found = budget(drained.paths, 0.1, NOW)
-    assert (found.cost, found.tonight) == (START + 100, 430)
+    assert (found.cost, found.tonight) == (100, 430)
     ran(drained, "verify", f"{RUN_PREFIX}1", WEEK + 2 * HOUR, 7)
     assert budget(drained.paths, 0.1, NOW).cost == 7, "measured, however long ago"
     ran(drained, "verify", f"{RUN_PREFIX}2", WEEK - HOUR, 5)
     assert budget(drained.paths, 0.1, NOW).cost == 5
+
+
+def test_a_first_proof_is_expected_to_start_spark_where_drains_found_it_warm():
+    assert Budget.of(1, NOW, [Took(NOW, 4), Took(NOW, 5)], []).cost == COLD
 
 
 PRICES = st.floats(0.1, 50)
