@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.run import Run
 from spark_jobs.checkpoint.standing import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch.limits import RunLimits
-from spark_jobs.launch.processes import processor_seconds
+from spark_jobs.launch.processes import processor_seconds, taken_before
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.part import HeldBack, NewKey
@@ -84,7 +84,7 @@ class RunOutcome:
     change: Change | None = None
     seconds: dict[Phase, float] = field(default_factory=dict)
     _lap_began: float = field(default_factory=time.monotonic)
-    _taken_before: float = field(default_factory=processor_seconds)
+    _taken_before: float = field(default_factory=taken_before)
 
     def lap(self, phase: Phase) -> None:
         """Record the seconds since the last lap as this phase's."""

@@ -38,7 +38,7 @@ from tests.harness.crash import over
 from tests.harness.long_form import LONG
 from tests.harness.scene import Scene
 from tests.harness.turns import alike
-from tests.spark.told import asking
+from tests.spark.told import asking, fates
 from tests.unit.specs import deduplicate, pipeline, topic
 
 pytestmark = alike("a bad release")
@@ -378,6 +378,17 @@ def killed_at(point: str, times: int) -> Iterator[None]:
 
 
 EVERY = [(point, times) for point in POINTS for times in range(1, MOST * 2 + 1)]
+
+
+def where_says_so(made: Scene, bad: list[dict[str, Any]]) -> None:
+    """Their batch accepted them, and no row has them."""
+    told = fates(made.spec, made.settings, [(row["partition"], row["offset"]) for row in bad])
+    accepted = [each for each in told.values() if each.became == "accepted"]
+    assert accepted
+    assert all(any("sent cents" in why for why in each.untold) for each in accepted)
+    assert not any(each.rows for each in accepted)
+
+
 KILLS = st.lists(st.sampled_from(EVERY), min_size=3, max_size=3)
 
 
@@ -413,6 +424,7 @@ def test_killed_anywhere_it_ends_with_both_tables_and_a_replay_gives_those_of_be
         assert excised(each) is None
         two.hold(each, without)
         balanced(each)
+        where_says_so(each, two.releases.asked("SELECT * FROM sent WHERE {where}", IS_BAD))
     verified(two.scenes[1], keys="true")
     for each in two.scenes:
         assert excised(each, "replay", reason="sent cents")

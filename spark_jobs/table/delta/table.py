@@ -191,13 +191,13 @@ class Delta(Table):
 
     def sum_of(self, version: int, column: str) -> int | None:
         """See Table."""
-        from spark_jobs.table.delta.written_rows import sum_of  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.added import sum_of  # noqa: PLC0415 - as above
 
         return sum_of(self.path, version, column)
 
     def added(self, version: int) -> pa.Table | None:
         """See Table."""
-        from spark_jobs.table.delta.written_rows import added  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.added import added  # noqa: PLC0415 - as above
 
         return added(self.path, version)
 
