@@ -314,7 +314,7 @@ class Report(Part):
     )
     inputs: dict[str, int] = Described(
         default_factory=dict,
-        description="table beside the stream -> the version that the run has read",
+        description="table beside the stream -> its version",
     )
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,
