@@ -277,7 +277,7 @@ def seen_by(scratch: Scratch) -> None:
         place: [(r["order_id"], r["by_paid"]) for r in fate.rows] for place, fate in told.items()
     }
     assert [*rows.values()] == [[("a", 7)], [("b", None)], [], [("a", 7)], [], []]
-    waits = [told[Place(*asked[n])].why for n in (2, 4, 5)]
+    waits = [told[asked[n]].why for n in (2, 4, 5)]
     assert waits == [
         "it waits in the state for a row of payments, until 2026-03-01 14:20:00; then it leaves alone",
         "no row of orders found it",
