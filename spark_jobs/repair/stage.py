@@ -26,6 +26,7 @@ from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import reported
+from spark_jobs.side.port import versions
 from spark_jobs.steps.sql import refuse_unsafe_trees
 from spark_jobs.storage.root.paths import Paths
 
@@ -61,7 +62,7 @@ def _run(
 ) -> SluiceError | None:
     paths = Paths(settings.root, spec)
     plan = read_plan(paths, outcome.repair_id)
-    outcome.kind = plan.kind
+    outcome.kind, outcome.inputs = plan.kind, versions(plan.inputs)
     settle(paths, outcome.run_id)
     refuse_done(paths, plan.repair_id)
     known = read_identity(paths)

@@ -75,6 +75,8 @@ class RunOutcome:
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     lost: DataLoss = field(default_factory=dict)
     held: Mapping[int, HeldBack] = field(default_factory=dict)
+    inputs: Mapping[str, int] = field(default_factory=dict)
+    """The tables beside the stream -> their versions."""
     end: End | None = None
     """Where the run is to end, if the spec asks for that."""
     new_keys: tuple[NewKey, ...] = ()
@@ -127,6 +129,7 @@ class RunOutcome:
             lost={str(partition): span for partition, span in self.lost.items()},
             up_to=self.end.up_to if self.end and self.end.is_end_of(drained.end) else None,
             new_keys=self.new_keys,
+            inputs=dict(self.inputs),
             held_back={str(partition): held for partition, held in self.held.items()},
             generation=drained.generation,
             batches=drained.batches,

@@ -144,7 +144,8 @@ def expiry(
     rows: dict[int | None, int] = {LATER if when.column else None: table.total}
     if when.column and since is not None:
         stored, columns = opened(spark, checkpoint, batch, operator, variable, step)
-        rows = _by_span(stored, next(each for each in columns if each.name == when.column), since)
+        column = next(each for each in columns if each.name == when.column)
+        rows = _by_span(stored, column, since - when.after)
     return Expiry(
         variable=variable.name,
         counted=when.counted,

@@ -71,6 +71,7 @@ def opened(
     remove_orphan_checksums(found.checkpoint)
     in_table = partial(found.target.table.newest_batch, found.target.owner)
     pinned = pin(found.checkpoint, in_table, now.spec, settings)
+    outcome.inputs = versions(pinned.inputs)
     outcome.lap("settle")
     stop.raise_if_asked()
     warming = expectations.warm_up()
@@ -81,7 +82,7 @@ def opened(
     else:
         refuse_unsafe_checks(session, ours)
     if current := current_of(now.spec, source_of(now.spec, settings)):
-        current.keep(pinned.since, versions(pinned.inputs), held)
+        current.keep(pinned.since, outcome.inputs, held)
     settle(
         LAST,
         SparkScene(now, paths, held, outcome.run_id, settings, found.identity, pinned, session),
