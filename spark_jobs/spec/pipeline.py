@@ -468,9 +468,8 @@ class Pipeline(Model):
                     )
 
     def _refuse_each(self) -> None:
-        beside = {"files": not self.topic.of_kafka, "a step that follows a key": self.keyed}
-        for what in (name for name, there in beside.items() if there and self.topic.each):
-            refuse("each", self.topic.each, *not_yet(what))
+        if self.topic.each and not self.topic.of_kafka:
+            refuse("each", self.topic.each, *not_yet("files"))
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)

@@ -126,9 +126,8 @@ class Topic(Model):
                 "Declare another field personal, or take Kafka's own time: part='timestamp'",
             )
         self._refuse_parts()
-        beside = {"envelope": self.envelope is not None, "archive": self.archive is not None}
         unread = {f"the format {self.format.kind}": not self.format.elements}
-        refuse_each(self.each, self.fields, beside | unread)
+        refuse_each(self.each, self.fields, {"envelope": self.envelope is not None} | unread)
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",

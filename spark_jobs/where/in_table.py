@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
+from spark_jobs.values.own_columns import AT_ELEMENT, OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.ask import key_of, values
@@ -116,7 +116,9 @@ class InTable:
         """A condition for the rows, or why there is none."""
         spec, row = self.spec, seen.row
         if spec.keyed:
-            return f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}', ""
+            at = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
+            number = place.number
+            return at if number is None else f'{at} AND "{AT_ELEMENT}" = {number}', ""
         if (own := self._own(place, seen)) is not None:
             paired = Paired.of(spec, place, seen)
             names, types = paired.found.columns if paired else {}, spec.inputs.types
