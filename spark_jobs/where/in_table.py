@@ -116,9 +116,9 @@ class InTable:
         """A condition for the rows, or why there is none."""
         spec, row = self.spec, seen.row
         if spec.keyed:
-            at = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
-            number = place.number
-            return at if number is None else f'{at} AND "{AT_ELEMENT}" = {number}', ""
+            value = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
+            of_it = "" if place.number is None else f' AND "{AT_ELEMENT}" = {place.number}'
+            return value + of_it, ""
         if (own := self._own(place, seen)) is not None:
             paired = Paired.of(spec, place, seen)
             names, types = paired.found.columns if paired else {}, spec.inputs.types
