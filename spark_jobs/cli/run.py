@@ -175,7 +175,7 @@ def worker(
 
     Where SLUICE_WARM lets it, a run starts a worker for its root and user, and another one where
     those that are there are busy and memory is free. It keeps Spark's JVM for the runs after it. It
-    ends by itself: when no run came for SLUICE_WARM_IDLE_MINUTES, after SLUICE_WARM_DRAINS, above
+    ends by itself: when no run came (SLUICE_WARM_IDLE_MINUTES), after SLUICE_WARM_DRAINS, above
     SLUICE_WARM_MEMORY_MB, behind a failed run, where memory becomes short, and when code, jars,
     settings or environment have changed.
 

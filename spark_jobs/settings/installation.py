@@ -17,7 +17,7 @@ from spark_jobs.settings import project_file, roots, variables
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.kafka.pem import exposure
 from spark_jobs.settings.roots import Catalog, connection, parsed, variable
-from spark_jobs.settings.variables import ROOT, VARIABLES
+from spark_jobs.settings.variables import BY_SCHEDULE, ROOT, VARIABLES
 from spark_jobs.spec import Pipeline, spark_options
 from spark_jobs.spec.cron import invalid_because
 from spark_jobs.storage.root.store import PATH_STYLE, Store
@@ -74,7 +74,7 @@ class Settings(NamedTuple):
     record_bytes: str = "hidden"
     warm: str = "off"
     warm_drains: str = "100"
-    warm_idle_minutes: str = "15"
+    warm_idle_minutes: str = BY_SCHEDULE
     warm_memory_mb: str = "4096"
     lag_group: str = "off"
     next: str = "off"
@@ -180,7 +180,7 @@ class Settings(NamedTuple):
             warm=_one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
             warm_drains=_whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
             warm_idle_minutes=_whole_number(
-                "SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"]
+                "SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"], or_else=BY_SCHEDULE
             ),
             warm_memory_mb=_whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
             lag_group=values["SLUICE_LAG_GROUP"]
@@ -415,8 +415,8 @@ def _prefix(value: str) -> str:
     return value
 
 
-def _whole_number(name: str, value: str) -> str:
-    if not (value.isascii() and value.isdigit() and int(value)):
+def _whole_number(name: str, value: str, *, or_else: str = "") -> str:
+    if value != or_else and not (value.isascii() and value.isdigit() and int(value)):
         raise SettingInvalid.not_positive(
             name=name,
             value=value,

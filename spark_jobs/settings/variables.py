@@ -13,6 +13,8 @@ ABOUT: Final = "the folder or URL that holds tables, checkpoints and ops tables"
 DEFAULT_ROOT: Final = str(REPO / ".local" / "root") if (REPO / "pyproject.toml").exists() else None
 """Beside an installed Sluice a root would go with the environment."""
 
+BY_SCHEDULE: Final = "schedule"
+
 VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
     ROOT: (ABOUT, DEFAULT_ROOT),
     "SLUICE_KAFKA": ("the brokers, host:port separated by commas", None),
@@ -104,7 +106,11 @@ VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
         "runs after which a worker ends, and the next run starts one",
         "100",
     ),
-    "SLUICE_WARM_IDLE_MINUTES": ("minutes without a run after which a worker ends", "15"),
+    "SLUICE_WARM_IDLE_MINUTES": (
+        "minutes without a run after which a worker ends; schedule: 15, or 10 behind the next "
+        "scheduled run where that comes within 2 hours",
+        BY_SCHEDULE,
+    ),
     "SLUICE_WARM_MEMORY_MB": (
         "megabytes of driver and JVM together above which a worker ends behind a run",
         "4096",

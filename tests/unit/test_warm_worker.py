@@ -133,6 +133,7 @@ class Client:
         *words: str,
         born: dict[str, str] | None = None,
         goes: bool = True,
+        idle: float = 0.0,
         **variables: str,
     ) -> None:
         self.folder = worker.folder
@@ -140,7 +141,7 @@ class Client:
         link = connected(worker.socket)
         assert link is not None
         self.link: Link = link
-        wanted = Drain([*words], {"A": "1", **variables}, str(worker.folder), born or BORN)
+        wanted = Drain([*words], {"A": "1", **variables}, str(worker.folder), born or BORN, idle)
         with self.out.open("wb") as out, self.err.open("wb") as err:
             link.send(wanted, (out.fileno(), err.fileno()))
         self.answer = link.receive(PATIENCE_SECONDS)
@@ -176,9 +177,9 @@ class Process:
             link.close()
         return link is not None
 
-    def run(self, *words: str, **variables: str) -> Client:
+    def run(self, *words: str, idle: float = 0.0, **variables: str) -> Client:
         """A run that a worker begins."""
-        client = Client(self, *words, **variables)
+        client = Client(self, *words, idle=idle, **variables)
         assert isinstance(client.answer, Accepted), client.answer
         return client
 
@@ -297,6 +298,15 @@ def test_it_ends_when_nobody_wants_a_drain(start):
     assert worker.process.wait(PATIENCE_SECONDS) == 0
     assert "SLUICE_WARM_IDLE_MINUTES" in worker.log
     assert not worker.socket.exists()
+
+
+def test_it_waits_as_long_as_the_most_patient_of_its_runs_has_asked_for(start):
+    worker = start(idle=1)
+    assert worker.run("say", idle=600).end() == Ended(0)
+    assert worker.run("say", idle=0.1).end() == Ended(0)
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.process.wait(3)
+    assert worker.run("say").end() == Ended(0)
 
 
 def test_it_ends_where_memory_is_short_but_never_within_a_run(start, tmp_path):

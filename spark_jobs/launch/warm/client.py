@@ -37,6 +37,7 @@ from spark_jobs.launch.warm.link import (
 )
 from spark_jobs.launch.warm.place import log_path, socket_path, socket_paths, starting
 from spark_jobs.launch.warm.start import Watched, start
+from spark_jobs.launch.warm.stay import idle_seconds
 from spark_jobs.messages.job import Serve
 from spark_jobs.settings.installation import Settings
 
@@ -71,6 +72,7 @@ class Warm:
             self._variables,
             str(Path.cwd()),
             taken(settings, self._command[:-1], self._variables),
+            idle_seconds(settings, pipeline),
         )
         self._link: Link | None = None
         self._may_start = True

@@ -200,10 +200,12 @@ def _foretold(settings: Settings, records: int) -> str:
     every = socket_paths(settings.root)
     there = [found for path in every if (found := shown(path))]
     if free := [each for each in there if not each.run]:
-        return f"a run now is warm: worker {free[0].process} waits for one"
+        waits = f"worker {free[0].process} waits for one, with {free[0].memory_mb:,} MB"
+        return f"a run now is warm: {waits}"
     if len(there) == len(every):
         return "a run now starts cold: every worker is busy"
     wanted = settings.warm == "on" and not there
     if not wanted and (why := no_room_because(settings)):
         return f"a run now starts cold: {why}"
-    return "a run now starts a worker, which waits for the next ones (SLUICE_WARM)"
+    most = f"up to {needed_mb(settings):,} MB"
+    return f"a run now starts a worker, which waits for the next ones with {most} (SLUICE_WARM)"

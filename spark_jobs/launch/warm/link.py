@@ -34,6 +34,8 @@ class Drain(_Message):
     """The folder in which the client works."""
     fingerprint: dict[str, str]
     """As it is now (fingerprint.py)."""
+    idle_seconds: float = 0.0
+    """How long the worker is to wait for another run behind this one, at least."""
 
 
 class Stop(_Message):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,6 +29,7 @@ from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
 from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import Address, log_path
+from spark_jobs.launch.warm.stay import USUAL
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
 
@@ -46,6 +48,7 @@ class Limits(NamedTuple):
 
     drains: int
     idle_seconds: float
+    """Without a run. A run may ask for more behind it."""
     memory_mb: int
     short_because: Callable[[], str] = _stays
     """Why one that nobody uses is to end at once; empty if it may stay."""
@@ -55,7 +58,7 @@ class Limits(NamedTuple):
         """The installation's limits."""
         return cls(
             int(settings.warm_drains),
-            60.0 * int(settings.warm_idle_minutes),
+            USUAL.total_seconds(),
             int(settings.warm_memory_mb),
             partial(short_because, settings) if settings.warm == "auto" else _stays,
         )
@@ -130,6 +133,8 @@ class Worker:
         self._start = start
         self._started_at = datetime.now(UTC)
         self._drains = 0
+        self._awaited_until = 0.0
+        """A run may come until then, of the clock that never goes back."""
 
     def work(self) -> NoReturn:
         """Until it ends, and the process with it."""
@@ -140,10 +145,12 @@ class Worker:
         os.chdir(self._folder)  # its starter's folder may go
         self._reception.open(self._address.listen())
         self._log.note("it waits for drains")
-        idle, short = self._limits.idle_seconds, self._limits.short_because
-        while (job := self._turn.next(idle, short)) is not None:
+        while (job := self._turn.next(self._idle(), self._limits.short_because)) is not None:
             self._do(job)
         self._leave()
+
+    def _idle(self) -> float:
+        return max(self._limits.idle_seconds, self._awaited_until - time.monotonic())
 
     def _do(self, job: Job) -> None:
         try:
@@ -162,6 +169,7 @@ class Worker:
             failed = status not in ENDED
             problem = left or ("" if failed else within(CLEAN_SECONDS, self._jvm.clean))
         self._drains += 1
+        self._awaited_until = max(self._awaited_until, time.monotonic() + job.wanted.idle_seconds)
         self._log.note(f"the drain ended with exit status {status}")
         if failed or problem:
             self._leave_at_once(self._problem(job, status, problem), lambda: job.answer(status))
