@@ -127,8 +127,9 @@ class Topic(Model):
             )
         self._refuse_parts()
         beside = {"envelope": OF_ENVELOPED} if self.envelope else {}
-        unread = {} if self.format.elements else {f"the format {self.format.kind}": OF_TEXT}
-        refuse_each(self.each, self.fields, beside | unread)
+        for each in (self.format, self.format.within):
+            beside |= {} if each.elements else {f"the format {each.kind}": OF_TEXT}
+        refuse_each(self.each, self.fields, beside)
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.elements import JsonElements
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Csv, Field, Topic
+from spark_jobs.spec import Compressed, Csv, Field, Topic
 from spark_jobs.values.own_columns import EMPTY
 from tests.harness.refused import fails
 
@@ -153,6 +153,7 @@ def test_whatever_a_value_is_it_has_a_row_and_no_element_is_lost(value):
         {"each": "a[k=v].b[]"},
         {"envelope": "debezium"},
         {"format": Csv(columns=("t",))},
+        {"format": Compressed(by="gzip", format=Csv(columns=("t",)))},
     ],
 )
 def test_what_has_no_list_and_what_goes_not_with_it_is_refused_by_name(how):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -10,8 +10,6 @@ from spark_jobs.spec.formats.avro import Avro
 from spark_jobs.spec.formats.format import JSON, AnyFormat, Format
 from spark_jobs.spec.formats.protobuf import Protobuf
 from spark_jobs.spec.model import refuse
-
-ELEMENTS: Final = "spark_jobs.decode.compressed_elements:CompressedElements"
 
 
 class Compressed(Format):
@@ -21,6 +19,7 @@ class Compressed(Format):
 
     kind: ClassVar[str] = "compressed"
     decoder: ClassVar[str] = "spark_jobs.decode.compressed_decoder:CompressedDecoder"
+    elements: ClassVar[str] = "spark_jobs.decode.compressed_elements:CompressedElements"
 
     by: Literal["gzip", "zstd"]
     """the compression"""
@@ -28,11 +27,6 @@ class Compressed(Format):
     """how what is in it is encoded"""
     at_most: int = 10_000_000
     """bytes that a value may have when it is not compressed any more; a larger one is malformed"""
-
-    @property
-    def elements(self) -> str:  # type: ignore[override] - a class has one, but for what is in it
-        """As Format has it; nothing where nothing takes apart what is in it."""
-        return ELEMENTS if self.within.elements else ""
 
     @property
     def within(self) -> Format:
