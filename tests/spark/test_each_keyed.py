@@ -142,8 +142,9 @@ def test_the_table_is_duckdbs_over_elements_killed_replayed_and_verified_from_th
         made.scene.run("second")
     made.assert_as_duckdb(999)
 
-    last = made.scene.ops("batches")[-1]
-    assert last["elements"] == last["malformed"] + last["accepted"]
+    for row in made.scene.ops("batches"):
+        assert row["elements"] == row["malformed"] + row["accepted"]
+        assert row["read"] == row["with_elements"] + row["empty"]
     rows = {(row["_sluice_offset"], row["_sluice_element"]): row for row in made.scene.table()}
     told = fates(made.scene.spec, made.scene.settings, [(0, n) for n in range(45, 50)])
     assert {at for at, each in told.items() if each.rows} <= {(0, *at) for at in rows}

@@ -1,5 +1,5 @@
-"""What the daemon of Spark's Python workers says of one whose socket the JVM has closed. Over a real
-daemon and its worker, without a JVM.
+"""What is heard of a Python worker whose socket the JVM has closed. Over a real daemon and its worker,
+without a JVM.
 """
 
 import os
@@ -12,6 +12,7 @@ import time
 import psutil
 import pytest
 
+from spark_jobs.launch.noise import Heard
 from spark_jobs.launch.submit import ALONE, DAEMON
 from tests.harness.patience import patient
 
@@ -44,4 +45,33 @@ def test_a_worker_that_nobody_listens_to_ends_and_prints_no_stack_trace(tmp_path
             time.sleep(0.05)
         assert daemon.poll() is None, "it serves others"
         daemon.stdin.close()
-        assert daemon.stderr.read().decode().count("Traceback") == traces
+        said = daemon.stderr.read().splitlines(keepends=True)
+    assert b"".join(said).count(b"Traceback") == traces
+    assert passed_on(said) == []
+
+
+def passed_on(lines):
+    heard = Heard()
+    return [*(each for line in lines for each in heard.of(line)), *heard.rest()]
+
+
+FRAME = b'  File "/x/pyspark/daemon.py", line 95, in worker\n'
+TRACE = [b"Traceback (most recent call last):\n", FRAME, b"    outfile.flush()\n",
+         b"BrokenPipeError: [Errno 32] Broken pipe\n"]  # fmt: skip
+OTHER = [TRACE[0], b'  File "/x/pipelines/logic.py", line 3, in of\n', b"ValueError: no\n"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "left"),
+    [
+        ([line for line in TRACE for _ in range(2)], []),
+        ([*TRACE, b"one\n", *TRACE], [b"one\n"]),
+        ([*OTHER, *TRACE], OTHER),
+        ([*TRACE[:3], *OTHER], [*TRACE[:3], *OTHER]),
+        ([*TRACE[:2], b"MemoryError\n"], [*TRACE[:2], b"MemoryError\n"]),
+        (TRACE[:2], TRACE[:2]),
+        ([b"BrokenPipeError: mine\n", FRAME], [b"BrokenPipeError: mine\n", FRAME]),
+    ],
+)
+def test_any_other_stack_trace_is_passed_on_whole(lines, left):
+    assert passed_on(lines) == left
