@@ -18,7 +18,7 @@ ENDS: Final = re.compile(rb"(BrokenPipe|ConnectionReset)Error: .*")
 WITHIN: Final = re.compile(
     rb'  File ".*[/\\]pyspark[/\\]daemon\.py", line \d+, in (manager|worker)'
     rb"|    (code = worker\(sock, authenticated\)|outfile\.flush\(\))"
-    rb"|    [~^]+"
+    rb"| +[~^]+"
 )
 
 
