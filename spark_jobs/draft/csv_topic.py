@@ -46,7 +46,7 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     fitting = [each for each in DELIMITERS if len(found[each]) >= MOST * len(texts)]
     if not fitting:
         return None
-    delimiter = max(fitting, key=lambda each: (_has_decimals(found[each]), _cells(found[each])))
+    delimiter = max(fitting, key=lambda each: (_has_decimals(found[each]), len(found[each][0][1])))
     rows = found[delimiter]
     names = _header(rows)
     rows = [row for row in rows if tuple(row[1]) != names]
@@ -79,10 +79,6 @@ def _rows(texts: Sequence[tuple[Sampled, str]], delimiter: str) -> list[Row]:
             split.append((each, row))  # else a quote is not around all of its cell
     usual = Counter(len(row) for _, row in split if len(row) > 1).most_common(1)
     return [(each, row) for each, row in split if usual and len(row) == usual[0][0]]
-
-
-def _cells(rows: Sequence[Row]) -> int:
-    return len(rows[0][1])
 
 
 def _has_decimals(rows: Sequence[Row]) -> bool:

@@ -25,7 +25,7 @@ WITHIN: Final = re.compile(
 class Heard:
     """Passes on what says something. Spark asks a worker for what it plans by a daemon that nobody
     can name another, and closes the socket when it has the answer: each such worker prints a stack
-    trace (launch/python_daemon.py). Those of several may be mixed.
+    trace (launch/quiet_python_daemon.py). Those of several may be mixed.
     """
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import gc
 import importlib
 
-from spark_jobs.launch.python_daemon import serve
+from spark_jobs.launch.quiet_python_daemon import serve
 
 IMPORTED = (
     "pandas",
