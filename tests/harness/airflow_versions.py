@@ -65,6 +65,6 @@ def _standard_of(version: str) -> str:
     """The version of the standard provider that a plain pip has beside it."""
     constraints = REPO / "requirements" / f"constraints-{version}.txt"
     [found] = re.findall(
-        r"^apache-airflow-providers-standard==(\S+)", constraints.read_text(), re.M
+        r"^apache-airflow-providers-standard==(\S+)", constraints.read_text(), re.MULTILINE
     )
     return str(found)
