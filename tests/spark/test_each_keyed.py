@@ -99,11 +99,13 @@ class Readings(Orders):
     def send_values(self, many: int) -> None:
         for _ in range(many):
             some = [self.element() for _ in range(self.chance.randrange(7))]
-            copies = some[:2] if self.chance.random() < 0.3 else []
-            of = {"gateway": f"g{self.chance.randrange(3)}", "readings": some + copies}
-            self.values.append(json.dumps(of))
-            self.producer.produce(self.scene.topic, self.values[-1], partition=0)
+            self.send_value(some + (some[:2] if self.chance.random() < 0.3 else []))
         self.producer.flush()
+
+    def send_value(self, readings: list[dict[str, Any]]) -> None:
+        of = {"gateway": f"g{self.chance.randrange(3)}", "readings": readings}
+        self.values.append(json.dumps(of))
+        self.producer.produce(self.scene.topic, self.values[-1], partition=0)
 
     def wanted(self, most: int) -> list[dict[str, Any]]:
         with duckdb.connect() as db:
@@ -136,7 +138,10 @@ def test_the_table_is_duckdbs_over_elements_killed_replayed_and_verified_from_th
             made.scene.drain("killed")
     made.scene.run("first")
     made.assert_as_duckdb(999)
-    made.send_values(20)
+    at = round((START + timedelta(hours=1)).timestamp() * 1000)
+    both = [{"id": "last is bad", "at": at, "watts": watts} for watts in (1, 2_000)]
+    made.send_value([*both, *({**each, "id": "first is bad"} for each in reversed(both))])
+    made.send_values(19)
     with monkeypatch.context() as by_spark:
         by_spark.setattr(driver, "MOST_CHANGES", 0)
         made.scene.run("second")
