@@ -77,6 +77,8 @@ ALONE = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Spark makes a secret for each application, and keeps it in its JVM's memory.
     "spark.authenticate": "true",
+    # Of a cluster's executors nobody sees what a worker prints.
+    "spark.python.daemon.module": "spark_jobs.launch.quiet_python_daemon",
 }
 """Of a local master: nobody but its own processes has anything to ask of it."""
 SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}

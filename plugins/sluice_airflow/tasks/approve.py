@@ -43,11 +43,9 @@ class ConfirmOperator(ApprovalOperator):
             **kwargs,
         )
         self.pipeline = pipeline
-
-    @property
-    def hitl_summary(self) -> dict[str, Any]:
-        """What listeners are told, for example OpenLineage's: without the rows."""
-        return super().hitl_summary | {"body": None}
+        # What listeners are told, as OpenLineage's: without the rows. The provider that came with
+        # Airflow 3.2 has an attribute; a later one makes it anew, with what is extra.
+        getattr(self, "hitl_summary_extra", self.hitl_summary)["body"] = None
 
     def execute(self, context: Context) -> Any:
         """Raises Airflow's TaskAwaitingInput while a person is needed; SwapRefused for a repair

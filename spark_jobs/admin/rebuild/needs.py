@@ -111,6 +111,8 @@ def _unusable(spec: Pipeline, following: Pipeline) -> str | None:
         return why
     if len(following.inputs) > 1:
         return "it takes nothing from the archives of several topics"
+    if spec.inputs.spread or following.inputs.spread:
+        return "its values have many records, whose event times it does not say"
     if _clock(spec.inputs[0]) != _clock(following.inputs[0]):
         return (
             f"its event times are those of {spec.inputs.event_time!r} as SPEC has it, and NEXT "

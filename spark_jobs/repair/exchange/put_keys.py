@@ -103,7 +103,8 @@ class Merging(NamedTuple):
 def merging(now: pa.Table, sides: Sides, step: Following) -> Merging:
     """`now`: all that the table has of the keys of both sides."""
     both = pa.concat_tables([now, *sides])
-    place, position = ranks(both, step.row_key), ranks(both, placed(step.order_by))
+    place = ranks(both, step.row_key)
+    position = ranks(both, placed(step.order_by, both.column_names))
     _, same = np.unique(texts(both.drop_columns([*step.spans])), return_inverse=True)
     known, ends = now.num_rows, now.num_rows + sides.going.num_rows
     parts = (slice(0, known), slice(known, ends), slice(ends, None))

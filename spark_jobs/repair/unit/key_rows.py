@@ -31,6 +31,7 @@ from spark_jobs.steps.latest import contents, marked
 from spark_jobs.steps.operator import At, operator
 from spark_jobs.steps.sql import reason
 from spark_jobs.values.own_columns import (
+    AT_ELEMENT,
     CONTENTS,
     DELETED,
     DELETED_AT,
@@ -161,10 +162,11 @@ class KeyRows:
         if not plan.replays:
             return ()
         after = paired.where("op IS NOT NULL AND after IS NOT NULL").select("after.*")
-        places = F.array(F.struct(PARTITION, OFFSET))
+        parts = [PARTITION, OFFSET, *(n for n in after.columns if n == AT_ELEMENT)]
+        places = F.array(F.struct(*parts))
         if SET in after.columns:
             at_field = F.transform(
-                F.map_values(SET), lambda at: F.struct(at[PARTITION], at[OFFSET])
+                F.map_values(SET), lambda at: F.struct(*(at[name] for name in parts))
             )
             places = F.concat(places, at_field)
         deciding = {Place(*place) for (place,) in after.select(F.explode(places)).collect()}
@@ -180,6 +182,7 @@ class KeyRows:
                 topic_id=id_of(plan.topic_id, each.partition),
                 partition=each.partition,
                 offset=each.offset,
+                element=each.place.number,
                 source="quarantine",
                 fate=fate(each.place),
                 event_time=each.event_time,
