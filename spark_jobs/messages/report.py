@@ -313,6 +313,10 @@ class Report(Part):
         description="partition -> first and last offset of unread records that retention removed "
         "and the run skipped",
     )
+    inputs: dict[str, int] = Described(
+        default_factory=dict,
+        description="table beside the stream -> its version",
+    )
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,
         description="partition -> what waited behind an open transaction when the run began",

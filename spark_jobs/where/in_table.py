@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
+from spark_jobs.values.own_columns import AT_ELEMENT, OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.ask import alike, key_of, values
@@ -115,7 +115,9 @@ class InTable:
         """
         spec, row = self.spec, seen.row
         if spec.keyed:
-            return f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}', ""
+            value = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
+            of_it = "" if place.number is None else f' AND "{AT_ELEMENT}" = {place.number}'
+            return value + of_it, ""
         if own is not None:
             names, types = paired.found.columns if paired else {}, spec.inputs.types
             conditions = (
