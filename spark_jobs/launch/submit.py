@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import spark_side as shipment
 from spark_jobs.launch.scratch import has_sockets

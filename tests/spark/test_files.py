@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.admin.rebuild.plan import plan_rebuild
+from spark_jobs.admin.reset import reset
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.files.noted import note_of, read_listed
 from spark_jobs.repair.find.coverage import coverage
@@ -151,7 +152,9 @@ def test_a_malformed_record_of_a_file_is_merged_by_a_replay_and_batches_end_with
     assert (replayed.change.merged, held(made) - before) == (1, {(3, "a", 1, 2)})
 
 
-def test_a_rebuild_reads_what_the_live_version_has_noted_by_the_same_numbers(tmp_path, spark):
+def test_a_rebuild_reads_what_the_live_version_has_noted_and_a_reset_the_files_as_they_are(
+    tmp_path, spark
+):
     (folder := tmp_path / "rows").mkdir()
     made = scene_of(folder, tmp_path)
     put(folder, "2.jsonl", (0, "a", 1), (0, "b", 2))
@@ -168,6 +171,18 @@ def test_a_rebuild_reads_what_the_live_version_has_noted_by_the_same_numbers(tmp
     assert [each.name for each in listed.files] == ["2.jsonl", "1.jsonl"]
     assert read_listed(note_of(beside.paths)) == listed
     assert plan_rebuild(made.spec, beside.next, made.settings).left == 0
+    put(folder, "3.jsonl", (30, "a", 1))
+    made.run("third")
+    before = held(made)
+    (folder / "1.jsonl").rename(folder / "4.jsonl")  # another list has no names of before
+    reset(made.spec, made.settings).execute()
+    again = made.run("anew")
+    assert (again.account.read, held(made)) == (5, before)
+    assert [each.name for each in read_listed(note_of(made.paths)).files] == [
+        "2.jsonl",
+        "3.jsonl",
+        "4.jsonl",
+    ]
 
 
 def by_id(row):

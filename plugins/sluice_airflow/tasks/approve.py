@@ -14,7 +14,7 @@ from sluice_airflow.retries import one_line_errors
 from sluice_airflow.tasks import rebuild
 from sluice_airflow.tasks.change_text import body
 from sluice_airflow.tasks.xcom import SHOWN, STAGE, planned_repair, plans_rebuild
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import record_bytes

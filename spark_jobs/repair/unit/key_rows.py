@@ -5,26 +5,19 @@ records gives them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import (
-    Compared,
-    Computed,
-    Fetched,
-    Judging,
-    NoRecord,
-    late_places,
-)
+from spark_jobs.repair.compute.judging import Compared, Computed, NoRecord, late_places
 from spark_jobs.repair.compute.marked import marked as dependents
+from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.side.port import rows_of
@@ -50,6 +43,13 @@ from spark_jobs.values.own_columns import (
 from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import Column
+
+    from spark_jobs.repair.compute.judging import (
+        Judging,
+    )
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.values.spans import Span
