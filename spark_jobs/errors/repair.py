@@ -205,6 +205,10 @@ class DecisionRefused(SluiceError):
         "--record is {record!r}, which is no place of a record.",
         "Write {partition}:OFFSET, or {partition}:FIRST-LAST.",
     )
+    no_element = reason(
+        "--record is {record!r}. Its value has {records:,} records, from 0 on.",
+        "Name one of them, or the whole value: {value}",
+    )
     batch_unaccounted = reason(
         "Partition {partition} offset {offset} is in batch {batch}. The table has that batch, "
         "and no run has accounted for it.",

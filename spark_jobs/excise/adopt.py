@@ -29,6 +29,7 @@ from spark_jobs.values.spans import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spark_jobs.runs.resume.settlers import SparkScene
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -70,6 +71,13 @@ def ending(spec: Pipeline, paths: Paths) -> list[str]:
     """The ids of those that the checkpoint has, and that have ended since."""
     gone = {each for topic in spec.inputs for each in ended(paths.root, topic.place)}
     return [each.id for each in read_failing(paths.failing).excised if each.id in gone]
+
+
+def excisions_since(scene: SparkScene) -> tuple[str, ...]:
+    """Those that the checkpoint has not taken over yet, or that have ended."""
+    ids = (scene.identity.topic_id, scene.identity.generations)
+    adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id)
+    return ()
 
 
 def adopt(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.positions import Offset, Parts
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.where.ask import Counts
 
@@ -121,7 +121,8 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
     state = source_of(archive_spec(declared, Archive()), settings).state()
     has, _ = archived_or_why(root, Topics([declared]), state.id)
     clock, every = clock_of(declared), together((state.earliest.parts(state.latest), has))
-    there, gone = every, dict[int, tuple[Offset, ...]]()
+    there: Parts = every
+    gone: Parts = {}
     for each in readers:
         if clock_of(each.spec.inputs.of_place(wanted.topic)) == clock:  # else of other times
             with suppress(SluiceError):  # a damaged checkpoint tells of no record

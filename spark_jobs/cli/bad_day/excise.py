@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.carry_out import Asked, carry_out, run_id
 from spark_jobs.cli.repair import MOST, PANEL, From, MostRecords, To, WithoutLost, Yes
 from spark_jobs.cli.terminal import (
