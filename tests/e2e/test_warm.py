@@ -273,11 +273,9 @@ def test_a_repair_is_computed_by_the_drains_worker_and_a_killed_one_by_the_next(
     spark, installation
 ):
     scene = installation.scene
-    for number in range(2):
+    for number in range(3):
         scene.deliver()
-        scene.run(f"drain-{number}")
-    scene.deliver()
-    installation.drain(FIRST, "drain-2")
+        installation.drain(FIRST, f"drain-{number}")
     born, before = installation.worker, scene.table()
     killed = installation.repair("staged=wait")
     installation.hold(killed, "staged")
