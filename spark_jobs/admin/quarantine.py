@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
 
+ELEMENTS: Final = "spark_jobs.where.named_elements:refuse_absent"
 MOST: Final = 100_000
 """Records that persons name at all: the decoder's tasks have them in memory."""
 SHOWN: Final = 20
@@ -45,7 +47,8 @@ def quarantine(
     spec: Pipeline, settings: Settings, named: tuple[str, ...], reason: str, by: str
 ) -> Intent:
     """Put records aside: `named`, each "PARTITION:OFFSET" or "PARTITION:FIRST-LAST", for this
-    reason; without them, those that the last run has proposed.
+    reason; without them, those that the last run has proposed. "PARTITION:OFFSET:ELEMENT" is one
+    record of a value with many.
 
     Raises DecisionRefused for a place that is none, without a reason, or if the records are of a
     batch that is in the table and not accounted for: it has been classified otherwise.
@@ -61,6 +64,8 @@ def quarantine(
     if not found:
         return Intent((f"{spec.name}: no run has proposed records",), None)
     _refuse_unaccounted(paths, spec, found)
+    if named and spec.inputs.spread:
+        resolve_name(ELEMENTS)(spec, settings, (each.place for each in found))
 
     def execute() -> tuple[str, ...]:
         require_writable(paths)

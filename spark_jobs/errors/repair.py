@@ -205,6 +205,10 @@ class DecisionRefused(SluiceError):
         "--record is {record!r}, which is no place of a record.",
         "Write {partition}:OFFSET, or {partition}:FIRST-LAST.",
     )
+    no_element = reason(
+        "--record is {record!r}. Its value has {records:,} records, from 0 on.",
+        "Name one of them, or the whole value: {value}",
+    )
     batch_unaccounted = reason(
         "Partition {partition} offset {offset} is in batch {batch}. The table has that batch, "
         "and no run has accounted for it.",
@@ -228,8 +232,9 @@ class DecisionRefused(SluiceError):
         "Give shorter ranges, one after the other: --from and --to.",
     )
     elements_excised = reason(
-        "A value of {topic} has many records (`each`), and only a value can be left out.",
-        "Refuse such records by a rule of the topic.",
+        "Pipelines take the values of {topic} apart in several ways (`each`): an element of one "
+        "is no record of another.",
+        "Declare the same `each`, or refuse such records by a rule of the topic.",
     )
     excision_unknown = reason(
         "No checkpoint leaves out records of excision {excision}.",

@@ -14,7 +14,7 @@ from spark_jobs.files.layout import Layout, layout_of
 from spark_jobs.files.noted import MILLISECOND, Listed, Noted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from upath import UPath
 
@@ -72,14 +72,17 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
     for one that cannot be read, that has another content than was noted, or that is a copy.
     """
     layout, known = layout_of(declared), seen.listed.begun
-    gone = (e for e in known.values() if e.inode and e.name not in seen.now)
-    went = {e.inode: e for e in sorted(gone, key=lambda e: e.stop)}
+    gone = sorted((e for e in known.values() if e.name not in seen.now), key=lambda e: e.stop)
+    went = {e.inode: e for e in gone if e.inode}
+    # A list of before has no number of the disk: what such a file was is told by its content.
+    unnumbered = [e for e in gone if not e.inode]
     names = {e.digest: e.name for e in seen.listed.files if e.readable}
     first = seen.listed.end
     # Those that have grown go first: a copy of one is then known.
     for each in sorted(seen.new, key=lambda each: each.name not in known):
         was = known.get(each.name)
-        was = _renamed(seen.folder, went.get(each.inode), was, each, declared) or was
+        begins = [went[each.inode]] if each.inode in went else unnumbered if was is None else []
+        was = _renamed(seen.folder, begins, was, each, declared) or was
         digest = _digest(seen.folder, layout, was, each)
         found = _counted(seen.folder, layout, was, each, digest, first)
         if there(seen.folder, each.name) != each:
@@ -94,20 +97,23 @@ def parts(seen: Look, declared: Files) -> Iterator[Noted]:
 
 
 def _renamed(
-    folder: UPath, went: Noted | None, was: Noted | None, now: There, declared: Files
+    folder: UPath, begins: Sequence[Noted], was: Noted | None, now: There, declared: Files
 ) -> Noted | None:
-    """The noted file that has this name now, and has grown. One that has not is a copy. `was` is
-    what is noted of this name: the file may have its first name again.
+    """The noted file, one of `begins`, that has this name now, and has grown. One that has not is a
+    copy. `was` is what is noted of this name: the file may have its first name again.
     """
-    if went is None or declared.copies == "read" or now.size <= went.stop:
+    read = was.stop if was else 0
+    longer = [each for each in begins if read < each.stop < now.size]
+    if not longer or not now.inode or declared.copies == "read":
         return None
-    if was is not None and was.stop >= went.stop:
+    found = zip(longer, digests(folder, now.name, *(each.stop for each in longer)), strict=True)
+    # Another content: the disk has given the number again.
+    went = [each for each, digest in found if digest == each.digest]
+    if not went:
         return None
-    if digests(folder, now.name, went.stop) != [went.digest]:
-        return None  # the disk has given the number again
     if declared.copies == "refuse":
-        raise FilesUnfit.renamed(name=now.name, of=went.name, path=folder, stop=went.stop)
-    return went
+        raise FilesUnfit.renamed(name=now.name, of=went[-1].name, path=folder, stop=went[-1].stop)
+    return went[-1]
 
 
 def refuse_others(seen: Look, declared: Files) -> None:

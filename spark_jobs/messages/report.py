@@ -287,7 +287,8 @@ class Report(Part):
     )
     processor_seconds: float | None = Described(
         default=None,
-        description="processor seconds of driver, JVM and Python's workers; null if not counted",
+        description="processor seconds of driver, JVM and Python's workers, with a cold start; "
+        "null if not counted",
     )
     generation: str = Described(
         default="",
@@ -311,6 +312,10 @@ class Report(Part):
         default_factory=dict,
         description="partition -> first and last offset of unread records that retention removed "
         "and the run skipped",
+    )
+    inputs: dict[str, int] = Described(
+        default_factory=dict,
+        description="table beside the stream -> its version",
     )
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,

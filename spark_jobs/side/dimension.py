@@ -42,6 +42,10 @@ TO: Final = own("valid_to")
 """The first at which it is no more; null: for ever."""
 
 
+LOCAL: Final = "spark.sql.execution.arrow.localRelationThreshold"
+"""Up to so many bytes Spark's plan has the rows themselves: its optimizer then filters and selects
+them one by one, without compiled code, in each batch (ConvertToLocalRelation).
+"""
 KEPT: Final = "sides"
 """The folder of the root with the contents of files that batches have read."""
 
@@ -92,8 +96,13 @@ class DimensionSide:
         for name, kind in types.items():
             schema = schema.add(name, spark_type(kind))
         rows = self._read(pin)
-        # Of an empty table PySpark makes an array without a type.
-        return spark.createDataFrame(rows if rows.num_rows else [], schema)
+        if not rows.num_rows:  # PySpark makes an array without a type of it
+            return spark.createDataFrame([], schema)
+        spark.conf.set(LOCAL, "0")
+        try:
+            return spark.createDataFrame(rows, schema)
+        finally:
+            spark.conf.unset(LOCAL)
 
     def finder(self, pin: Pin) -> Callable[[tuple[Any, ...], datetime], bool]:
         """Whether a version has a row of a key at a time; it is read once."""

@@ -307,6 +307,9 @@ def test_a_dimension_is_an_input_beside_the_topic(monkeypatch):
         ("country", "string"),
         ("segment", "string"),
     ]
+    _, customers, countries = data.topic(roots.report("known_orders", inputs={"customers": 7}))
+    assert customers.facets["version"].datasetVersion == "7"
+    assert countries.facets.keys() == {"schema"}
 
 
 def test_the_table_of_an_archive_has_the_columns_of_records():

@@ -277,7 +277,7 @@ def seen_by(scratch: Scratch) -> None:
         place: [(r["order_id"], r["by_paid"]) for r in fate.rows] for place, fate in told.items()
     }
     assert [*rows.values()] == [[("a", 7)], [("b", None)], [], [("a", 7)], [], []]
-    waits = [told[Place(*asked[n])].why for n in (2, 4, 5)]
+    waits = [told[asked[n]].why for n in (2, 4, 5)]
     assert waits == [
         "it waits in the state for a row of payments, until 2026-03-01 14:20:00; then it leaves alone",
         "no row of orders found it",
@@ -291,6 +291,9 @@ def seen_by(scratch: Scratch) -> None:
         "payments: 1 row",
         "order_id by_at by_paid",
         "y4 2026-03-01 13:00:00 1",
+        "key sizes: its store does not tell them",
+        "orders: rows expire with the watermark: 0 within an hour, 1 within a day, 0 never",
+        "payments: rows expire with the watermark: 1 within an hour, 0 never",
     ]
     query = StateQuery(keys=("order_id=y4",))
     assert "payments: 1 row" in [*state_view(scratch.spec, scratch.settings, query)]

@@ -1,256 +1,31 @@
-"""Lookups of rows with times: by the noted version of each batch, by the newest after a repair, by
-DuckDB.
+"""Lookups: the types of keys and fields, several of them, and the records of a changed key. With
+times and versions: test_as_of.py.
 """
 
-import json
-import shutil
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from itertools import pairwise
-from random import Random
 
 import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from spark_jobs.checkpoint import pins
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.runs.explain import deep
 from spark_jobs.settings.installation import Settings
 from spark_jobs.side.dimension import DimensionSide
-from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Pipeline, Tumbling
+from spark_jobs.spec import Dimension, Field, Lookup
 from spark_jobs.steps.beside.lookup import with_fields
-from spark_jobs.storage import failpoint
-from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.values.conversions import arrow_type
-from tests.harness import oracle
-from tests.harness.compare import assert_same
-from tests.harness.crash import Images, over
 from tests.harness.refused import fails
 from tests.harness.roots import rows_of
 from tests.harness.turns import alike
-from tests.spark import truth
-from tests.spark.operators import ON_TIME, Operator
-from tests.spark.test_repair import Repairs
 from tests.spark.test_several_topics import EU, US, Sales
 from tests.unit.specs import aggregate, deduplicate
 
 NEW_YEAR = datetime(2013, 1, 1, tzinfo=UTC)
-HOUR = Tumbling(size="1 hour")
-BEGIN = "time_bucket(INTERVAL 1 HOUR, event_time)"
-CARRIERS = [
-    "9E",
-    "AA",
-    "AS",
-    "B6",
-    "DL",
-    "EV",
-    "F9",
-    "FL",
-    "HA",
-    "MQ",
-    "OO",
-    "US",
-    "VX",
-    "WN",
-    "YV",
-]
-TIMES = pa.timestamp("us", "UTC")
-COLUMNS = pa.schema(
-    [("carrier", pa.string()), ("since", TIMES), ("until", TIMES), ("fee", pa.int64()), ("kind", pa.string())]
-)  # fmt: skip
-
 pytestmark = alike("a lookup")
-NAMES = {each: f"Airline {each}" for each in CARRIERS[::2]}
-
-
-def drawn(version: int) -> list[dict]:
-    """Each version has other times and fees of each carrier, none of UA, and leaves some out. A
-    flight's time is a whole minute, as are these: boundaries are met.
-    """
-    draw, rows = (
-        Random(version),
-        [{"carrier": None, "since": None, "until": None, "fee": 1, "kind": "none"}],
-    )
-    for carrier in CARRIERS:
-        cuts = sorted(
-            {
-                NEW_YEAR + timedelta(minutes=draw.randrange(7 * 1440))
-                for _ in range(draw.randrange(4))
-            }
-        )
-        for since, until in pairwise([None, *cuts, None]):
-            if draw.random() < 0.8:
-                rows.append(
-                    {
-                        "carrier": carrier,
-                        "since": since,
-                        "until": until,
-                        "fee": draw.randrange(100),
-                        "kind": draw.choice("ab"),
-                    }
-                )
-        if cuts:  # never valid
-            rows.append(
-                {"carrier": carrier, "since": cuts[0], "until": cuts[0], "fee": 9, "kind": "never"}
-            )
-    draw.shuffle(rows)
-    return rows
-
-
-def put(path: str, version: int) -> None:
-    deltalake.write_deltalake(path, pa.Table.from_pylist(drawn(version), COLUMNS), mode="overwrite")
-
-
-def fees_of(path: str) -> Dimension:
-    return Dimension(
-        name="fees",
-        table=path,
-        key=("carrier",),
-        valid=("since", "until"),
-        fields=(Field(name="fee", type="bigint"), Field(name="sort", type="string", path="kind")),
-    )
-
-
-def as_sql(rows: list[dict]) -> str:
-    def said(value: object) -> str:
-        return (
-            "NULL"
-            if value is None
-            else repr(str(value))
-            if not isinstance(value, int)
-            else str(value)
-        )
-
-    values = ", ".join(
-        "(" + ", ".join(said(row[name]) for name in COLUMNS.names) + ")" for row in rows
-    )
-    return f"""SELECT carrier, since::TIMESTAMPTZ AS since, until::TIMESTAMPTZ AS until, fee::BIGINT AS fee, kind
-               FROM (VALUES {values}) AS v({", ".join(COLUMNS.names)})"""
-
-
-GROUPS = f"""SELECT {BEGIN} AS window_start, window_start + INTERVAL 1 HOUR AS window_end, carrier, sort,
-                    count(*) AS flights, sum(fee)::BIGINT AS fees, name
-             FROM joined LEFT JOIN names USING (carrier)
-             GROUP BY window_start, carrier, sort, name"""
-
-
-def by_pins(spec: Pipeline, versions: list[int]) -> Operator:
-    """Each record joined by the version that its batch, a delivery, has."""
-    tables = " UNION ALL ".join(
-        f"SELECT {n} AS version, * FROM ({as_sql(drawn(n))})" for n in {*versions}
-    )
-    sql = f"""WITH fees AS ({tables}), names AS ({names_sql()}), joined AS (
-                SELECT r.*, fee, kind AS sort FROM ({ON_TIME}) r LEFT JOIN fees f
-                ON f.version = {versions}[delivery] AND f.carrier = r.carrier
-                AND (since IS NULL OR since <= event_time) AND (until IS NULL OR event_time < until)) {GROUPS}"""
-    return Operator(spec, sql, until=f"{BEGIN} + INTERVAL 1 HOUR")
-
-
-def as_of(spec: Pipeline, version: int) -> Operator:
-    """Each record joined by one version: DuckDB's ASOF JOIN, whose rows have no end."""
-    sql = f"""WITH fees AS (SELECT carrier, coalesce(since, '1900-01-01'::TIMESTAMPTZ) AS since, until, fee, kind
-                            FROM ({as_sql(drawn(version))}) WHERE until IS NULL OR since IS NULL OR since < until),
-              names AS ({names_sql()}), joined AS (
-                SELECT r.*, CASE WHEN ends THEN NULL ELSE fee END AS fee, CASE WHEN ends THEN NULL ELSE kind END AS sort
-                FROM (SELECT r.*, f.fee, f.kind, coalesce(f.until <= r.event_time, false) AS ends
-                      FROM ({ON_TIME}) r ASOF LEFT JOIN fees f ON r.carrier = f.carrier AND r.event_time >= f.since) r)
-              {GROUPS} HAVING window_end <= $watermark"""
-    return Operator(spec, sql, until=f"{BEGIN} + INTERVAL 1 HOUR")
-
-
-def names_sql() -> str:
-    values = ", ".join(f"({key!r}, {name!r})" for key, name in NAMES.items())
-    return f"SELECT * FROM (VALUES {values}) AS v(carrier, name)"
-
-
-def hold(made, *versions: int) -> truth.Truth:
-    folder = made.paths.checkpoint / "inputs"
-    notes = {int(file.name): json.loads(file.read_text())["inputs"] for file in folder.iterdir()}
-    ends = [{}, *truth.ends(made)]
-    read = [batch for batch, (was, now) in enumerate(pairwise(ends)) if was != now]
-    pinned = [
-        notes[max(each for each in notes if each <= batch)]["fees"]["version"] for batch in read
-    ]
-    assert pinned == [*versions]
-    return truth.hold(made, by_pins(made.spec, pinned))
-
-
-def spec_with(folder) -> Pipeline:
-    put(str(folder / "fees"), 0)
-    (folder / "names.csv").write_text(
-        "carrier,name\n" + "".join(f"{key},{name}\n" for key, name in NAMES.items())
-    )
-    sums = {"flights": "count(*)", "fees": "sum(fee)"}
-    names = Dimension(
-        table=str(folder / "names.csv"),
-        key=("carrier",),
-        fields=(Field(name="name", type="string"),),
-    )
-    return Pipeline(
-        name="charged",
-        about="Fees",
-        topic=FLIGHTS,
-        watermark_delay="2 hours",
-        output_mode="update",  # a batch writes the groups of its own records
-        steps=(
-            Lookup(dimension=fees_of(str(folder / "fees")), on={"carrier": "carrier"}),
-            Lookup(dimension=names, on={"carrier": "carrier"}),
-            Aggregate(
-                window=HOUR, keys=("carrier", "sort", "name"), measures=sums, counts="flights"
-            ),
-        ),
-    )
-
-
-def newest_always(checkpoint, _, spec, settings) -> pins.Pinned:
-    """What a run without a note would read."""
-    return pins.pin(checkpoint, lambda: -1, spec, settings)
-
-
-def test_each_batch_has_the_rows_of_its_version_and_after_a_repair_those_of_the_last(
-    scene, monkeypatch, tmp_path
-):
-    spec, table = spec_with(tmp_path), str(tmp_path / "fees")
-    made = scene(spec, "first", events=3000, deliveries=3)
-    put(table, 1)
-    made.deliver()
-    with monkeypatch.context() as at:
-        at.setattr(failpoint, "at", (images := Images(made, tmp_path / "images")).at)
-        made.run("second")
-    hold(made, 0, 1)
-    put(table, 2)
-    image = images.taken["table.committed", 2]
-    naive = over(made, shutil.copytree(image, tmp_path / "naive"))
-    killed = {("planned", 2): 2, ("table.committed", 2): 1}  # which version each has then
-    runs = [(over(made, images.taken[moment]), version) for moment, version in killed.items()]
-    for each, version in runs:
-        each.run("resumed")
-        hold(each, 0, version)
-    with monkeypatch.context() as at:
-        at.setattr("spark_jobs.runs.resume.opening.pin", newest_always)
-        naive.run("resumed")
-    made.deliver()
-    for each, version in (*runs, (made, 1)):
-        each.run("third")
-        known = hold(each, 0, version, 2)
-    naive.run("third")
-    with pytest.raises(AssertionError, match="the table"):
-        truth.hold(naive, by_pins(spec, [0, 1, 2]))
-    with pytest.raises(AssertionError, match="the table"):
-        truth.hold(naive, by_pins(spec, [0, 2, 2]))
-    repairs, ends = Repairs(made), (NEW_YEAR, known.watermark - HOUR.size * 3)
-    staged = repairs.stage(plan := repairs.plan())
-    assert (staged.problem, staged.change.unaccounted, staged.change.unexplained) == (None, 0, 0)
-    repairs.swap(plan)
-    found = (row for row in made.table() if row["window_end"] <= ends[1])
-    wanted = truth.canonical(as_of(spec, 2), made.ledger, ends[1])
-    assert_same(oracle.comparable(found), oracle.comparable(wanted), "the repaired table")
-    planned = repairs.plan("verify", *ends)
-    put(table, 3)
-    assert repairs.stage(planned).change.differs == 0
 
 
 def test_spark_has_the_values_of_each_type(spark, tmp_path):

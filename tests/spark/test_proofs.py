@@ -55,14 +55,15 @@ class Nights:
             plan.store(made.paths)
             return stage(made.spec, made.settings, run_id, plan.repair_id, kind="verify")
 
-        found = self.night()
+        found, done = self.night(), len(self.proofs())
         try:
             prove(made.spec, self.settings, found, "test", verify, print)
         except CheckFailed as error:
             return str(error.parameters["days"])
         finally:
-            spent = sum(self.proofs()[-len(found.days) :]) if found.days else 0
-            assert spent <= found.budget.tonight + found.budget.cost
+            *before, last = self.proofs()[done:] or [0.0]
+            more = max(last - max(found.budget.cost, *before, 0.0), 0.0)
+            assert sum(before) + last <= found.budget.tonight + more
             self.now += timedelta(days=1)
         return ""
 

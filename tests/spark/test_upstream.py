@@ -15,17 +15,19 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 
+from spark_jobs.admin.rebuild.switch import behind, switch
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import touched
 from spark_jobs.runs.plan import plan
-from spark_jobs.side.port import refuse_misdeclared
+from spark_jobs.side.refusals import refuse_misdeclared
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Transform, Tumbling
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 from tests.harness.turns import alike
+from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
 from tests.spark.told import fates
 
@@ -183,6 +185,34 @@ def test_what_is_gone_or_made_anew_is_refused(tmp_path, spark):
     assert made.drain("anew").problem.code == "TOPIC_REMADE"
     shutil.rmtree(orders)
     assert made.drain("absent").problem.code == "UPSTREAM_UNFIT"
+
+
+def test_a_rebuild_reads_the_table_as_it_is_and_goes_on_behind_its_switch(tmp_path, spark):
+    orders = tmp_path / "orders"
+    append(orders, (0, "a", 1), (0, "b", 2), (9, "a", 4))
+    made = Scene("no.broker:9", tmp_path, spec_of(orders), topic="orders", stores=1)
+    made.run("first")
+    table = deltalake.DeltaTable(str(orders))
+    table.update(updates={"amount": "CAST(100 AS DECIMAL(10,2))"}, predicate="shop = 'b'")
+    append(orders, (10, "a", 5), (2, "a", 7), (30, "a", 1))
+    made.run("second")
+    it = Rebuilding(made)
+    it.begin()
+    it.compute("rebuild-1")
+    append(orders, (31, "b", 3), (40, "a", 1))
+    table = deltalake.DeltaTable(str(orders))
+    table.delete("shop = 'a' AND amount = 4.00")
+    made.run("beside")
+    it.compute("rebuild-2")
+    assert behind(it.live, it.side) == 0
+    switch(it.spec, it.next, it.root, "switch")
+    made.spec = it.next
+    append(orders, (41, "b", 6), (50, "a", 1), (3, "c", 9))
+    made.run("third")
+    assert held(made) != truth(orders, 49)
+    Repairs(made).done()
+    assert held(made) == truth(orders, 49)
+    assert plan(made.spec, made.settings).idle
 
 
 def _named(orders: Path, version: int) -> str:

@@ -36,9 +36,8 @@ from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit, Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

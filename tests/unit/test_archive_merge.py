@@ -10,7 +10,8 @@ import pytest
 from spark_jobs.admin.rebuild import archive, needs, run as rebuilding
 from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.rebuild.run import Rebuilding
-from spark_jobs.checkpoint.notes.live import Live, read_begun
+from spark_jobs.checkpoint.notes.live import Live
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.unit.sought import Brought

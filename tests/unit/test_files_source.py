@@ -17,6 +17,7 @@ from spark_jobs.errors import (
     SpecInvalid,
 )
 from spark_jobs.files.layout import STEP
+from spark_jobs.files.noted import note_of
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Avro, Csv, Lines, Protobuf, Schedule, Text, WhenData
@@ -170,6 +171,29 @@ def test_a_file_that_was_renamed_and_has_grown_is_refused_or_read_from_where_it_
     made.put("c", "1", "2", "5")
     assert made.note() == ()
     assert made.values(2) == [b"3", b"4", b"1", b"2", b"5"]
+
+
+def test_a_list_of_before_has_no_numbers_of_the_disk_and_its_renamed_files_are_known(made):
+    made.put("gone", "0")
+    path = made.put("a", "1", "2")
+    made.note()
+    begin(made.paths.checkpoint, {0: 0}, "in")
+    plan_batch(made.paths.checkpoint, 0, {0: 3}, topic="in")
+    commit_batch(made.paths.checkpoint, 0)
+    note = note_of(made.paths)
+    of_before = json.loads(note.read_text())
+    for each in of_before["files"]:
+        del each["inode"]
+    note.write_text(json.dumps(of_before))
+    (made.folder / "gone").unlink()
+    path.rename(made.folder / "b")
+    made.put("b", "1", "2", "3", age=100)
+    made.put("c", "1", "9")
+    with fails(FilesUnfit, "renamed", name="b", of="a", stop=4):
+        made.note()
+    made.declare(copies="skip")
+    assert made.note() == ("b was a, and is read from byte 4 on",)
+    assert made.values(3) == [b"3", b"1", b"9"]
 
 
 def test_a_file_that_gets_its_first_name_again_and_grows_is_read_once(made):

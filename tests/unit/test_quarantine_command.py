@@ -10,8 +10,11 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.failing import FailingRecord, FailingRecords, read_failing
 from spark_jobs.errors import DecisionRefused, LeaseHeld
+from spark_jobs.proof.cases import Record
+from spark_jobs.proof.records import send, topic_of
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.place import Place
+from spark_jobs.spec import Field, Topic, Transform
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -104,3 +107,20 @@ def test_it_is_not_done_beside_a_run_nor_after_one(settings):
     FailingRecords(proposed=PROPOSED).write(paths.failing)
     with pytest.raises(DecisionRefused):
         intent.execute()
+
+
+def test_an_element_that_its_value_does_not_have_is_refused_by_name(settings, tmp_path):
+    at = Field(name="at", type="timestamp", part="timestamp")
+    topic = Topic(
+        name="lists", each="items[]", event_time="at", fields=(at, Field(name="n", type="bigint"))
+    )
+    lists = topic_of(topic, tmp_path / "lists", 1)
+    values = ({"items": [{"n": 1}, {"n": 2}]}, {"items": []}, {"items": 7})
+    send(lists, [Record(value=value) for value in values])
+    spec = pipeline(topic=topic, steps=(Transform(where="n IS NOT NULL"),))
+    spec = spec.model_copy(update={"topic": lists})
+    for named, records in (("0:0:2", 2), ("0:1:0", 0), ("0:2:0", 0)):
+        with fails(DecisionRefused, "no_element", record=named, records=records):
+            quarantine(spec, settings, ("0:0:1", named), "why", "ana")
+    for named in ("0:0:1", "0:0", "0:30:9"):  # nobody has written the last one
+        assert quarantine(spec, settings, (named,), "why", "ana").execute is not None

@@ -24,9 +24,8 @@ from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import Merged, merged
 from spark_jobs.steps.keyed.places import misplaced
 from spark_jobs.storage.root.path_forms import SparkPath
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit, Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
 from tests.harness.long_form import examples
 from tests.unit.followed import START, VERSIONS, Record as Change

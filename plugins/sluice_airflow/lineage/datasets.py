@@ -49,6 +49,12 @@ def _read(topic: Topic, root: str, brokers: str) -> Name:
     return table_name(place)
 
 
+def _version(version: int | str | None) -> dict[str, DatasetFacet]:
+    if version is None:
+        return {}
+    return {"version": versions.DatasetVersionDatasetFacet(datasetVersion=str(version))}
+
+
 class Datasets:
     """A pipeline's datasets. `brokers` may be empty where the task does not know them."""
 
@@ -71,9 +77,9 @@ class Datasets:
         read = [self._input(n, name, report) for n, name in enumerate(self._topics)]
         beside = (each for step in self._spec.steps for each in step.sides)
         placed = (each for each in beside if each.pipeline or each.lies)
-        return read + [self._beside(each) for each in placed if read]
+        return read + [self._beside(each, report) for each in placed if read]
 
-    def _beside(self, table: SideTable) -> InputDataset:
+    def _beside(self, table: SideTable, report: Report | None) -> InputDataset:
         shape: DatasetFacet = schema.SchemaDatasetFacet(
             fields=[
                 schema.SchemaDatasetFacetFields(name=name, type=kind or "timestamp")
@@ -81,10 +87,12 @@ class Datasets:
             ]
         )
         name = table_name(place_of(table, self._root))
-        return InputDataset(*name, facets={"schema": shape}, inputFacets={})
+        facets = {"schema": shape} | _version(report.inputs.get(table.name) if report else None)
+        return InputDataset(*name, facets=facets, inputFacets={})
 
     def _input(self, number: int, name: Name, report: Report | None) -> InputDataset:
         facets: dict[str, Any] = {}
+        topic = self._spec.inputs[number]
         if report is not None:
             start, end = (_own(of, number) for of in (report.offsets_start, report.offsets_end))
             facets[OFFSETS] = OffsetsFacet(start=start, end=end)
@@ -96,10 +104,12 @@ class Datasets:
             schema.SchemaDatasetFacetFields(
                 name=field.name, type=field.type, description=field.about or None
             )
-            for field in self._spec.inputs[number].fields
+            for field in topic.fields
         ]
         shape: DatasetFacet = schema.SchemaDatasetFacet(fields=fields)
-        return InputDataset(*name, facets={"schema": shape}, inputFacets=facets)
+        read = [report.inputs.get(each.name) for each in topic.beside] if report else []
+        about = {"schema": shape} | _version(next(iter(read), None))
+        return InputDataset(*name, facets=about, inputFacets=facets)
 
     def table(self, version: int | None, rows: int | None = None) -> OutputDataset:
         """The pipeline's table as a run has left it, after it wrote so many rows."""
@@ -157,9 +167,7 @@ class Datasets:
         facets: dict[str, Any] = {
             "storage": storage.StorageDatasetFacet(storageLayer="delta", fileFormat="parquet")
         }
-        if version is not None:
-            facets["version"] = versions.DatasetVersionDatasetFacet(datasetVersion=str(version))
-        return facets
+        return facets | _version(version)
 
     def _names(self) -> tuple[str, ...]:
         if self._spec.is_archive:
