@@ -268,6 +268,11 @@ def test_a_new_field_of_either_topic_changes_the_state_and_is_refused():
         (ORDERS, topic("payments", NOTE, tip, order="string", payment_id="string", amount="bigint", part="double")),
     ):  # fmt: skip
         assert "refused" in weights(topics)
+    first, *fields = ORDERS.fields
+    renamed = first.model_copy(update={"path": (first.name, "old")})
+    assert weights((ORDERS.model_copy(update={"fields": (renamed, *fields)}), PAYMENTS)) == {
+        "warned"
+    }
 
 
 def test_a_column_of_the_table_comes_from_its_own_topic_and_equal_keys_from_both():

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, NamedTuple
 from spark_jobs.registry.fingerprint.topic import (
     ABSENT,
     in_topic,
+    is_field,
     only_more,
     only_named,
     record_form,
@@ -258,7 +259,8 @@ def _weight(
         stored, name = of_topic
         if not stored:  # the topic is new
             return "warned"
-    more_fields = only_more(name, was, now, stored) and not (declared.whole_rows and was == ABSENT)
+    stored_whole = declared.whole_rows and was == ABSENT and is_field(name)
+    more_fields = only_more(name, was, now, stored) and not stored_whole
     corrected = replaced(name, was, now)
     known = name == "logic" and was in declared.logic
     known = known or bool(corrected and {*corrected} <= {*declared.expressions})

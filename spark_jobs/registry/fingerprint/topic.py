@@ -102,19 +102,20 @@ def only_named(name: str, was: object, stored: Mapping[str, object]) -> bool:
 
 def new_fields(was: Mapping[str, object], now: Mapping[str, object]) -> tuple[str, ...]:
     """The fields that the second fingerprint has, and the first has not."""
-    return tuple(name.removeprefix(PREFIX) for name in now if name not in was and _is_field(name))
+    return tuple(name.removeprefix(PREFIX) for name in now if name not in was and is_field(name))
 
 
 def why_kept(name: str, was: object, now: object) -> str:
     """Words for a change of a field that its column does not bear; empty for another."""
-    if not _is_field(name) or was == ABSENT:
+    if not is_field(name) or was == ABSENT:
         return ""
     if now == ABSENT:
         return "its column would stay; declared with required=False it is null from now on"
     return "columns of a Delta table that delta-rs writes keep their type"
 
 
-def _is_field(name: str) -> bool:
+def is_field(name: str) -> bool:
+    """Whether it is a field of the topic's records itself, and not a fact of one."""
     return name.startswith(PREFIX) and "." not in name.removeprefix(PREFIX)
 
 
