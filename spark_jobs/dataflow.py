@@ -188,11 +188,16 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     return Dataflow(spec, tuple(ways), sides)
 
 
-def as_records(given: DataFrame, topics: Topics, prepared: Prepared) -> DataFrame:
-    """What Kafka gave; of values with many records, these."""
+def as_records(
+    given: DataFrame, topics: Topics, prepared: Prepared, *, headers: bool = False
+) -> DataFrame:
+    """What Kafka gave; of values with many records, these: with `headers`, or those that say
+    something.
+    """
     if not topics.spread:
         return given
-    found: DataFrame = resolve_name(ELEMENTS).spread(given, topics[0], prepared.given[0])
+    keeps, of = headers or topics.reads_headers, prepared.given[0]
+    found: DataFrame = resolve_name(ELEMENTS).spread(given, topics[0], of, headers=keeps)
     return found
 
 

@@ -6,40 +6,19 @@ Its exit status is 0 if the job succeeded, else that of the error, which is in t
 
 from __future__ import annotations
 
-import gc
-import json
 import logging
-import os
 import sys
-import time
-import uuid
-from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import chain
-from pathlib import Path
+from pkgutil import resolve_name
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import processes
+from spark_jobs.launch.interpreter import prepare
 from spark_jobs.launch.limits import StopRequest, stop_on_signals
 from spark_jobs.launch.session import close_stores
-from spark_jobs.launch.warm.start import BORN
 from spark_jobs.messages import log
-from spark_jobs.messages.job import (
-    Drain,
-    Explain,
-    Preview,
-    Printing,
-    Prove,
-    Repartition,
-    Run,
-    Serve,
-    ShowState,
-    Stage,
-    Validate,
-    Where,
-    read,
-)
+from spark_jobs.messages.job import Drain, Printing, Run, Serve, Stage, read
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.messages.withheld import of_problem
 from spark_jobs.registry import find as registry
@@ -49,11 +28,11 @@ from spark_jobs.runs.run_record import append_row
 from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes
 from spark_jobs.settings.roots import given_root
-from spark_jobs.spec import Pipeline
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.root.store import opened
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import opened, translate_store_error
 
+SERVE = "spark_jobs.launch.warm.inside.worker:serve"
+STAGE = "spark_jobs.repair.stage:stage"
 LOG = logging.getLogger("spark_jobs.main")
 """The full name is needed: as a script this module is __main__."""
 
@@ -65,35 +44,13 @@ def main(words: list[str], *, warm: bool = False) -> int:
     which attends to whoever waits for the run.
     """
     job = read(words)
-    _prepare()
+    prepare()
     if isinstance(job, Serve):
-        return _serve(Path(job.socket))
+        return int(resolve_name(SERVE)(job.socket, lambda words: main(words, warm=True)))
     if not isinstance(job, Drain | Stage):
         return _print(job)
     with log.context(pipeline=job.pipeline, run=job.run_id):
         return _run(job, warm=warm)
-
-
-def _prepare() -> None:
-    """Make this process fit for a run: whatever ran in it before."""
-    log.setup(log_format())
-    logging.getLogger("py4j").setLevel(
-        logging.CRITICAL
-    )  # it logs every error that it passes on, also interrupted sleeps
-    # PySpark's: it logs what it raises.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    gc.set_threshold(100_000)  # importing Great Expectations would start hundreds of collections
-    os.environ["TZ"] = "UTC"
-    time.tzset()  # Python state gets naive local times from Spark
-
-
-def _serve(socket: Path) -> int:
-    """Be a worker for warm drains until it ends."""
-    from spark_jobs.launch.warm.inside.worker import Limits, Worker  # noqa: PLC0415 - no drain of its own needs it
-
-    born = json.loads(os.environ.pop(BORN))
-    limits = Limits.of(Settings.from_environment())
-    Worker(socket, born, limits, lambda words: main(words, warm=True)).work()
 
 
 def _run(job: Run, *, warm: bool) -> int:
@@ -145,9 +102,10 @@ def _report_of(job: Run, stop: StopRequest, watchdog: Watchdog) -> Report:
         spec = live_spec(spec, settings.root)
         watchdog.watch(spec.stall_timeout, settings)
         if isinstance(job, Stage):
-            from spark_jobs.repair.stage import stage  # noqa: PLC0415 - no drain needs it
-
-            return stage(spec, settings, job.run_id, job.repair_id, stop, job.kind)
+            staged: Report = resolve_name(STAGE)(
+                spec, settings, job.run_id, job.repair_id, stop, job.kind
+            )
+            return staged
         return drain(spec, settings, job.run_id, stop)
     except Exception as error:  # noqa: BLE001 - an invalid spec or setting, before the drain began
         report = Report.of_failure(job.kind, job.pipeline, job.run_id, _known(error), started)
@@ -162,56 +120,12 @@ def _print(job: Printing) -> int:
     try:
         spec = registry.load(job.pipeline)
         settings = Settings.from_environment()
-        for line in _lines(job, spec, settings):
+        of_it = live_spec(spec, settings.root) if job.of_live else spec
+        for line in resolve_name(job.done_by)(job, of_it, settings):
             print(line, flush=True)  # noqa: T201 - the output
     except Exception as error:  # noqa: BLE001 - any error becomes one line
         return _log_problem(translate_error(error, job.pipeline))
     return 0
-
-
-def _lines(job: Printing, spec: Pipeline, settings: Settings) -> Iterable[str]:
-    if isinstance(job, Validate):
-        from spark_jobs.runs.explain import deep  # noqa: PLC0415 - no drain needs it
-
-        both = filter(None, (spec, registry.load_next(job.pipeline)))
-        return chain.from_iterable(deep(each, settings) for each in both)
-    if isinstance(job, Prove):
-        from spark_jobs.proof.run import prove  # noqa: PLC0415 - as above
-
-        return prove(job, settings)
-    if isinstance(job, Preview):
-        from spark_jobs.proof.preview import preview  # noqa: PLC0415 - as above
-
-        return preview(job, spec, settings)
-    return _of_live(job, live_spec(spec, settings.root), settings)
-
-
-def _of_live(
-    job: Explain | ShowState | Repartition | Where, live: Pipeline, settings: Settings
-) -> Iterable[str]:
-    if isinstance(job, ShowState):
-        from spark_jobs.state.view import state_view  # noqa: PLC0415 - as above
-
-        return state_view(live, settings, job.query)
-    if isinstance(job, Where):
-        from spark_jobs.where.by_spark import tell  # noqa: PLC0415 - as above
-
-        return tell(job, live, settings)
-    if isinstance(job, Repartition):
-        return _repartition(live, settings, job.partitions)
-    from spark_jobs.runs.explain import explain  # noqa: PLC0415 - as above
-
-    return explain(live, settings)
-
-
-def _repartition(live: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
-    """Move the state, watched as a run is. It leaves no report and no row."""
-    from spark_jobs.runs.repartition import repartition  # noqa: PLC0415 - no drain needs it
-
-    processes.watch()
-    with Watchdog("drain", live.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
-        watchdog.watch(live.stall_timeout, settings)
-        yield from repartition(live, settings, wanted)
 
 
 def _log_problem(problem: SluiceError) -> int:

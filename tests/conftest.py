@@ -12,7 +12,7 @@ from xdist.remote import Producer
 
 from spark_jobs.settings.variables import VARIABLES
 from tests.harness import patience, shared
-from tests.harness.costs import ASKED, Budget, Costs, known, shares
+from tests.harness.costs import ASKED, Budget, Costs, folder_of, known, shares
 from tests.harness.lanes import Lanes, end_without_jvm, left, ordered
 from tests.harness.turns import ALIKE, VARIABLE, by_turns
 
@@ -35,6 +35,10 @@ gc.disable()
 _WRITES_NONE, sys.dont_write_bytecode = sys.dont_write_bytecode, False
 
 HERE = Path(__file__).parent
+LIBRARIES_WARN = {"spark", "seams", "store"}
+"""Folders in which Great Expectations, pandas and py4j warn while they load and close: shown, and no
+errors.
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -84,6 +88,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     costs = shares(items, known(), unknown=30)  # it may be dear: not at the end
     by_turns(config, items)
+    for item in items:
+        if folder_of(item) in LIBRARIES_WARN:
+            item.add_marker(pytest.mark.filterwarnings("default"))
     ordered(items, costs)
 
 

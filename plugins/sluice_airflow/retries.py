@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from sluice_airflow.ids import group_of
 from spark_jobs.errors import SluiceError
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 
 ARGUMENTS: dict[str, Any] = {
     "retries": 2,

@@ -9,7 +9,6 @@ read beside their streams.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,8 +17,9 @@ from spark_jobs.admin.intent import Step
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import GRACE, Dead, read_begun, read_live
+from spark_jobs.checkpoint.notes.live import GRACE, read_live
 from spark_jobs.checkpoint.notes.published import read_published
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
@@ -43,8 +43,11 @@ from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from upath import UPath
 
+    from spark_jobs.checkpoint.notes.live import Dead
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths

@@ -12,37 +12,46 @@ import time
 from collections import Counter
 from functools import cached_property
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 from spark_jobs.audit.audited_batch import (
     AuditedBatch,
-    TopicAccount,
     by_topic,
     event_times,
     rejected_by_topic,
 )
 from spark_jobs.audit.balance import RecordCounts, balance
-from spark_jobs.audit.batch_offsets import Visible, note_overtaken, visible
-from spark_jobs.audit.counting import Grouped, counting
+from spark_jobs.audit.batch_offsets import Visible, visible
+from spark_jobs.audit.counting import counting
 from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.operator_metrics import operator_metrics
-from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
-from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.run import Run
-from spark_jobs.decode.raw_filter import CapturePolicy
-from spark_jobs.decode.slice_notes import SliceNotes
+from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import writer
-from spark_jobs.source.micro_batch import Batch
-from spark_jobs.spec import Pipeline
 from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.steps.classify import Outcome
-from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint
 
+if TYPE_CHECKING:
+    from spark_jobs.audit.audited_batch import (
+        TopicAccount,
+    )
+    from spark_jobs.audit.counting import Grouped
+    from spark_jobs.audit.progress import Progress
+    from spark_jobs.checkpoint.notes.cursor import Cursor
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.decode.raw_filter import CapturePolicy
+    from spark_jobs.decode.slice_notes import SliceNotes
+    from spark_jobs.source.micro_batch import Batch
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.steps.timers import Timers
+
 LOG = logging.getLogger(__name__)
+OVERTAKEN = "spark_jobs.audit.overtaken:note_overtaken"
+"""What notes the offsets that an archive lacks, where retention was faster."""
 SECOND_READ = "spark_jobs.audit.second_read"
 """Loaded by name: of most batches the progress and the captured records tell."""
 AT_ONCE = 10
@@ -290,7 +299,7 @@ class Audit:
         if not (run.spec.is_archive and records and records.gone):
             return
         first = run.source.earliest(batch.end.partitions)
-        lacks = note_overtaken(run.paths, run.identity.topic_id, batch, first, run.lease)
+        lacks = resolve_name(OVERTAKEN)(run.paths, run.identity.topic_id, batch, first, run.lease)
         if lacks:
             LOG.warning(
                 "%s: batch %d lacks %d offsets, which retention took before Spark read them: run "

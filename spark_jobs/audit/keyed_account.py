@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 from spark_jobs.sink.keyed.standing import gained
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.arrow_rows import few
-from spark_jobs.table.delta.answer import reader_of
-from spark_jobs.table.delta.door import change_feed
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:
@@ -82,8 +81,8 @@ def changed_contents(
     cannot be read.
     """
     try:
-        feed = change_feed(path, version - 1, version)
-        found = None if feed is None else few(reader_of(feed))
+        feed = own_table(path).feed(version)
+        found = None if feed is None else few(feed)
         return None if found is None else _changed(found, key, spans)
     except Exception as error:  # noqa: BLE001 - the account has other sources; a run goes on
         LOG.debug("%s: the feed of version %d is not read: %s", path, version, error)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from pyspark.sql.streaming import StreamingQuery
 
-from spark_jobs.audit.repeated import Repeated
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
 from spark_jobs.spec import Session
@@ -27,6 +26,7 @@ from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spark_jobs.audit.repeated import Repeated
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
 

@@ -10,10 +10,10 @@ table.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql import Observation, functions as F
 
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.batch_offsets import visible
@@ -22,16 +22,12 @@ from spark_jobs.audit.rejected_record import BYTES, RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
-from spark_jobs.checkpoint.run import Run
-from spark_jobs.dataflow import Dataflow, dataflow
+from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
-from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import late_for_certain
-from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.reader_options import tasks
 from spark_jobs.state.open_groups import start_coordinator
 from spark_jobs.state.table import store_columns
@@ -49,6 +45,17 @@ from spark_jobs.steps.classify import (
 )
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.values.own_columns import ELEMENT, KAFKA, MALFORMED, OUTCOME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame
+
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.dataflow import Dataflow
+    from spark_jobs.source.micro_batch import Batch
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
 
 COLLECTED_BYTES = 32_000_000
 """Raw bytes of a batch's rejected records that pass the driver. Executors store larger batches'

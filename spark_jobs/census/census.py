@@ -138,14 +138,16 @@ class Census:
 
     def _rows(self, path: str, rows: pa.Table) -> int:
         """By the condition, and by the words in whatever else a row has."""
-        told = dict[int, tuple[Any, ...]]()
+        told, asked = dict[int, tuple[Any, ...]](), False
         if self._condition is not None and "_delta_log" not in path:
-            told = dict(self._of_condition(path, rows, self._condition))
+            try:
+                told = dict(self._of_condition(path, rows, self._condition))
+                asked = self._is_asked(path, rows)
+            except pa.ArrowException:
+                self._not_compared(path, "one has another type than the field")
         found = {number for number, values in told.items() if values}
         anywhere = kind_of(path).values_anywhere
-        for number, row in enumerate(
-            _texts(rows) if self._is_asked(path, rows) else rows.to_pylist()
-        ):
+        for number, row in enumerate(_texts(rows) if asked else rows.to_pylist()):
             if number in told:  # a good record is asked by its fields: 17 may be another's
                 for name in VALUES:
                     row.pop(name, None)
@@ -168,8 +170,6 @@ class Census:
 
     def _is_asked(self, path: str, rows: pa.Table) -> bool:
         """Whether the condition has told of its columns all that they have."""
-        if self._condition is None or "_delta_log" in path:
-            return False
         has = {*rows.column_names, *_parts(path)}
         return all(has & {*own} for own in self._carried(path).values())
 
@@ -226,8 +226,8 @@ class Census:
         for by in (step.found_by(side.name) for step in spec.steps for side in step.sides):
             self._keys |= {key for key, column in by.items() if column in carrying}
 
-    def _not_compared(self, pipeline: str, why: str) -> None:
-        self._unread[f"{pipeline}: not all columns are compared: {why}"] = None
+    def _not_compared(self, of: str, why: str) -> None:
+        self._unread[f"{of}: not all columns are compared: {why}"] = None
 
     def _place(self, path: str) -> str:
         parts = path.split("/")

@@ -17,6 +17,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Self
+from unicodedata import normalize
 
 import pyarrow as pa
 
@@ -68,13 +69,13 @@ def literals(sql: str) -> Iterator[object]:
 
 
 def texts(value: object) -> Iterator[str]:
-    """A value as JSON, logs and names of folders have it.
+    """A value as JSON, logs and names of folders have it; a text in each normal form of Unicode.
 
     >>> [*texts(17), *texts(True)]
     ['17']
     """
     if isinstance(value, str):
-        yield value
+        yield from dict.fromkeys((value, *(normalize(form, value) for form in ("NFC", "NFD"))))
     elif isinstance(value, bytes):
         yield value.decode(errors="replace")
     elif isinstance(value, datetime):
@@ -135,14 +136,39 @@ def written(text: str) -> bytes:
 
 
 def packed(text: str) -> set[bytes]:
-    """The text in UTF-16, and what Base64 and hexadecimal digits make of it wherever it stands."""
+    """The text in UTF-16, behind its length, and what Base64 and hexadecimal digits make of it
+    wherever it stands.
+    """
     raw = text.encode()
+    return {each for each in _coded(text, raw) if len(each) >= SHORTEST} | _behind_length(raw)
+
+
+def _behind_length(raw: bytes) -> set[bytes]:
+    """As Avro, Protobuf, MessagePack and CBOR have it: the byte of a length may be a letter, as the
+    one behind the text may.
+    """
+    length, heads = len(raw), [_varint(2 * len(raw)), _varint(len(raw))]
+    if length < 0x20:  # noqa: PLR2004 - what MessagePack has in one byte
+        heads.append(bytes([0xA0 | length]))
+    if SHORTEST <= length < 0x18:  # noqa: PLR2004 - what CBOR has in one, a letter
+        heads.append(bytes([0x60 | length]))
+    if length <= 0xFF:  # noqa: PLR2004 - a byte
+        heads += [bytes((0xD9, length)), bytes((0x78, length))]
+    return {head + raw for head in heads}
+
+
+def _varint(number: int) -> bytes:
+    low, more = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + _varint(more) if more else bytes([low])
+
+
+def _coded(text: str, raw: bytes) -> set[bytes]:
     found = {text.encode("utf-16-le"), text.encode("utf-16-be"), raw.hex().encode()}
     found.add(raw.hex().upper().encode())
     for before in range(3):
         whole = b64encode(b"\0" * before + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
         found |= {whole, whole.translate(_OF_URLS)}
-    return {each for each in found if len(each) >= SHORTEST}
+    return found
 
 
 class Words(NamedTuple):
@@ -177,15 +203,16 @@ class Words(NamedTuple):
     @classmethod
     def of_bytes(cls, text: str) -> Self:
         """This text, wherever it is, also within a word."""
-        others, raw = packed(text), text.encode()
+        forms = {*texts(text)} if text else set[str]()
+        found = {form for each in forms for form in (each.encode(), *packed(each))}
         in_rows = {*binary(int(text))} if text.isdecimal() else set[bytes]()
         return cls(
             None,
-            frozenset({text}),
-            (text[:CUT],) if len(text) > CUT else (),
-            _pattern(b"", others | {raw}),
-            _pattern(written(text), ()),
-            _pattern(b"", others | in_rows | {raw}),
+            frozenset(forms),
+            tuple(each[:CUT] for each in forms if len(each) > CUT),
+            _pattern(b"", found),
+            _pattern(b"|".join(map(written, forms)), ()),
+            _pattern(b"", found | in_rows),
         )
 
     def in_bytes(self, content: bytes) -> bool:

@@ -19,7 +19,7 @@ from spark_jobs.errors import SideGone
 from spark_jobs.side.port import Pin, gone, newest
 from spark_jobs.storage.root.live_place import FOLDER, spark_folder
 from spark_jobs.storage.root.paths import CHECKPOINTS
-from spark_jobs.storage.root.store import is_remote
+from spark_jobs.storage.root.store import make_folder
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -159,8 +159,7 @@ def note(pinned: Pinned, checkpoint: Checkpoint, held: Held) -> None:
     before = _noted(first, checkpoint)
     if not pinned.inputs or (before is not None and before.inputs == pinned.inputs):
         return
-    if not is_remote(str(folder)):  # an object store has no folders
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     Pins(inputs=pinned.inputs).over(folder / str(first)).put(folder / str(first), held)
     _forget(checkpoint, held.confirm)
 

@@ -17,7 +17,7 @@ from spark_jobs.errors import (
     StateIncompatible,
     TopicRemade,
 )
-from spark_jobs.registry.fingerprint.environment import all_changes
+from spark_jobs.registry.fingerprint.environment import all_changes, is_of_older_form
 from spark_jobs.registry.fingerprint.fields import (
     FROZEN,
     Declared,
@@ -25,7 +25,6 @@ from spark_jobs.registry.fingerprint.fields import (
     Fingerprint,
     idle_declarations,
 )
-from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.inputs import BETWEEN, Topics

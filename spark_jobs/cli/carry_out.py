@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import publisher
 from spark_jobs.cli.terminal import end_undone, say, with_spark
 from spark_jobs.errors import LeaseHeld
@@ -63,7 +63,7 @@ def carry_out(
     of SLUICE_NEXT.
     """
     from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - Kafka's client, which the help does not need
-    from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - as above
+    from spark_jobs.runs.unbegun import recorded  # noqa: PLC0415 - as above
 
     run = behind or run_id(kind)
     log.setup(log_format())

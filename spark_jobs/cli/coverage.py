@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.carry_out import computed
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.repair import PANEL, From, To

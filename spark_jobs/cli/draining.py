@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.terminal import with_spark
 from spark_jobs.launch.warm import client
 from spark_jobs.messages import log
@@ -16,7 +16,7 @@ from spark_jobs.messages.report import Report, read_report
 from spark_jobs.messages.stages import check_line, summary
 from spark_jobs.registry import find as registry
 from spark_jobs.runs import plan
-from spark_jobs.runs.run_record import recorded
+from spark_jobs.runs.unbegun import recorded
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.paths import report_path
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
-from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.cli.formats import Format, as_csv, as_json, as_table, plain
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
@@ -30,6 +30,7 @@ from spark_jobs.settings.installation import Settings, log_format
 from spark_jobs.settings.roots import every_root
 from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.store import opened
+from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
     from spark_jobs.census.census import Answer
@@ -205,7 +206,8 @@ def where(
 
     if bool(places) == (key is not None):
         raise typer.BadParameter("give either places or --key", param_hint="PARTITION:OFFSET")
-    log.setup(log_format())
+    if output is Format.table:  # a worker that begins says so, which is no record's fate
+        log.setup(log_format())
     with with_spark():
         settings = installation(spec := registry.load(pipeline))
         spec = live_spec(spec, settings.root)
@@ -239,10 +241,30 @@ def _fates_told(found: list[Fate], inputs: Topics) -> Iterator[str]:
         return
     if len(found) <= SHORT:
         for each in found:
-            yield from each.lines(inputs)
+            yield from _lines(each, inputs)
         return
     rows = Rows(COLUMNS, tuple(each.values(inputs) for each in found))
     layout = as_table(rows, terminal_width(), datetime.now(UTC), chosen=False)
     yield from layout.lines
     if layout.left_out:
         yield f"no room for {', '.join(layout.left_out)}: --format json has all"
+
+
+def _lines(fate: Fate, inputs: Topics) -> Iterator[str]:
+    from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
+
+    told = dict(zip(COLUMNS, fate.values(inputs), strict=True))
+    by = "" if fate.batch is None else f", batch {fate.batch}"
+    run = f" of run {fate.run_id}" if fate.run_id else ""
+    why = f": {fate.why}" if fate.why else ""
+    yield f"{told['record']}  {fate.became}{by}{run}{why}"
+    told |= {"late_by": fate.late_by, "cannot be told": told.pop("untold")}
+    for name in (*COLUMNS[5:-1], "cannot be told"):
+        value = told[name]
+        for each in value if isinstance(value, list) else [value]:
+            if each is not None:
+                text = iso(each, " ") if isinstance(each, datetime) else each
+                row = (
+                    json.dumps(plain(each), ensure_ascii=False) if isinstance(each, dict) else text
+                )
+                yield f"  {name.replace('_', ' ')}: {row}"

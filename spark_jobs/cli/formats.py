@@ -7,7 +7,8 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -82,21 +83,28 @@ def exact(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it. Bytes are text where they are UTF-8, otherwise {"base64": "..."}."""
-    if isinstance(value, datetime):
-        value = in_utc(value)
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
+    """A value as JSON has it. Bytes are text where they are UTF-8, otherwise {"base64": "..."};
+    days and decimals are texts; of a map the pairs.
+    """
+    if isinstance(value, date | Decimal):
+        return _text(value)
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     return value
+
+
+def _text(value: date | Decimal) -> str:
+    if not isinstance(value, datetime):
+        return str(value)
+    at = in_utc(value)
+    return at if isinstance(at, str) else at.isoformat().replace("+00:00", "Z")
 
 
 def _record(fields: Any) -> str:

@@ -6,7 +6,7 @@ Never cuts a text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -156,12 +156,8 @@ def _on_end(columns: Sequence[Column], width: int) -> list[str]:
                     [[_padded(line, names) for line in cells[0]], cells[1]], [names, 0]
                 )
             else:
-                lines += _stripped([*fold(column.name, width), *fold(text, width)])
+                lines += map(str.rstrip, [*fold(column.name, width), *fold(text, width)])
     return lines
-
-
-def _stripped(lines: Iterable[str]) -> Iterator[str]:
-    return (line.rstrip() for line in lines)
 
 
 def _padded(text: str, width: int, right: bool = False) -> str:

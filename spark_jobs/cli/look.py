@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.layout import fold, with_topics
 from spark_jobs.cli.terminal import (

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.run import PANEL, ReportPath, RunId
 from spark_jobs.cli.terminal import (
     PipelineName,

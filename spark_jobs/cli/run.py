@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,

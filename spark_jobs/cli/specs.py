@@ -99,7 +99,7 @@ def validate(
 
 def _judge(name: str) -> None:
     from spark_jobs.decode.formats import refuse_disagreeing  # noqa: PLC0415 - decoders load libraries
-    from spark_jobs.side.port import refuse_misdeclared  # noqa: PLC0415 - as above
+    from spark_jobs.side.refusals import refuse_misdeclared  # noqa: PLC0415 - as above
 
     spec = registry.load(name)
     for label, each in ((name, spec), (f"{name} NEXT", registry.load_next(name))):

@@ -23,8 +23,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.environment import require_spark
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.project_file import enter
-from spark_jobs.storage.root.store import is_remote
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import is_remote, translate_store_error
 
 if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline

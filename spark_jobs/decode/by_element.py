@@ -32,7 +32,7 @@ PART: Final = 16_000_000
 ROWS: Final = 10_000
 
 
-def spread(records: DataFrame, topic: Topic, given: object) -> DataFrame:
+def spread(records: DataFrame, topic: Topic, given: object, *, headers: bool) -> DataFrame:
     """Column kafka, as source/port.py has it, for each element, and in it element int and why
     string. Those that are spread already stay as they are. `given` is what the topic's format has
     prepared.
@@ -53,7 +53,7 @@ def spread(records: DataFrame, topic: Topic, given: object) -> DataFrame:
             for part in _parts(with_headers(batch.column(KAFKA)), by):
                 yield pa.RecordBatch.from_arrays([part], [KAFKA])
 
-    sent = records if topic.reads_headers else without_headers(records)
+    sent = records if headers else without_headers(records)
     return sent.mapInArrow(rows, StructType([StructField(KAFKA, kafka)]))
 
 

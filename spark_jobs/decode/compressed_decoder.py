@@ -41,7 +41,7 @@ class CompressedDecoder:
         self, format_: Compressed, places: Sequence[Place], wanted: Sequence[str], given: Any
     ) -> None:
         self._inner = decoder_class(format_.format)(format_.format, places, wanted, given)
-        self._inflate = {"gzip": gunzip, "zstd": unzstd}[format_.by]
+        self._inflate = INFLATE[format_.by]
         self._by, self._most = format_.by, format_.at_most
 
     @staticmethod
@@ -106,6 +106,10 @@ def unzstd(value: bytes, most: int) -> bytes:
         lambda: _zstd().decompressobj(),
         lambda frame, piece, _: frame.decompress(piece),
     )
+
+
+INFLATE: Final = {"gzip": gunzip, "zstd": unzstd}
+"""By the format's `by`: the function (value, most) that gives the bytes, or raises Wrong."""
 
 
 def _inflated(

@@ -25,6 +25,7 @@ DELIMITERS: Final = ",;\t|"
 NO_HEADER: Final = "no header: name the cells in their order, here and in path"
 MOST: Final = 0.9
 """The part of all rows that has as many cells."""
+_DECIMAL: Final = re.compile(r"-?\d+,\d+")
 _NAME: Final = re.compile(r"[A-Za-z_][\w .-]*")
 _MADE: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
     (re.compile("true|false"), lambda cell: cell == "true"),
@@ -42,10 +43,11 @@ def of_csv(ordered: Sequence[Sampled]) -> Reading | None:
     if not texts or sum(text.lstrip()[:1] in {"{", "["} for _, text in texts) * 2 > len(texts):
         return None
     found = {each: _rows(texts, each) for each in DELIMITERS}
-    delimiter = max(DELIMITERS, key=lambda each: len(found[each]))
-    rows = found[delimiter]
-    if len(rows) < MOST * len(texts):
+    fitting = [each for each in DELIMITERS if len(found[each]) >= MOST * len(texts)]
+    if not fitting:
         return None
+    delimiter = max(fitting, key=lambda each: (_has_decimals(found[each]), len(found[each][0][1])))
+    rows = found[delimiter]
     names = _header(rows)
     rows = [row for row in rows if tuple(row[1]) != names]
     stamps = [each.timestamp for each, _ in rows if each.timestamp is not None]
@@ -73,9 +75,19 @@ def _rows(texts: Sequence[tuple[Sampled, str]], delimiter: str) -> list[Row]:
             [row] = csv.reader([text], delimiter=delimiter, strict=True)
         except (csv.Error, ValueError):
             continue
-        split.append((each, row))
+        if text.count('"') >= sum(2 + 2 * cell.count('"') for cell in row if '"' in cell):
+            split.append((each, row))  # else a quote is not around all of its cell
     usual = Counter(len(row) for _, row in split if len(row) > 1).most_common(1)
     return [(each, row) for each, row in split if usual and len(row) == usual[0][0]]
+
+
+def _has_decimals(rows: Sequence[Row]) -> bool:
+    """Whether a column has decimals with a comma, which is no delimiter then."""
+    return any(
+        all(map(_DECIMAL.fullmatch, filter(None, column)))
+        for column in zip(*(row for _, row in rows), strict=True)
+        if any(column)
+    )
 
 
 def _header(rows: Sequence[Row]) -> tuple[str, ...]:

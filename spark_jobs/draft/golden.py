@@ -30,6 +30,8 @@ TRIED: Final = 100
 """Of the good records: each of them alone."""
 LARGEST: Final = 4_000
 """Bytes of a record that a person reads."""
+NO_COPY: Final = "the sample has no copy of a record: here one is given twice"
+NOT_LATE: Final = "no record of the sample came late: here an older one comes behind the newest"
 _UNPRINTABLE: Final = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -43,6 +45,8 @@ class Case(NamedTuple):
     """Those that are in the table."""
     expect: dict[str, Any]
     """Word of `expect` -> what it says."""
+    look: str = ""
+    """What in it is made, and not of the sample."""
 
 
 def golden(draft: Draft, root: str = "") -> str | None:
@@ -61,6 +65,8 @@ def golden(draft: Draft, root: str = "") -> str | None:
 
 def _written(case: Case, draft: Draft, root: str) -> Iterator[str]:
     yield f"  - name: {case.name}"
+    if case.look:
+        yield f"    # look: {case.look}"
     yield "    given:"
     for batch in case.given:
         yield "      -"
@@ -79,10 +85,11 @@ def _of_the_sample(draft: Draft, root: str) -> Case | None:
     if first is None:
         return None
     [step] = draft.spec.steps
-    again, expect = list[Sampled](), dict[str, Any]()
+    again, expect, look = list[Sampled](), dict[str, Any](), ""
     if step.balance.drops_duplicates:
         first, copy = next(_pairs(draft, root), (first, first))
         again, expect = [copy.record], {"duplicates": len(copy.rows)}
+        look = NO_COPY if copy is first else ""
     else:
         changes = (pair for pair in _pairs(draft, root) if len({*map(_order(draft), pair)}) > 1)
         for pair in changes:
@@ -93,7 +100,7 @@ def _of_the_sample(draft: Draft, root: str) -> Case | None:
     if bad := _bad(draft, root):
         found = tried(draft.topic, [_as_written(each) for each in bad], root)
         expect["malformed"] = [*found.malformed.elements()]
-    return Case("records of the sample", [[*rows, *again, *bad]], rows, expect)
+    return Case("records of the sample", [[*rows, *again, *bad]], rows, expect, look)
 
 
 def _of_late(draft: Draft, root: str) -> list[Case]:
@@ -111,14 +118,14 @@ def _of_late(draft: Draft, root: str) -> list[Case]:
         before = max(before, each, key=lambda one: one.last)
     older = [each for each in known if each.last < rule(newest.last)]
     older.sort(key=lambda each: -each.last)
-    pairs += [(newest, each) for each in older]
-    for first, late in (pair for pair in pairs[:TRIED] if _usable(draft, root, *pair)):
+    found = [(pair, "") for pair in pairs] + [((newest, each), NOT_LATE) for each in older]
+    for (first, late), look in (each for each in found[:TRIED] if _usable(draft, root, *each[0])):
         near = [each for each in known if rule(first.last) <= each.first <= each.last < first.last]
         for timely in sorted(near, key=lambda each: each.first)[:TRIED]:
             if _usable(draft, root, first, late, timely):
                 batches = [[first.record], [timely.record, late.record]]
                 rows = [first.record, timely.record]
-                return [Case("one is late", batches, rows, {"late": len(late.rows)})]
+                return [Case("one is late", batches, rows, {"late": len(late.rows)}, look)]
     return []
 
 

@@ -75,6 +75,12 @@ class Leaf(NamedTuple):
         """Of its last key, in snake_case."""
         return snake(str([part for part in self.path if isinstance(part, str)][-1]))
 
+    @property
+    def whose(self) -> str:
+        """Likewise, of the key above where the last one is `value`, as of an amount."""
+        above = [part for part in self.path[:-1] if isinstance(part, str)]
+        return snake(above[-1]) if above and self.name == "value" else self.name
+
 
 class Kind(NamedTuple):
     """How a field is declared."""
@@ -196,7 +202,7 @@ def _of_numbers(leaf: Leaf, clock_ms: float) -> Kind:
         return Kind(type_, None, f"a time? As {found.unit} it would be of these years")
     if all(is_written_out(str(each)) for each in values):
         return Kind(type_, None, "a time? Its digits are a date's and a time's")
-    if not _MONEY.search(name):
+    if not _MONEY.search(leaf.whose):
         few = sorted({*values}) if whole and len(values) >= MANY else []
         told = f"an enumeration? {', '.join(map(str, few))}" if 1 < len(few) <= SYMBOLS else ""
         return Kind(type_, None, told)

@@ -45,7 +45,7 @@ _MODULES: Final = {
     "LeaseLost": "root",
     "MaintenanceRefused": "table",
     "NoExecutors": "run",
-    "OffsetsWentBack": "kafka",
+    "OffsetsWentBack": "gone",
     "OpsUnreadable": "table",
     "PipelineUnknown": "spec",
     "ProcessDied": "run",
@@ -57,7 +57,7 @@ _MODULES: Final = {
     "RangeThinned": "checks",
     "RangeUnsupported": "ranges",
     "RebuildRefused": "rebuilding",
-    "RecordsGone": "kafka",
+    "RecordsGone": "gone",
     "RecordsRefused": "run",
     "RecordsUnreachable": "ranges",
     "RegistryRefused": "kafka",
@@ -88,10 +88,10 @@ _MODULES: Final = {
     "TableLacks": "table",
     "TableReplaced": "table",
     "TopicMissing": "kafka",
-    "TopicRemade": "kafka",
+    "TopicRemade": "gone",
     "TransactionsUnusable": "kafka",
     "UpstreamUnfit": "lake",
-    "VersionNotLive": "rebuilding",
+    "VersionNotLive": "run",
     "unexpected": "run",
 }
 """A name -> its module in this package; mypy and a test hold them against the imports below."""
@@ -106,16 +106,18 @@ if TYPE_CHECKING:
         CheckFailed as CheckFailed,
         RangeThinned as RangeThinned,
     )
+    from spark_jobs.errors.gone import (
+        OffsetsWentBack as OffsetsWentBack,
+        RecordsGone as RecordsGone,
+        TopicRemade as TopicRemade,
+    )
     from spark_jobs.errors.kafka import (
         KafkaConfigInvalid as KafkaConfigInvalid,
         KafkaRefused as KafkaRefused,
         KafkaUnreachable as KafkaUnreachable,
-        OffsetsWentBack as OffsetsWentBack,
-        RecordsGone as RecordsGone,
         RegistryRefused as RegistryRefused,
         RegistryUnreachable as RegistryUnreachable,
         TopicMissing as TopicMissing,
-        TopicRemade as TopicRemade,
         TransactionsUnusable as TransactionsUnusable,
     )
     from spark_jobs.errors.lake import (
@@ -133,7 +135,6 @@ if TYPE_CHECKING:
     )
     from spark_jobs.errors.rebuilding import (
         RebuildRefused as RebuildRefused,
-        VersionNotLive as VersionNotLive,
     )
     from spark_jobs.errors.repair import (
         ApprovalMissing as ApprovalMissing,
@@ -168,6 +169,7 @@ if TYPE_CHECKING:
         StateIncompatible as StateIncompatible,
         StateMisused as StateMisused,
         Stopped as Stopped,
+        VersionNotLive as VersionNotLive,
         unexpected as unexpected,
     )
     from spark_jobs.errors.settings import (

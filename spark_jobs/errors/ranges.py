@@ -77,9 +77,8 @@ class RangeUnsupported(SluiceError):
         "Leave out --without-lost, and name keys whose records are there.",
     )
     excised_stay = reason(
-        "Excised records stay in the rows of {pipelines}. No range of these can be computed by "
-        "itself.",
-        "Compute each again, as NEXT with a raised state version: `sluice rebuild` leaves the "
+        "Excised records stay in the rows of {pipeline}. No range of it can be computed by itself.",
+        "Compute it again, as NEXT with a raised state version: `sluice rebuild` leaves the "
         "records out.",
     )
     of_an_archive = reason(

@@ -40,7 +40,8 @@ class RebuildRefused(SluiceError):
     )
     excisions_lacking = reason(
         "{pipeline}: the live table leaves records out that NEXT does not: excisions {excisions}.",
-        "Let NEXT take them over too: sluice excise --topic TOPIC --execute",
+        "Let NEXT take them over too: sluice excise --topic TOPIC --execute. Or end them, as where "
+        "NEXT takes values apart otherwise: --lift ID.",
     )
     topic_remade = reason(
         "{pipeline}: topic {topic!r} was deleted and created again since the rebuild began on "
@@ -120,20 +121,4 @@ class RebuildRefused(SluiceError):
     not_approved = reason(
         "{pipeline}: nobody has approved the switch in this DAG run.",
         "Clear the task approve, and answer it.",
-    )
-
-
-class VersionNotLive(SluiceError):
-    """spec.py has no spec of the state version that the live table is of."""
-
-    code, exit_status = "VERSION_NOT_LIVE", 95
-    usual_remedy = "Put the spec of that state version into spec.py, as SPEC or as NEXT."
-
-    switched_meanwhile = reason(
-        "{folder} is no longer live: {live}.", "Give the same command again."
-    )
-    spec_absent = reason(
-        "{pipeline}: state version {wanted} drains. spec.py has SPEC of version {version}{also}.",
-        "Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT. Or switch "
-        "back: `sluice rebuild {pipeline} --back`. Or begin with SPEC: `sluice reset {pipeline}`.",
     )

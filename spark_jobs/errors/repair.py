@@ -232,8 +232,9 @@ class DecisionRefused(SluiceError):
         "Give shorter ranges, one after the other: --from and --to.",
     )
     elements_excised = reason(
-        "A value of {topic} has many records (`each`), and only a value can be left out.",
-        "Refuse such records by a rule of the topic.",
+        "Pipelines take the values of {topic} apart in several ways (`each`): an element of one "
+        "is no record of another.",
+        "Declare the same `each`, or refuse such records by a rule of the topic.",
     )
     excision_unknown = reason(
         "No checkpoint leaves out records of excision {excision}.",

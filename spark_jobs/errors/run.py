@@ -259,3 +259,19 @@ class RecordsRefused(SluiceError):
         "Put them into quarantine: sluice quarantine {pipeline} {named} --reason WHY. Or change "
         "the rule in spec.py. Nothing was changed: then plan the repair again.",
     )
+
+
+class VersionNotLive(SluiceError):
+    """spec.py has no spec of the state version that the live table is of."""
+
+    code, exit_status = "VERSION_NOT_LIVE", 95
+    usual_remedy = "Put the spec of that state version into spec.py, as SPEC or as NEXT."
+
+    switched_meanwhile = reason(
+        "{folder} is no longer live: {live}.", "Give the same command again."
+    )
+    spec_absent = reason(
+        "{pipeline}: state version {wanted} drains. spec.py has SPEC of version {version}{also}.",
+        "Deploy the spec with state=State(version={wanted}), as SPEC or still as NEXT. Or switch "
+        "back: `sluice rebuild {pipeline} --back`. Or begin with SPEC: `sluice reset {pipeline}`.",
+    )

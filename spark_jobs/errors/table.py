@@ -249,7 +249,7 @@ class QuestionRefused(SluiceError):
     always_wrong = reason(
         "Wrong since before version {version}, the oldest that {kept}: the condition is true in "
         "each of the {asked} versions that were asked.",
-        "If its rows should be right, look at the condition. Older versions are gone.",
+        "If its rows should be right, look at the condition. No older version can be asked.",
     )
     no_version = reason(
         "Version {version} cannot be read: {why}.",

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, offsets_of
+from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Places
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.excise.note import Excision, ended, excisions
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
 from spark_jobs.side.port import Changed, Pin
-from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
@@ -30,6 +29,7 @@ from spark_jobs.values.spans import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from spark_jobs.runs.resume.settlers import SparkScene
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
@@ -73,6 +73,13 @@ def ending(spec: Pipeline, paths: Paths) -> list[str]:
     return [each.id for each in read_failing(paths.failing).excised if each.id in gone]
 
 
+def excisions_since(scene: SparkScene) -> tuple[str, ...]:
+    """Those that the checkpoint has not taken over yet, or that have ended."""
+    ids = (scene.identity.topic_id, scene.identity.generations)
+    adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id)
+    return ()
+
+
 def adopt(
     spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
 ) -> int:
@@ -96,18 +103,20 @@ def adopt(
                 number=number,
                 reason=each.why,
                 since=since,
-                until=each.until_in(numbers),
-                places=each.places_in(numbers),
+                until=Places.told(places).until,
+                places=places,
             ),
             times=tuple(around(spec, each.passed(spec, numbers, since))),
         )
         for number, each in enumerate(found, before.excisions + 1)
         for numbers in (each.numbers(spec, topic_ids),)
+        for places in (each.places_in(numbers),)
     )
     ledger = before.ledger or uuid.uuid4().hex[:12]
     facts = Excise(taken=taken, ledger=ledger, batch=batch, generations=generations)
     carry_out(EXCISE, facts, paths, held, who)
-    LOG.info("%s: leaves the records of %d excisions out from now on", spec.name, len(found))
+    ids_of = ", ".join(each.id for each in found)
+    LOG.info("%s: leaves the records of excision %s out from now on", spec.name, ids_of)
     return len(found)
 
 
@@ -121,8 +130,8 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
             return False
         adopt(spec, paths, (known.topic_id, known.generations), held, who)
     excised = read_failing(paths.failing).excised
-    firsts = ((each.since, p, text) for each in excised for p, text in each.places.items())
-    return any(since.passed(Place(p, offsets_of(text).first[0])) for since, p, text in firsts)
+    places = ((Places.told(each.places), each.since) for each in excised)
+    return any(len(of.behind(since)) < len(of) for of, since in places)
 
 
 def made(paths: Paths, generation: str) -> tuple[int, Positions]:

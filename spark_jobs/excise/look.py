@@ -7,21 +7,22 @@ What a pipeline's slices say not to have the event times is not read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.excised import offsets_of, text_of
-from spark_jobs.errors import DecisionRefused, RangeInvalid
+from spark_jobs.checkpoint.notes.excised import PER_VALUE, Places, text_of
+from spark_jobs.errors import DecisionRefused, RangeInvalid, SluiceError
 from spark_jobs.excise.note import Excision, Record, clock_of, excisions, slots_of
 from spark_jobs.launch.question import Failed
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import new_id, offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, beginning
-from spark_jobs.repair.offsets.slices import Index, less, merged
+from spark_jobs.repair.offsets.slices import Index, less, merged, together
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
@@ -31,7 +32,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
 from spark_jobs.values.own_columns import OFFSET, PARTITION
 from spark_jobs.values.spans import Position, Span
-from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
+from spark_jobs.where.ask import AT, ELEMENT, Answer, Question, ask as ask_application
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,9 +99,11 @@ def look(readers: Sequence[Reader], wanted: Wanted, ask: Ask = ask_application) 
     refuses.
     """
     tried, refused = list["Topic"](), None
+    # A value that one of them has whole goes as a whole.
+    apart = len({each.spec.inputs.of_place(wanted.topic).each for each in readers}) > 1
     for reader in sorted(readers, key=lambda each: len(each.spec.inputs)):
         topic = reader.spec.inputs.of_place(wanted.topic)
-        if topic in tried or topic.each:  # an offset has several records then
+        if topic in tried or (topic.each and apart):
             continue
         tried.append(topic)
         try:
@@ -117,10 +120,11 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
     declared = reader.spec.inputs.of_place(wanted.topic)
     state = source_of(archive_spec(declared, Archive()), settings).state()
     has, _ = archived_or_why(root, Topics([declared]), state.id)
-    clock, there = clock_of(declared), _joined(state.earliest.parts(state.latest), has)
+    clock, there = clock_of(declared), together((state.earliest.parts(state.latest), has))
     for each in readers:
         if clock_of(each.spec.inputs.of_place(wanted.topic)) == clock:  # else of other times
-            there = _less(there, each, (wanted.topic, state.id), wanted.span)
+            with suppress(SluiceError):  # a damaged checkpoint tells of no record
+                there = _less(there, each, (wanted.topic, state.id), wanted.span)
     parts = {p: tuple(merged(ranges)) for p, ranges in there.items()}
     if (offsets := offsets_in(parts)) > wanted.most_records:
         raise RangeInvalid.too_many_records(
@@ -138,10 +142,10 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         raise DecisionRefused.condition_refused(
             where=wanted.where, topic=wanted.topic, why=failed.why
         ) from None
-    if told.table.num_rows > MOST:
+    columns = (told.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT, AT))
+    found = [Record(Place(*place), at) for *place, at in zip(*columns, strict=True)]
+    if len(found) > MOST or any(each.place.element >= PER_VALUE - 1 for each in found):
         raise DecisionRefused.too_many_excised(most=MOST)
-    columns = (told.table[name].to_pylist() for name in (PARTITION, OFFSET, AT))
-    found = [Record(Place(p, offset), at) for p, offset, at in zip(*columns, strict=True)]
     noted = [each for each in excisions(root, wanted.topic) if each.topic_id == state.id]
     records = [*_new(found, noted)]
     lines = tuple(_lines(wanted, told.counts, len(found), len(found) - len(records)))
@@ -162,6 +166,7 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         records=len(records),
         places=text_of(each.place for each in records),
         slots=slots_of(records),
+        each=declared.each or "",
         clock=clock,
     )
     return Looked(excision, lines)
@@ -169,11 +174,8 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
 
 def _new(records: Sequence[Record], noted: Sequence[Excision]) -> Iterator[Record]:
     """Those that no excision has."""
-    known = [{p: offsets_of(text) for p, text in each.places.items()} for each in noted]
-    for each in records:
-        p, offset = each.place[:2]
-        if not any(p in of and of[p].has(offset) for of in known):
-            yield each
+    known = [Places.told(each.places) for each in noted]
+    return (each for each in records if not any(each.place in places for places in known))
 
 
 def _lines(wanted: Wanted, told: Counts, found: int, again: int) -> Iterator[str]:
@@ -189,12 +191,6 @@ def _lines(wanted: Wanted, told: Counts, found: int, again: int) -> Iterator[str
     if again:
         yield f"  known           {again:,} are excised already. What a replay has brought back is"
         yield "                  taken out by its `sluice undo`"
-
-
-def _joined(*several: Parts) -> Parts:
-    names = dict.fromkeys(p for parts in several for p in parts)
-    ranges = ([each for parts in several for each in parts.get(p, ())] for p in names)
-    return {p: tuple(merged(of, 1, len(of))) for p, of in zip(names, ranges, strict=True)}
 
 
 def _less(there: Parts, reader: Reader, of: tuple[str, str], span: Span) -> Parts:

@@ -9,24 +9,24 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.excised import PlacesText, offsets_of
+from spark_jobs.checkpoint.notes.excised import PlacesText, of_elements
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.source.place import Place
-from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import BETWEEN
-from spark_jobs.storage.root.store import is_remote
+from spark_jobs.storage.root.store import make_folder
 from spark_jobs.values.numbering import numbered_in, own_of
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, floor
 
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline, Topic
 
 FOLDER, ENDED = "excised", ".ended"
@@ -59,7 +59,9 @@ class Slot(BaseModel):
 
 
 class Excision(Stored):
-    """The content of the note."""
+    """The content of the note. Of form 2 an older Sluice cannot read the elements."""
+
+    known: ClassVar[int] = 2
 
     id: str
     topic: str
@@ -75,8 +77,14 @@ class Excision(Stored):
     places: PlacesText
     """By the topic's own numbers of partitions."""
     slots: tuple[Slot, ...]
+    each: str = ""
+    """Topic.each, if the records are elements of values; empty if each is a whole value."""
     clock: str = ""
     """By which event time (clock_of); empty in an older note."""
+
+    @property
+    def form(self) -> int:
+        return 2 if of_elements(self.places) else 1
 
     @property
     def why(self) -> str:
@@ -84,20 +92,21 @@ class Excision(Stored):
         return f"{PUT_ASIDE} {self.who}, excision {self.id}: {self.reason}"
 
     def numbers(self, spec: Pipeline, topic_ids: str) -> tuple[int, ...]:
-        """Of the pipeline's inputs that are this topic: `topic_ids` are those of its checkpoint."""
+        """Of the pipeline's inputs that are this topic, with such records: `topic_ids` are those
+        of its checkpoint.
+        """
         # The checkpoint may not know the newest topics yet.
         known = zip(spec.inputs, topic_ids.split(BETWEEN), strict=False)
         ours = (self.topic, self.topic_id)
-        return tuple(n for n, (each, id_) in enumerate(known) if (each.place, id_) == ours)
+        return tuple(
+            n
+            for n, (topic, id_) in enumerate(known)
+            if (topic.place, id_) == ours and self.each in {"", topic.each}
+        )
 
     def places_in(self, numbers: Iterable[int]) -> PlacesText:
         """Its places, as a pipeline with these numbers has the topic."""
         return {numbered_in(n, p): text for n in numbers for p, text in self.places.items()}
-
-    def until_in(self, numbers: Iterable[int]) -> Positions:
-        """Behind the last of them."""
-        ends = {p: offsets_of(text).last[-1] + 1 for p, text in self.places.items()}
-        return Positions({numbered_in(n, p): end for n in numbers for p, end in ends.items()})
 
     def passed(self, spec: Pipeline, numbers: Sequence[int], since: Positions) -> list[Span]:
         """The event times of those that a reader has passed, and of others near them: all times, if
@@ -148,7 +157,7 @@ def end(root: UPath, topic: str, excision_id: str, who: str) -> None:
     looks. May be repeated.
     """
     path = file_of(root, topic, excision_id)
-    _folder(path)
+    make_folder(path.parent)
     Ended(who=who, at=datetime.now(UTC)).write(path.with_suffix(ENDED))
     path.unlink(missing_ok=True)
 
@@ -177,13 +186,8 @@ def file_of(root: UPath, topic: str, excision_id: str) -> UPath:
 def keep(root: UPath, excision: Excision) -> None:
     """Write it: from here on it counts."""
     path = file_of(root, excision.topic, excision.id)
-    _folder(path)
+    make_folder(path.parent)
     excision.put(path, None)
-
-
-def _folder(path: UPath) -> None:
-    if not is_remote(str(path)):  # an object store has no folders
-        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def slots_of(records: Iterable[Record]) -> tuple[Slot, ...]:

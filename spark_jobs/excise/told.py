@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.excised import offsets_of
+from spark_jobs.checkpoint.notes.excised import Places
+from spark_jobs.errors import SluiceError
 from spark_jobs.excise.adopt import around, made
 from spark_jobs.repair.find.rows_of_keys import WHOLE
 from spark_jobs.repair.unit.unit import unit_of
@@ -14,7 +15,7 @@ from spark_jobs.spec.analysis.looked_up import LookedUp
 from spark_jobs.values.spans import FIRST, Span, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from spark_jobs.excise.look import Reader
     from spark_jobs.excise.note import Excision
@@ -23,6 +24,20 @@ if TYPE_CHECKING:
 
 SHOWN = 3
 """Ranges that are named one by one."""
+
+
+def told(
+    readers: Sequence[Reader], excisions: Sequence[Excision], specs: Sequence[Pipeline]
+) -> Iterator[str]:
+    """For each pipeline of the topic, and of those among `specs` that read the table of one."""
+    for excision in excisions:
+        for reader in readers:
+            try:
+                yield from effect(reader, excision)
+            except SluiceError as error:  # it keeps no other from it
+                yield f"{reader.name}: {error}"
+    if excisions and (more := following({each.spec.name for each in readers}, specs)):
+        yield f"{', '.join(more)}: their next drains note what changes above, for `sluice repair`"
 
 
 def effect(reader: Reader, excision: Excision) -> Iterator[str]:
@@ -34,22 +49,30 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
         return
     numbers = excision.numbers(spec, known.topic_id)
     if not numbers:
-        yield f"{name}: its checkpoint is of another topic with this name"
+        elements = f", or does not take values apart by {excision.each}" if excision.each else ""
+        yield f"{name}: its checkpoint is of another topic with this name{elements}"
         return
     _, since = made(paths, known.generation)
-    every = excision.places_in(numbers).items()
-    coming = sum(offsets_of(text, since.next_of(p)).count for p, text in every)
-    passed = sum(offsets_of(text).count for _, text in every) - coming
+    places = Places.told(excision.places_in(numbers))
+    coming = len(places.behind(since))
+    passed = len(places) - coming
     yield f"{name}: {passed:,} in its batches, {coming:,} to come"
     if passed:
         why, times = unit_of(spec).unranged, excision.passed(spec, numbers, since)
-        yield from _stay(why) if why else _rows(spec, paths, times)
-        yield from _state(spec, times)
+        if why:
+            yield f"  stay            in its rows, since {why}"
+            yield "                  `sluice rebuild` of NEXT leaves them out"
+        else:
+            yield from _rows(spec, paths, times)
+        yield from dict.fromkeys(_state(spec, times))
 
 
-def _stay(why: str) -> Iterator[str]:
-    yield f"  stay            in its rows, since {why}"
-    yield "                  `sluice rebuild` of NEXT leaves them out"
+def following(names: Collection[str], specs: Sequence[Pipeline]) -> list[str]:
+    """The pipelines that read the table of one of these, or of one that does."""
+    found = {*names}
+    for _ in specs:
+        found |= {of.name for of in specs if found & {side.pipeline for side in of.sides}}
+    return sorted(found - {*names})
 
 
 def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
@@ -58,11 +81,12 @@ def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
         return
     checkpoint = Checkpoint(paths.checkpoint)
     batch = checkpoint.batch(max(checkpoint.committed(), default=0))
-    until = unit_of(spec).way.closed_until(batch.watermark) or FIRST
+    way = unit_of(spec).way
+    until = way.closed_until(batch.watermark) or FIRST
     of_records = LookedUp(spec, 0, {})
     touched = joined(of_records.touched(each, WHOLE) for each in around(spec, times))
-    final = joined(each.within(Span(FIRST, until)) for each in touched)
-    if final:
+    parts = joined(each.within(Span(FIRST, until)) for each in touched)
+    if final := [each for each in parts if not way.needed(each).empty]:  # a row ends there
         yield f"  computed again  {_shown(final)}"
     if left := joined(each.within(Span(until, WHOLE.end)) for each in touched):
         yield f"  waiting         {_shown(left)}: drains still write these rows. Behind them"

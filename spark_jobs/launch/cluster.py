@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from spark_jobs.errors import ClusterUnreachable, NoExecutors, SluiceError
-from spark_jobs.launch.session import STATIC, session
+from spark_jobs.launch.session import STATIC
+from spark_jobs.launch.sessions import Sessions
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import State
 
@@ -44,28 +45,20 @@ Network traffic and files spilled to disk are encrypted.
 """
 
 
-class Cluster:
-    """The installation's cluster.
-
-    As a context manager it asks for executors at once, while the run does its preflight.
-
-    In local mode it only makes the session.
-    """
+class Cluster(Sessions):
+    """Its master is asked for executors at once, while the run does its preflight."""
 
     def __init__(self, name: str, settings: Settings) -> None:
-        self._name = name
-        self._settings = settings
+        super().__init__(name, settings)
         self._failed = list[Exception]()
-        self._joining: threading.Thread | None = None
         self._watch: ExecutorWatch | None = None
+        # A daemon: it stays blocked if the master does not accept the application.
+        self._joining = threading.Thread(target=self._join, name="join", daemon=True)
 
     def __enter__(self) -> Self:
         """Raises ClusterUnreachable if nothing listens at the master's address."""
-        if not self._settings.local:
-            _require_master(self._settings.master)
-            # In a daemon thread: it stays blocked if the master does not accept the application.
-            self._joining = threading.Thread(target=self._join, name="join", daemon=True)
-            self._joining.start()
+        _require_master(self._settings.master)
+        self._joining.start()
         return self
 
     def __exit__(
@@ -83,15 +76,10 @@ class Cluster:
                 raise self._watch.problem from None
 
     def session(self, state: State) -> SparkSession:
-        """The Spark session.
-
-        On a cluster its executors are watched until the block ends. Raises ClusterUnreachable.
-        """
-        if self._joining is not None:
-            self._await(self._joining)
-        spark = session(self._name, state, self._settings.root)
-        if self._joining is not None:
-            self._watch = ExecutorWatch(spark, self._name, self._settings)
+        """Its executors are watched until the block ends. Raises ClusterUnreachable."""
+        self._await(self._joining)
+        spark = super().session(state)
+        self._watch = ExecutorWatch(spark, self._name, self._settings)
         return spark
 
     def _join(self) -> None:

@@ -18,16 +18,10 @@ from typing import Final
 
 import psutil
 
+from spark_jobs.launch.noise import Heard
 from spark_jobs.launch.processes import end_tree, is_driver, kill_tree, tree
 from spark_jobs.launch.scratch import scratch
 
-NOISE: Final = (b"WARNING: Using incubator modules: jdk.incubator.vector",)
-"""Spark's launcher adds that module to every JVM, and the JVM says so each time."""
-NOISE_OF_WORKERS: Final = (
-    b"Starting Streaming TransformWithStateInPandas Python worker",
-    b"Streaming TransformWithStateInPandas Python worker",
-)
-"""Beginnings of lines of a processor's start, which PySpark prints, each with an empty line."""
 STDERR: Final = 2
 GRACE_SECONDS: Final = 5.0
 """For processes that are asked to end."""
@@ -67,13 +61,13 @@ def run(words: list[str], variables: Mapping[str, str]) -> int:
 
 
 def _relay(descriptor: int) -> None:
+    heard = Heard()
     with os.fdopen(descriptor, "rb") as lines:
-        says_nothing = False
         for line in lines:
-            empty = says_nothing and not line.strip()
-            says_nothing = line.rstrip() in NOISE or line.startswith(NOISE_OF_WORKERS)
-            if not says_nothing and not empty:
-                os.write(STDERR, line)
+            for each in heard.of(line):
+                os.write(STDERR, each)
+    for each in heard.rest():
+        os.write(STDERR, each)
 
 
 LOG = logging.getLogger(__name__)

@@ -64,6 +64,16 @@ def processor_seconds() -> float:
     return 0.0
 
 
+def taken_before() -> float:
+    """What had been taken when a run begins: nothing where the process is there for the run alone,
+    which then pays for Spark's start.
+    """
+    return 0.0 if _is_run else processor_seconds()
+
+
+_is_run = False
+
+
 def _jvm() -> psutil.Process | None:
     parent = psutil.Process(os.getppid())
     return parent if parent.name() == "java" else None
@@ -129,6 +139,8 @@ def watch(generations: int = 2) -> None:
     While the JVM lives, the run may finish its current batch. Once it is dead, the run can only
     report that, and the watch kills the process REPORT_SECONDS later.
     """
+    global _is_run  # noqa: PLW0603 - of the process, as what it has taken is
+    _is_run = generations > 1
     ancestors = _ancestors(generations)
     threading.Thread(target=_watch, args=(ancestors,), name="parent-watch", daemon=True).start()
 

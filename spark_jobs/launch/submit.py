@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import JarsMissing
 from spark_jobs.launch import spark_side as shipment
 from spark_jobs.launch.scratch import has_sockets
@@ -77,6 +77,8 @@ ALONE = {
     "spark.driver.bindAddress": "127.0.0.1",
     # Spark makes a secret for each application, and keeps it in its JVM's memory.
     "spark.authenticate": "true",
+    # Of a cluster's executors nobody sees what a worker prints.
+    "spark.python.daemon.module": "spark_jobs.launch.quiet_python_daemon",
 }
 """Of a local master: nobody but its own processes has anything to ask of it."""
 SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}

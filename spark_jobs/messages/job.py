@@ -24,6 +24,15 @@ class _OfPipeline(_Job):
     """A folder of the package SLUICE_PIPELINES."""
 
 
+class _Printing(_Job):
+    """What only prints."""
+
+    done_by: ClassVar[str]
+    """The function (job, spec, settings) -> lines that does it, for `pkgutil.resolve_name`."""
+    of_live: ClassVar[bool] = True
+    """Whether its spec is the one that drains, and not the one in spec.py as SPEC."""
+
+
 class Drain(_OfPipeline):
     """Drain it. Leaves a report."""
 
@@ -50,21 +59,25 @@ class Stage(_OfPipeline):
     told: bool = False
 
 
-class Explain(_OfPipeline):
+class Explain(_OfPipeline, _Printing):
     """Print the physical plan and its use of state. Reads no records."""
 
+    done_by: ClassVar[str] = "spark_jobs.runs.explain:explained"
     do: Literal["explain"] = "explain"
 
 
-class Validate(_OfPipeline):
+class Validate(_OfPipeline, _Printing):
     """Plan the query with Spark. Reads no records, needs no Kafka."""
 
+    done_by: ClassVar[str] = "spark_jobs.runs.explain:validated"
+    of_live: ClassVar[bool] = False
     do: Literal["validate"] = "validate"
 
 
-class Repartition(_OfPipeline):
+class Repartition(_OfPipeline, _Printing):
     """Move the state to another number of stores. Reads no records."""
 
+    done_by: ClassVar[str] = "spark_jobs.runs.repartition:repartitioned"
     do: Literal["repartition"] = "repartition"
     partitions: int
     """Stores for each step."""
@@ -91,16 +104,19 @@ class StateQuery(NamedTuple):
     """Tell the sizes of keys, and when rows expire: each reads the state once more."""
 
 
-class ShowState(_OfPipeline):
+class ShowState(_OfPipeline, _Printing):
     """Print the state of its stateful steps."""
 
+    done_by: ClassVar[str] = "spark_jobs.state.view:viewed"
     do: Literal["state"] = "state"
     query: StateQuery
 
 
-class Prove(_Job):
+class Prove(_Printing):
     """Run the cases of pipelines, and print what came of them. Reads no records of Kafka."""
 
+    done_by: ClassVar[str] = "spark_jobs.proof.run:prove"
+    of_live: ClassVar[bool] = False
     do: Literal["prove"] = "prove"
     pipelines: tuple[str, ...]
     """One at least; all take the same options of Spark."""
@@ -115,17 +131,20 @@ class Prove(_Job):
         return self.pipelines[0]
 
 
-class Preview(_OfPipeline):
+class Preview(_OfPipeline, _Printing):
     """Run it over a sample. Leaves an answer beside the sample (proof/answer.py)."""
 
+    done_by: ClassVar[str] = "spark_jobs.proof.preview:preview"
+    of_live: ClassVar[bool] = False
     do: Literal["preview"] = "preview"
     folder: str
     """It has the sample (draft/sample.py), and takes all that the run writes."""
 
 
-class Where(_OfPipeline):
+class Where(_OfPipeline, _Printing):
     """Tell what the steps before state make of records, or for which a condition holds."""
 
+    done_by: ClassVar[str] = "spark_jobs.where.by_spark:tell"
     do: Literal["where"] = "where"
     folder: str
     """It has the question, and takes the answer (where/ask.py)."""

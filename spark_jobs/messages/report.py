@@ -287,7 +287,8 @@ class Report(Part):
     )
     processor_seconds: float | None = Described(
         default=None,
-        description="processor seconds of driver, JVM and Python's workers; null if not counted",
+        description="processor seconds of driver, JVM and Python's workers, with a cold start; "
+        "null if not counted",
     )
     generation: str = Described(
         default="",

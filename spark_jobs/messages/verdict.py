@@ -7,21 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned, SluiceError
+from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned
 from spark_jobs.messages.report import CheckResult
 from spark_jobs.spec.checks.check import OF_THE_ACCOUNT, OF_THE_REJECTED
-from spark_jobs.values.spans import Span
 
 CHECK_CODES = frozenset(
     {CheckFailed.code, CheckBroken.code, ChangeUnexplained.code, RangeThinned.code}
 )
 """Problems of a run that did its work. For these the check tasks fail, not the run's task."""
-UNEXPLAINED, NEWLY_BAD = "unexplained", "newly_bad"
-"""Metrics of a repair's suite `change`: changed rows which no record explains, and records that are
-bad by today's spec and in no quarantine.
-"""
-THINNED, UNACCOUNTED = "thinned", "unaccounted"
-"""Two more: records that compaction has removed, and mismatches that it does not explain."""
 
 
 def verdict(
@@ -34,41 +27,15 @@ def verdict(
     all else rests on; rows; what was rejected; any other number of the run.
     """
     results = tuple(checks)
-    if broken := _broken(pipeline, results):
+    if broken := broken_checks(pipeline, results):
         return broken
-    return _run_failed(pipeline, table_version, failed) if (failed := _failed(results)) else None
+    return (
+        _run_failed(pipeline, table_version, failed) if (failed := failed_checks(results)) else None
+    )
 
 
-def staged_verdict(
-    pipeline: str, checks: Iterable[CheckResult], span: Span | None = None
-) -> SluiceError | None:
-    """The same for the rows that a repair has staged: the table is as it was.
-
-    RangeThinned if compaction has removed records of them. ChangeUnexplained if the check of that
-    is among those that failed. `span` is the range that a verify has compared.
-    """
-    results = tuple(checks)
-    if broken := _broken(pipeline, results):
-        return broken
-    if not (failed := _failed(results)):
-        return None
-    of_change = {check.column: check for check in failed if check.suite == "change"}
-    if THINNED in of_change and UNACCOUNTED not in of_change:
-        return RangeThinned.proof_compacted(pipeline=pipeline, gone=of_change[THINNED].observed)
-    unexplained = UNEXPLAINED in of_change
-    count, named = len(failed), _named(failed)
-    if span is not None and NEWLY_BAD in of_change:
-        start, end = (at.isoformat().replace("+00:00", "Z") for at in span)
-        newly_bad = ChangeUnexplained.newly_bad if unexplained else CheckFailed.newly_bad
-        return newly_bad(pipeline=pipeline, count=count, failed=named, start=start, end=end)
-    if unexplained:
-        return ChangeUnexplained.rows_unexplained(pipeline=pipeline, count=count, failed=named)
-    of_rows = any(check.suite == "output" for check in failed)
-    staged = CheckFailed.staged_failed if of_rows else CheckFailed.change_failed
-    return staged(pipeline=pipeline, count=count, failed=named)
-
-
-def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | None:
+def broken_checks(pipeline: str, results: Iterable[CheckResult]) -> CheckBroken | None:
+    """The error of critical checks that could not be evaluated; None without one."""
     broken = [c for c in results if c.outcome == "broken" and c.severity == "critical"]
     if not broken:
         return None
@@ -76,7 +43,8 @@ def _broken(pipeline: str, results: tuple[CheckResult, ...]) -> CheckBroken | No
     return CheckBroken.not_evaluated(pipeline=pipeline, name=named)
 
 
-def _failed(results: tuple[CheckResult, ...]) -> list[CheckResult]:
+def failed_checks(results: Iterable[CheckResult]) -> list[CheckResult]:
+    """The critical ones that failed."""
     return [
         check for check in results if check.outcome == "failed" and check.severity == "critical"
     ]
@@ -84,7 +52,7 @@ def _failed(results: tuple[CheckResult, ...]) -> list[CheckResult]:
 
 def _run_failed(pipeline: str, table_version: int | None, failed: list[CheckResult]) -> CheckFailed:
     """Rows can be corrected only where a check of rows failed: there are some then."""
-    count, named = len(failed), _named(failed)
+    count, named = len(failed), named_checks(failed)
     metrics = {check.column for check in failed if check.suite == "state"}
     if metrics & OF_THE_ACCOUNT:
         return CheckFailed.account_failed(pipeline=pipeline, count=count, failed=named)
@@ -97,7 +65,8 @@ def _run_failed(pipeline: str, table_version: int | None, failed: list[CheckResu
     return CheckFailed.state_failed(pipeline=pipeline, count=count, failed=named)
 
 
-def _named(failed: list[CheckResult]) -> str:
+def named_checks(failed: Iterable[CheckResult]) -> str:
+    """Their names, with what was observed."""
     return ", ".join(f"{check.name}{_number(check)}" for check in failed)
 
 

@@ -12,7 +12,8 @@ from pydantic import Field as Described
 
 from spark_jobs.checkpoint.lease import Begun
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import live_spec, read_begun
+from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.sign import Sign, sign
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import LIVE_KINDS

@@ -20,7 +20,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from spark_jobs.errors import OpsUnreadable
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.storage.root.path_forms import delta_path
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import aside, streamed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.errors import RootNotWritable, RootRefused, RootUnreachable, SluiceError
 from spark_jobs.registry import find as registry

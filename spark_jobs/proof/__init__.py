@@ -2,6 +2,6 @@
 real drains without a broker.
 
 May import: admin, checkpoint, decode, draft, errors, launch, messages, ops, registry, repair,
-runs, settings, side, source, spec, storage, table, values. Imported by: cli, main.
+runs, settings, side, source, spec, storage, table, values. Imported by: cli.
 Never here: a stand-in for a step, a watermark or a sink.
 """

@@ -153,7 +153,7 @@ def _rows(scratch: Scratch, expected: Sequence[Values]) -> Iterator[str]:
         yield from (f"  {line}" for line in table(found))
 
 
-def prove(job: Prove, settings: Settings) -> Iterator[str]:
+def prove(job: Prove, _: Pipeline, settings: Settings) -> Iterator[str]:
     """Lines to print: one for each case, and behind one that failed what differs. Raises
     CasesFailed at the end, or CaseInvalid before the first.
     """

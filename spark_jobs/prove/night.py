@@ -7,10 +7,10 @@ share of what the last week's drains took, by the reports in ops.runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -38,10 +38,20 @@ if TYPE_CHECKING:
 RUN_PREFIX = "prove-"
 """Of the runs that count against the budget: what a person verifies does not."""
 WEEK = timedelta(days=7)
+COLD: Final = 15.0
+"""Processor seconds of a small day's proof by an application of its own, on two cores."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 Verify = Callable[[RepairPlan, str], Report]
 """Computes a plan under the id of a run, and gives the report."""
 Say = Callable[[str], None]
+
+
+class Took(NamedTuple):
+    """A run that has ended."""
+
+    at: datetime
+    seconds: float
+    """Of the processor."""
 
 
 class Budget(NamedTuple):
@@ -54,25 +64,40 @@ class Budget(NamedTuple):
     tonight: float
     """What is left of the share: of a week, and of the days since the last proof."""
     cost: float
-    """What one proof is expected to take: as the longest of the week; without one, as half of its
-    drains took less. A first load says nothing of a day.
+    """What one proof is expected to take: as the longest of the week, or the newest before it. With
+    none known, as half of the week's drains took less, for a first load says nothing of a day, and
+    at least COLD.
     """
+
+    @classmethod
+    def of(
+        cls, share: float, now: datetime, drains: Sequence[Took], proofs: Sequence[Took]
+    ) -> Budget:
+        """`share`: from 0 to 1. `proofs` are ascending; only those of the last week are spent."""
+        of_week = [each.seconds for each in proofs if each.at > now - WEEK]
+        waited = max(now - proofs[-1].at, timedelta()) if of_week else WEEK
+        took, spent = sum(each.seconds for each in drains), sum(of_week)
+        left = max(min(share * took * (waited / WEEK), share * took - spent), 0.0)
+        known = of_week or [each.seconds for each in proofs[-1:]]
+        usual = max(median(each.seconds for each in drains), COLD) if drains else 0.0
+        return cls(took, spent, left, max(known) if known else usual)
+
+    def allows(self, tonight: Sequence[float]) -> bool:
+        """Whether another proof is begun behind those that took so much: only if it fits when it
+        takes as long as the longest that is known. So a night goes beyond its budget by at most
+        what its last proof took more than that.
+        """
+        return sum(tonight) + max(self.cost, *tonight, 0.0) <= self.tonight
 
 
 def budget(paths: Paths, share: float, now: datetime) -> Budget:
     """`share`: from 0 to 1."""
-    drains, proofs = (_runs(paths, kinds, now) for kinds in (STATE_KINDS, PROVING_KINDS))
-    proofs = [each for each in proofs if each["run_id"].startswith(RUN_PREFIX)]
-    last = max((each["ended_at"] for each in proofs), default=None)
-    waited = WEEK if last is None else max(now - last, timedelta())
-    took, spent = sum(map(_of_row, drains)), sum(map(_of_row, proofs))
-    a_week = share * took
-    return Budget(
-        took,
-        spent,
-        max(min(a_week * (waited / WEEK), a_week - spent), 0.0),
-        max(map(_of_row, proofs)) if proofs else median(map(_of_row, drains)) if drains else 0.0,
-    )
+    since = f"ended_at > TIMESTAMP '{(now - WEEK).isoformat()}'"
+    of_proofs = f"{ops_tables.among('kind', PROVING_KINDS)} AND starts_with(run_id, '{RUN_PREFIX}')"
+    newest = f"SELECT max(ended_at) FROM runs WHERE {_of(paths, now)} AND {of_proofs}"
+    drains = _runs(paths, now, f"{ops_tables.among('kind', STATE_KINDS)} AND {since}")
+    proofs = _runs(paths, now, f"{of_proofs} AND ({since} OR ended_at = ({newest}))")
+    return Budget.of(share, now, drains, proofs)
 
 
 def seconds(counted: float | None, started: datetime, ended: datetime) -> float:
@@ -82,23 +107,22 @@ def seconds(counted: float | None, started: datetime, ended: datetime) -> float:
     return max((ended - started).total_seconds(), 0.0) if counted is None else counted
 
 
-def _of_row(run: Row) -> float:
-    counted = json.loads(run["report"] or "{}").get("processor_seconds")
-    return seconds(counted, run["started_at"], run["ended_at"])
+def _of(paths: Paths, now: datetime) -> str:
+    own = ops_tables.equals({"pipeline": paths.pipeline})
+    until = f"ended_at <= TIMESTAMP '{now.isoformat()}'"
+    return f"{own} AND {until} AND started_at IS NOT NULL"
 
 
-def _runs(paths: Paths, kinds: Collection[str], now: datetime) -> list[Row]:
-    rows: list[Row] = ops_tables.query(
-        paths.root,
-        "runs",
-        "SELECT run_id, started_at, ended_at, report FROM runs "
-        f"WHERE {ops_tables.equals({'pipeline': paths.pipeline})} "
-        f"AND {ops_tables.among('kind', kinds)} "
-        f"AND ended_at > TIMESTAMP '{(now - WEEK).isoformat()}' "
-        f"AND ended_at <= TIMESTAMP '{now.isoformat()}' "
-        "AND started_at IS NOT NULL",
-    ).to_pylist()
-    return rows
+def _runs(paths: Paths, now: datetime, where: str) -> list[Took]:
+    """Ascending."""
+    columns = "started_at, ended_at, report"
+    sql = f"SELECT {columns} FROM runs WHERE {_of(paths, now)} AND {where} ORDER BY ended_at"
+    rows: list[Row] = ops_tables.query(paths.root, "runs", sql).to_pylist()
+    counted = (json.loads(each["report"] or "{}").get("processor_seconds") for each in rows)
+    return [
+        Took(each["ended_at"], seconds(of_it, each["started_at"], each["ended_at"]))
+        for each, of_it in zip(rows, counted, strict=True)
+    ]
 
 
 class Night(NamedTuple):
@@ -125,8 +149,12 @@ class Night(NamedTuple):
         """Where no week is enough for one day, or this night is not."""
         of = self.budget
         if self.published > len(self.gone) and not self.days and of.drains:
-            least = 100 * of.cost / of.drains
-            yield f"  no day tonight: a week has one from SLUICE_PROOF={least:,.1f}% on"
+            least = of.cost / of.drains
+            yield (
+                f"  no day tonight: a week has one from SLUICE_PROOF={100 * least:.1f}% on"
+                if least <= 1
+                else "  no day tonight: one takes more than these drains"
+            )
 
     def _soon(self) -> Iterator[tuple[datetime, str]]:
         """Until when, and the days that are provable until then."""
@@ -199,9 +227,9 @@ def prove(
     was before and is as it was; else the problem of the last that could not be computed. A plan's
     errors end the night.
     """
-    wrong, spent, problem = set(night.refuted), 0.0, None
+    wrong, spent, problem = set(night.refuted), list[float](), None
     for number, day in enumerate(night.days):
-        if spent + night.budget.cost > night.budget.tonight:
+        if not night.budget.allows(spent):
             say(f"{spec.name}: the budget is spent; the next night goes on with {day}")
             break
         try:
@@ -213,7 +241,7 @@ def prove(
             say(f"{spec.name}: {day} is not proved: no record has a row there")
             continue
         report = verify(plan, f"{RUN_PREFIX}{plan.repair_id}-{number}")
-        spent += seconds(report.processor_seconds, report.started_at, report.ended_at)
+        spent.append(seconds(report.processor_seconds, report.started_at, report.ended_at))
         problem = _take(report, day, wrong, say) or problem
     tell_proved(spec, Paths(settings.root, spec))
     if wrong:

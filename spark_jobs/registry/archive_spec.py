@@ -1,7 +1,8 @@
 """Archive spec: the archive of a topic as a pipeline, so that a drain fills it.
 
 It has no step and keeps no state. Its output is the record itself: so nothing is malformed,
-premature or late for it, and of a record it decodes the event time alone.
+premature or late for it, and of a record it decodes the event time alone. A value with many records
+is one row, by Kafka's time: it has as many event times.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final, Literal
 
 from pydantic import Field as Described, InstanceOf, SerializeAsAny
 
-from spark_jobs.spec import Archive, Pipeline, Schedule, Topic
+from spark_jobs.spec import Archive, Field, Pipeline, Schedule, Topic
 from spark_jobs.spec.archive import archive_name
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.steps.step import Step
@@ -59,6 +60,8 @@ def archive_spec(topic: Topic, archive: Archive, root: str = "") -> ArchiveSpec:
     change while it goes on.
     """
     clock = next(field for field in topic.fields if field.name == topic.event_time)
+    if topic.each:
+        clock = Field(name=clock.name, type="timestamp", part="timestamp")
     return ArchiveSpec(
         name=archive_name(topic.place),
         about=f"Every record of topic {topic.place}, byte for byte.",

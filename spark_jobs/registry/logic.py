@@ -8,7 +8,6 @@ name is known to be there, and nothing else of it.
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
@@ -163,8 +162,6 @@ BY_NAME = {"handleExpiredTimer"}
 """Spark passes these methods' arguments by name (stateful_processor_util.py): names count too."""
 REQUIRED = ("init", "handleInputRows")
 """Abstract in StatefulProcessor."""
-FORM = "4-"
-"""Before a digest of files' bytes. Older Sluices wrote 2-, 3- or nothing, before one of syntax."""
 
 
 def parsed(path: Path) -> ast.Module | None:
@@ -190,18 +187,6 @@ def _compiled(path: Path, flags: int) -> object:
     except ValueError as error:  # UnicodeDecodeError too
         refused = SpecInvalid.not_python(file=file, error=error)
     raise refused
-
-
-def digest(path: Path) -> str | None:
-    """Digest of a logic.py or of a module that it imports, by its bytes; None without a file."""
-    if not path.exists():
-        return None
-    return FORM + hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-
-
-def is_of_older_form(digest: object) -> bool:
-    """Whether an older Sluice made it in another way, so that nobody can tell a change."""
-    return not str(digest).startswith(FORM)
 
 
 def refuse_unfit(spec: Pipeline, path: Path) -> None:

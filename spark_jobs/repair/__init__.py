@@ -3,6 +3,6 @@ what differs between ranges, sessions and keys; find/, offsets/, compute/, excha
 
 May import: audit, checkpoint, checks, dataflow, decode, errors, journal, launch, messages, ops,
 registry, runs, settings, side, sink, source, spec, steps, storage, table, values. Imported by:
-admin, cli, excise, main, pages, proof, prove, sluice_airflow, where.
+admin, cli, excise, pages, proof, prove, sluice_airflow, where.
 Never here: the live checkpoint's state, which a repair never touches.
 """

@@ -17,13 +17,13 @@ from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.change import change_checks, metrics, needs_approval
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.stages import account_line
-from spark_jobs.messages.verdict import staged_verdict
 from spark_jobs.ops import repairs
 from spark_jobs.repair.compute.account import change_of, counted, drained_of
 from spark_jobs.repair.compute.staged import write_bad, write_changes
 from spark_jobs.repair.exchange.staging import log_sample
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
+from spark_jobs.repair.staged_verdict import staged_verdict
 from spark_jobs.repair.unit.unit import unit_of
 from spark_jobs.side.port import as_json
 from spark_jobs.steps.classify import QUARANTINED

@@ -9,20 +9,17 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 from spark_jobs.audit.audit import Audit
-from spark_jobs.checkpoint.identity import made_by, read_identity
-from spark_jobs.checkpoint.run import Run
-from spark_jobs.errors import SluiceError
 from spark_jobs.journal.runner import leased, settle as settle_begun
-from spark_jobs.launch.cluster import Cluster
-from spark_jobs.launch.limits import RunLimits, StopRequest
-from spark_jobs.messages.report import Report
+from spark_jobs.launch.limits import RunLimits
+from spark_jobs.launch.sessions import sessions
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
-from spark_jobs.runs.preflight import Preflight, refuse_restored
+from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.runs.query import Query
-from spark_jobs.runs.resume.opening import Opened, opened
+from spark_jobs.runs.resume.opening import opened
 from spark_jobs.runs.resume.same_state import forget_failing, refuse_half_made
 from spark_jobs.runs.run_outcome import Drained, RunOutcome, drained
 from spark_jobs.runs.run_record import begun, reported
@@ -32,18 +29,25 @@ from spark_jobs.runs.upkeep import (
     purge_state,
     take_out_read_again,
 )
-from spark_jobs.settings.installation import Settings
-from spark_jobs.source.port import SourceState
-from spark_jobs.spec import Pipeline
-from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.path_forms import state_url
 from spark_jobs.storage.root.paths import Paths
 
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.errors import SluiceError
+    from spark_jobs.launch.limits import StopRequest
+    from spark_jobs.messages.report import Report
+    from spark_jobs.runs.preflight import Preflight
+    from spark_jobs.runs.resume.opening import Opened
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.spec import Pipeline
+
 CORRECTED = "spark_jobs.runs.resume.other_state:refuse_other_state"
 """What holds corrected expressions against the stored state."""
-REJECTED = "spark_jobs.runs.told.first_rejected:first_rejected"
+REJECTED = "spark_jobs.runs.told.first_rejected:worth_telling"
 """What says in words what was wrong with a batch's records."""
 LOG = logging.getLogger(__name__)
 
@@ -74,7 +78,7 @@ def _run(
     with (
         leased(paths, outcome.run_id) as held,
         begun(paths, outcome) as note,
-        Cluster(paths.pipeline, settings) as cluster,
+        sessions(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
         opening = opened(spec, settings, cluster, held, note, outcome, stop)
@@ -100,8 +104,7 @@ def _read_and_judge(opening: Opened, outcome: RunOutcome, stop: StopRequest) -> 
     LOG.info(
         "%s: Spark is up; reading topic %s to its end, batch by batch", name, run.spec.inputs.name
     )
-    if made_by(read_identity(run.paths)) != made_by(run.identity):
-        forget_failing(run)
+    forget_failing(run)
     limits = RunLimits(run.spec, stop)
     query = Query(run, audit, found.topic, limits)
     try:
@@ -134,7 +137,10 @@ def _judge(run: Run, audit: Audit, outcome: RunOutcome) -> None:
     outcome.checks = evaluate_checks(run, audit, outcome.drained)
     failpoint.at("judged")
     outcome.lap("checks")
-    _say_rejected(run, outcome)
+    drained, failed = outcome.drained, {c.column for c in outcome.checks if c.outcome == "failed"}
+    if 0 in drained.batches or failed:
+        for line in resolve_name(REJECTED)(run, drained.batches, drained.account, failed):
+            LOG.warning("%s", line)
 
 
 def _recovered(run: Run, found: Preflight) -> Audit:
@@ -150,21 +156,6 @@ def _recovered(run: Run, found: Preflight) -> Audit:
         told = "%s: completed the account of batches %s, which an earlier run had left"
         LOG.info(told, run.spec.name, recovered)
     return audit
-
-
-def _say_rejected(run: Run, outcome: RunOutcome) -> None:
-    drained = outcome.drained
-    judged = {check.column for check in outcome.checks if check.outcome == "failed"}
-    if 0 not in drained.batches and not judged & REJECTIONS:
-        return
-    shown = run.settings.record_bytes == "shown" and not run.spec.inputs.personal
-    of_it = (run.identity.generations, drained.batches, drained.account)
-    try:
-        lines: tuple[str, ...] = resolve_name(REJECTED)(run.paths, run.spec, *of_it, shown=shown)
-    except Exception as error:  # noqa: BLE001 - lines for people: a run does not fail for them
-        lines = (f"{run.spec.name}: the rejected records cannot be shown: {error}",)
-    for line in lines:
-        LOG.warning("%s", line)
 
 
 def _until_failure(

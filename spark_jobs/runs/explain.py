@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.dataflow import dataflow
 from spark_jobs.launch.session import PROVIDERS, session
+from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.topic import new_fields, record_form
 from spark_jobs.runs.preflight import refuse_unable
 from spark_jobs.runs.resume.empty_run import refuse_what_a_drain_refuses
@@ -34,7 +35,7 @@ from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
-    pass
+    from spark_jobs.messages.job import Explain, Validate
 
 
 OPERATORS = {
@@ -72,6 +73,12 @@ def plan_of(spec: Pipeline, settings: Settings) -> DataFrame:
     return flow.output(Paths(settings.root, spec).root, Timers(spark))
 
 
+def validated(job: Validate, spec: Pipeline, settings: Settings) -> Iterator[str]:
+    """Of SPEC, and of NEXT where there is one."""
+    for each in filter(None, (spec, registry.load_next(job.pipeline))):
+        yield from deep(each, settings)
+
+
 def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
     """One line to print if Spark can plan the pipeline's query, Great Expectations its checks, and
     its table takes the rows.
@@ -92,6 +99,10 @@ def deep(spec: Pipeline, settings: Settings) -> Iterator[str]:
         table.refuse_changed(rows.schema, YOUNGER.union(newer))
     columns = (f"{column.name} {column.dataType.simpleString()}" for column in rows.schema)
     yield f"ok  {spec.name}: {', '.join(columns)}"
+
+
+def explained(_: Explain, spec: Pipeline, settings: Settings) -> Iterator[str]:
+    return explain(spec, settings)
 
 
 def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:

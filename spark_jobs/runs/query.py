@@ -6,22 +6,16 @@ import logging
 from contextlib import suppress
 from datetime import UTC, datetime
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import COUNTED, Follower, StateRows, adds_up
-from spark_jobs.audit.repeated import Repeated
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
-from spark_jobs.checkpoint.run import Run
 from spark_jobs.decode.jvm import UNSURE
-from spark_jobs.decode.slice_notes import SliceNotes
-from spark_jobs.errors import ExpressionFailed, SluiceError
-from spark_jobs.launch.limits import RunLimits
-from spark_jobs.messages.part import NewKey
+from spark_jobs.errors import ExpressionFailed
 from spark_jobs.runs.failures.failed import set_failing_aside, translate_error
-from spark_jobs.runs.lag import silent_topics
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.resume.same_state import of_the_table
 from spark_jobs.runs.rows import Flow, claim_table
@@ -29,12 +23,24 @@ from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import PULSE, StallWatch
 from spark_jobs.sink import writer
 from spark_jobs.source.kafka_reader import ends_early
-from spark_jobs.source.port import SourceState
-from spark_jobs.source.positions import Positions
 from spark_jobs.steps.timers import Timers
+
+if TYPE_CHECKING:
+    from spark_jobs.audit.audit import Audit
+    from spark_jobs.checkpoint.run import Run
+    from spark_jobs.decode.slice_notes import SliceNotes
+    from spark_jobs.errors import SluiceError
+    from spark_jobs.launch.limits import RunLimits
+    from spark_jobs.messages.part import NewKey
+    from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Positions
 
 LOG = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
+REPEATED = "spark_jobs.audit.repeated:Repeated"
+"""What looks for lost executors: on one machine none is lost."""
+SILENT = "spark_jobs.runs.lag:silent_topics"
+"""What finds silent topics, where `silent_after` asks for them."""
 BY_PYTHON = (
     "%s: batch %d: Python decodes what is left of this run, since the JVM's decoder is not sure of "
     "the record at partition %s offset %s"
@@ -124,7 +130,10 @@ class Query:
         run = self._run
         if run.spec.silent_after is None:
             return frozenset()
-        return silent_topics(run.spec, run.source, run.source.state(), self._flow.done(), now)
+        found: frozenset[str] = resolve_name(SILENT)(
+            run.spec, run.source, run.source.state(), self._flow.done(), now
+        )
+        return found
 
     def _consume(self, until: Positions | None = None) -> None:
         """A query that fails on single records runs again without them."""
@@ -148,11 +157,9 @@ class Query:
             rows, self._run, self._limits, self._timers, lambda: self._audit.cursor.audited
         )
         self.query_run_id = str(query.runId)
-        follower = Follower(
-            query,
-            None if self._run.settings.local else Repeated(self._run.spark, str(query.runId)),
-            state_rows,
-        )
+        local = self._run.settings.local
+        again = None if local else resolve_name(REPEATED)(self._run.spark, str(query.runId))
+        follower = Follower(query, again, state_rows)
         watch = StallWatch(self._run, query)
         failed: StreamingQueryException | None = None
         try:

@@ -14,6 +14,7 @@ tests/spark/test_repartition.py compares the lists.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -25,9 +26,12 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
-from spark_jobs.launch.cluster import Cluster
-from spark_jobs.runs.resume.settled import settle
+from spark_jobs.launch import processes
+from spark_jobs.launch.sessions import sessions
+from spark_jobs.messages import job as jobs
+from spark_jobs.runs.resume.moved_root import name_own
 from spark_jobs.runs.to_move import look
+from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.state.reader import operators
@@ -65,6 +69,14 @@ class Mover(NamedTuple):
     """How many entries the state has, once they are compared."""
 
 
+def repartitioned(job: jobs.Repartition, spec: Pipeline, settings: Settings) -> Iterator[str]:
+    """Watched as a run is. It leaves no report and no row."""
+    processes.watch()
+    with Watchdog("drain", spec.name, f"repartition-{uuid.uuid4().hex[:8]}", None) as watchdog:
+        watchdog.watch(spec.stall_timeout, settings)
+        yield from repartition(spec, settings, job.partitions)
+
+
 def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str]:
     """Move the state to `wanted` stores for each stateful step; lines of what was done.
 
@@ -73,10 +85,10 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with leased(paths, WHO) as held, Cluster(spec.name, settings) as cluster:
+    with leased(paths, WHO) as held, sessions(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
-        yield from settle(paths, held)
+        yield from name_own(paths, held)
         found = look(spec, paths, wanted)
         if found.number == wanted:
             yield f"{spec.name}: the state is in {wanted} stores for each step: nothing to move"

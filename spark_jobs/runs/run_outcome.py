@@ -8,26 +8,27 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
+from pkgutil import resolve_name
+from typing import Final, Literal
 
 from spark_jobs.audit.audit import Audit
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.checkpoint.standing import DataLoss
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch.limits import RunLimits
-from spark_jobs.launch.processes import processor_seconds
+from spark_jobs.launch.processes import processor_seconds, taken_before
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.part import HeldBack, NewKey
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
 from spark_jobs.messages.withheld import of_report
-from spark_jobs.runs.lag import archive_lag
 from spark_jobs.runs.watch.stall import PULSE
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.port import End, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 
+LAG: Final = "spark_jobs.runs.lag:archive_lag"
 Phase = Literal["settle", "start", "recover", "query", "audit", "compare", "checks", "purge"]
 """The phases of a run, in the order of the report's `seconds`.
 
@@ -85,7 +86,7 @@ class RunOutcome:
     change: Change | None = None
     seconds: dict[Phase, float] = field(default_factory=dict)
     _lap_began: float = field(default_factory=time.monotonic)
-    _taken_before: float = field(default_factory=processor_seconds)
+    _taken_before: float = field(default_factory=taken_before)
 
     def lap(self, phase: Phase) -> None:
         """Record the seconds since the last lap as this phase's."""
@@ -176,7 +177,7 @@ def drained(
         open_until=_open_until(run.spec, audit),
         bounded_by=limits.reached,
         waiting=sum(waits(topic, last.end).values()) if limits.reached else 0,
-        archive_lag=archive_lag(topic, start)
+        archive_lag=resolve_name(LAG)(topic, start)
         if run.spec.is_archive and 0 not in accounts
         else None,
         table_version_before=audit.cursor.judged_table_version,

@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.lease import Begun
@@ -21,16 +21,12 @@ from spark_jobs.errors import (
     RootRefused,
     RootUnreachable,
     SluiceError,
-    unexpected,
 )
 from spark_jobs.launch.limits import StopRequest, stop_on_signals
-from spark_jobs.messages.kind import Kind
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
-from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.runs.failures.failed import translate_error
-from spark_jobs.storage.root.store import is_remote, opened
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import make_folder, opened
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -126,34 +122,6 @@ def has_row(pipeline: str, run_id: str, since: datetime, root: str) -> bool | No
     return any(row["ended_at"] >= since for row in rows.to_pylist())
 
 
-@contextmanager
-def recorded(
-    pipeline: str,
-    run_id: str,
-    last: Callable[[Exception], bool] = lambda _: True,
-    kind: Kind = "drain",
-) -> Iterator[None]:
-    """If the block fails, write the row of a run that did not come to write it: it was refused
-    before its driver began, or its driver was killed.
-
-    `last` says if nobody will try the block again after this error: before, there is no row.
-    """
-    started_at = datetime.now(UTC)
-    try:
-        yield
-    except Exception as error:
-        known = error if isinstance(error, SluiceError) else _known(error)
-        if last(error) and known.code not in OF_THE_ROOT:
-            report = Report.of_failure(kind, pipeline, run_id, known, started_at)
-            with suppress(SluiceError):  # without a root there is no table
-                append_once(report, root_by_name(pipeline))
-        raise
-
-
-def _known(error: Exception) -> SluiceError:
-    return translate_store_error(error) or unexpected(error)
-
-
 def row_of(report: Report) -> Row:
     """Its row in ops.runs."""
     return {
@@ -188,8 +156,7 @@ def begun(paths: Paths, outcome: RunOutcome) -> Iterator[Note]:
     run whose note is there.
     """
     _record_killed(paths)
-    if not is_remote(str(paths.running)):  # an object store has no folders
-        paths.running.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(paths.running.parent)
     note = Begun(
         kind="rebuild" if paths.place.beside else outcome.kind,
         run_id=outcome.run_id,

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.ops import ops_tables
 from spark_jobs.spec.analysis.state_checks import state_checks_of
-from spark_jobs.spec.checks.check import TIMELY
-from spark_jobs.spec.checks.timely import AGES, SPANS
+from spark_jobs.spec.checks.check import AGES, TIMELY
+from spark_jobs.spec.checks.timely import SPANS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

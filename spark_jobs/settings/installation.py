@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.settings import project_file, roots, variables
+from spark_jobs.settings.exposure import exposure
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
-from spark_jobs.settings.kafka.pem import exposure
 from spark_jobs.settings.roots import Catalog, connection, parsed, variable
 from spark_jobs.settings.variables import BY_SCHEDULE, ROOT, VARIABLES
 from spark_jobs.spec import Pipeline, spark_options

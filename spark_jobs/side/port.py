@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.errors import SpecInvalid
-from spark_jobs.registry import find as registry
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -94,22 +91,6 @@ class Side(Protocol):
 def side_of(declared: SideTable, settings: Settings) -> Side:
     """The table that is declared."""
     return cast("Side", resolve_name(declared.side)(declared, settings))
-
-
-def refuse_misdeclared(spec: Pipeline, settings: Settings) -> None:
-    """Raise what refuses the declaration of a table beside the stream."""
-    _refuse_circle(spec, (spec.name,))
-    for side in spec.sides:
-        side_of(side, settings).refuse_misdeclared()
-
-
-def _refuse_circle(spec: Pipeline, way: tuple[str, ...]) -> None:
-    """Each change of a table would change it again; and none could be published first."""
-    for name in (side.pipeline for side in spec.sides if side.pipeline):
-        if name in way:
-            circle = (*way[way.index(name) :], name)
-            raise SpecInvalid.sides_in_circle(pipeline=name, way=" -> ".join(circle))
-        _refuse_circle(registry.load(name), (*way, name))
 
 
 def newest(spec: Pipeline, settings: Settings) -> dict[str, Pin]:

@@ -15,7 +15,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.spec.analysis.late_rule import micros
 from spark_jobs.spec.analysis.lateness import keeps_time
 from spark_jobs.spec.columns import Origin, Origins
-from spark_jobs.values.own_columns import OFFSET, PARTITION
+from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
 from spark_jobs.values.spans import EPOCH, Position, Span
 from spark_jobs.where.in_table import equals
 
@@ -30,7 +30,7 @@ def asked_by(spec: Pipeline, row: dict[str, Any]) -> str:
     records it has. Of copies it finds each.
     """
     if spec.keyed:  # the row says which record it is
-        place = Place(row[PARTITION], row[OFFSET])
+        place = Place.at(row[PARTITION], row[OFFSET], row.get(AT_ELEMENT))
         return f"sluice where {spec.name} {place.text(spec.inputs.shown)}"
     key = condition(spec, row)
     return key and f"sluice where {spec.name} --key {quote(key)}"

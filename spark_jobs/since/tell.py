@@ -71,7 +71,7 @@ def told(
     condition: Condition,
     right: int | None = None,
     wrong: int | None = None,
-    progress: Callable[[int, int], object] = lambda _version, _rows: None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Answer:
     """Since when. `right` and `wrong` are versions between which is searched; without, the oldest
     that can be read and the newest. `progress` is called with each version that was asked, and its
@@ -97,7 +97,8 @@ def told(
     def ask(number: int) -> bool:
         if number not in known:
             known[number] = asking.rows(at(number))
-            progress(at(number), known[number])
+            if progress:
+                progress(at(number), known[number])
         return known[number] > 0
 
     last = askable[-1]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from spark_jobs.errors import KafkaUnreachable
-from spark_jobs.source import token_endpoint
+from spark_jobs.source.client_options import client_options
 from spark_jobs.source.port import Sampled
 from spark_jobs.source.refusal import format_error, refusal
 from spark_jobs.source.topic_state import TIMEOUT_SECONDS
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 def _consumer(settings: Settings, *, uncommitted: bool) -> Consumer:
     return Consumer(
-        settings.kafka_config.librdkafka()
-        | token_endpoint.authorities(settings.kafka_config)
+        client_options(settings)
         | {
-            "bootstrap.servers": settings.kafka,
-            "log_level": 0,
             "group.id": "sluice-plan",  # the client asks for one
             "enable.auto.commit": False,
             "enable.partition.eof": True,

@@ -7,7 +7,6 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source.consumer import count_records, sampled
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import Gap
 from spark_jobs.source.positions import parts_of
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Topic
     from spark_jobs.storage.lease_view import Held
 
+CONSUMER: Final = "spark_jobs.source.consumer"
+"""What reads records itself: a drain has Spark for it."""
 LEAVING: Final = "spark_jobs.source.leaving"
 """What retention leaves, which no drain asks."""
 ABORTED: Final = Gap("aborted", "a record of an aborted transaction")
@@ -90,7 +91,9 @@ class KafkaSource(NamedTuple):
         return {place: ABORTED if place in there else rest for place in places}
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:
-        return sampled(self.settings, self.topic.name, parts, uncommitted=uncommitted)
+        asked = resolve_name(f"{CONSUMER}:sampled")
+        found = asked(self.settings, self.topic.name, parts, uncommitted=uncommitted)
+        return cast("Iterator[Sampled]", found)
 
     def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
         return ""
@@ -112,7 +115,7 @@ class KafkaSource(NamedTuple):
         return reduce(DataFrame.unionAll, reads)
 
     def count(self, parts: Parts) -> int:
-        return count_records(self.settings, self.topic.name, parts)
+        return int(resolve_name(f"{CONSUMER}:count_records")(self.settings, self.topic.name, parts))
 
 
 def rounds(parts: Parts) -> list[dict[int, tuple[int, int]]]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from spark_jobs.messages.part import HeldBack
-from spark_jobs.source import token_endpoint
+from spark_jobs.source.client_options import client_options
 from spark_jobs.source.kafka_time import clamped, is_time
 
 if TYPE_CHECKING:
@@ -45,17 +45,14 @@ def _times(settings: Settings, topic: str, at: Positions) -> dict[int, datetime]
     brokers tell in time.
     """
     found, asked = dict[int, datetime](), {*at.partitions}
-    config = settings.kafka_config
-    options: dict[str, Any] = {  # Any: librdkafka's properties are strings, numbers and callbacks
-        "bootstrap.servers": settings.kafka,
+    options = client_options(settings) | {
         "group.id": "unused",  # the client wants one; without a subscription it joins none
         "enable.auto.commit": False,
         "isolation.level": "read_uncommitted",
-        "log_level": 0,
     }
     places = [TopicPartition(topic, *each) for each in at.by_partition.items()]
     with suppress(KafkaException):
-        consumer = Consumer(config.librdkafka() | token_endpoint.authorities(config) | options)
+        consumer = Consumer(options)
         try:
             consumer.assign(places)
             deadline = time.monotonic() + PATIENCE_SECONDS

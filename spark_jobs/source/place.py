@@ -13,7 +13,6 @@ WHOLE: Final = -1
 """In place of an element's number: the whole value. Tables have null there, or no such column."""
 PLACE: Final = ("partition", "offset", "element")
 """The columns of a place: int, bigint, int."""
-ELEMENT_SQL: Final = f"coalesce(element, {WHOLE})"
 
 
 class Place(NamedTuple):

@@ -5,16 +5,26 @@ The result names the property or the right to correct.
 
 from __future__ import annotations
 
+import difflib
 import socket
 import ssl
 from collections.abc import Iterable
+from contextlib import suppress
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
-from spark_jobs.errors import KafkaConfigInvalid, KafkaRefused, SluiceError
+from spark_jobs.errors import (
+    KafkaConfigInvalid,
+    KafkaRefused,
+    KafkaUnreachable,
+    SluiceError,
+    TopicMissing,
+)
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.source import token_endpoint
+from spark_jobs.source.topic_state import TIMEOUT_SECONDS
 
 HANDSHAKE_SECONDS = 3.0
 """The time limit for reading one broker's certificate."""
@@ -76,6 +86,34 @@ def refusal(errors: Iterable[KafkaError], topic: str, settings: Settings) -> Slu
                 error=format_error(error),
             )
     return refused
+
+
+def translated(
+    client: AdminClient | None, errors: list[KafkaError], topic: str, settings: Settings
+) -> SluiceError:
+    """What an admin client's errors mean, the raised one first."""
+    raised, *earlier = errors
+    if raised.name() == "UNKNOWN_TOPIC_OR_PART":
+        return _missing(client, settings.kafka, topic)
+    if refused := refusal(errors, topic, settings):
+        return refused
+    last = next((one for one in reversed(earlier) if one.name() != "_ALL_BROKERS_DOWN"), None)
+    return KafkaUnreachable.no_broker(
+        brokers=settings.kafka,
+        seconds=TIMEOUT_SECONDS,
+        error=format_error(last or raised),
+        remedy=token_endpoint.unreachable_remedy(last, settings.kafka_config),
+    )
+
+
+def _missing(client: AdminClient | None, brokers: str, topic: str) -> TopicMissing:
+    names = list[str]()
+    if client is not None:
+        with suppress(KafkaException):
+            names = [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
+    close = difflib.get_close_matches(topic, names, n=1)
+    nearest = f"; the nearest name there is {close[0]!r}" if close else ""
+    return TopicMissing.topic_absent(brokers=brokers, topic=topic, nearest=nearest)
 
 
 def format_error(error: KafkaError) -> str:

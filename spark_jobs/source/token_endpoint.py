@@ -7,9 +7,7 @@ tests/unit/test_token_endpoint.py checks it.
 
 from __future__ import annotations
 
-import os
 import re
-import ssl
 
 from confluent_kafka import KafkaError
 
@@ -30,13 +28,6 @@ body, which may contain anything. For 429 and 500 to 599 librdkafka reports noth
 """
 NOT_TRUSTED = re.compile(r"OAUTHBEARER token: (?:SSL certificate |SSL: |error (?:adding|setting) )")
 """The endpoint's certificate is not trusted, or the file of trusted authorities cannot be read."""
-BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-)
-"""The files of trusted authorities on Debian, Red Hat, SUSE and the BSDs."""
 
 
 def is_down(error: KafkaError) -> bool:
@@ -77,16 +68,3 @@ def unreachable_remedy(last: KafkaError | None, config: KafkaConfig) -> str:
     return (
         f"Check that Kafka runs and that SLUICE_KAFKA, or the named cluster's, is right{endpoint}."
     )
-
-
-def authorities(config: KafkaConfig) -> dict[str, str]:
-    """The authorities that this machine trusts, as a librdkafka property; empty if the declaration
-    names its own.
-
-    The libcurl in confluent_kafka's wheel looks only where Red Hat keeps them. On other systems it
-    trusts no endpoint. A file replaces its own; a folder does not: libcurl still reads its own
-    file, which does not exist there.
-    """
-    bundle = ssl.get_default_verify_paths().cafile or next(filter(os.path.exists, BUNDLES), None)
-    needed = config.mechanism == "OAUTHBEARER" and "https.ca.pem" not in config.librdkafka()
-    return {"https.ca.location": bundle} if needed and bundle else {}

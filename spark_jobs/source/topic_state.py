@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
-from typing import Any
+from pkgutil import resolve_name
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -28,15 +27,16 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from spark_jobs.errors import KafkaUnreachable, TopicMissing
 from spark_jobs.settings.installation import Settings
-from spark_jobs.source import kafka_time, token_endpoint
+from spark_jobs.source import kafka_time
+from spark_jobs.source.client_options import client_options
 from spark_jobs.source.open_transaction import held_back
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
-from spark_jobs.source.refusal import format_error, is_refusal, missing_right, refusal
 from spark_jobs.values.spans import EPOCH
 
+REFUSAL = "spark_jobs.source.refusal"
+"""What says why brokers or TLS turn a client away, or that no broker answers."""
 TIMEOUT_SECONDS = 5.5
 """The time limit of each request. A run sends five in turn: it gives up within half a minute."""
 LOG_APPEND_TIME = "LogAppendTime"
@@ -65,7 +65,7 @@ def topic_state(settings: Settings, topic: str, starting: datetime | None = None
         # here; Spark also needs READ.
         allowed = described.authorized_operations or []
         if allowed and AclOperation.READ not in allowed:
-            raise missing_right("READ", topic, settings)
+            raise resolve_name(REFUSAL).missing_right("READ", topic, settings)
         partitions = [partition.id for partition in described.partitions]
         earliest = _list_offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
         # The ends first: what comes in between is not held back.
@@ -187,51 +187,22 @@ def admin_client(settings: Settings, topic: str) -> Iterator[AdminClient]:
     """
     errors: list[KafkaError] = []
     client: AdminClient | None = None
-    config = settings.kafka_config
     try:
-        options: dict[
-            str, Any
-        ] = {  # Any: librdkafka's properties are strings, numbers and callbacks
-            "bootstrap.servers": settings.kafka,
-            "log_level": 0,
-            "socket.timeout.ms": 5000,
-            "error_cb": errors.append,
-        }
+        options = {"socket.timeout.ms": 5000, "error_cb": errors.append}
         # By librdkafka's default the first answer takes 0.06 s, with this 0.02. While somebody
         # waits for an answer the wait does not double: where nothing listens there are some 80
         # tries a second, and not 20. Kafka itself refuses a login after 0.1 s.
         soon = {"reconnect.backoff.ms": 20}
-        client = AdminClient(
-            soon | config.librdkafka() | token_endpoint.authorities(config) | options, logger=None
-        )
+        client = AdminClient(soon | client_options(settings) | options, logger=None)
         _connect(weakref.proxy(client), errors)
         yield weakref.proxy(client)
     except KafkaException as error:
         error.__traceback__ = None
         raised: KafkaError = error.args[0]
-        if raised.name() == "UNKNOWN_TOPIC_OR_PART":
-            raise _missing(client, settings.kafka, topic) from None
-        if refused := refusal([raised, *errors], topic, settings):
-            raise refused from None
-        last = next((one for one in reversed(errors) if one.name() != "_ALL_BROKERS_DOWN"), None)
-        raise KafkaUnreachable.no_broker(
-            brokers=settings.kafka,
-            seconds=TIMEOUT_SECONDS,
-            error=format_error(last or raised),
-            remedy=token_endpoint.unreachable_remedy(last, config),
-        ) from None
+        why = resolve_name(REFUSAL).translated(client, [raised, *errors], topic, settings)
+        raise why from None
     finally:
         client = None
-
-
-def _missing(client: AdminClient | None, brokers: str, topic: str) -> TopicMissing:
-    names = list[str]()
-    if client is not None:
-        with suppress(KafkaException):
-            names = [*client.list_topics(timeout=TIMEOUT_SECONDS).topics]
-    close = difflib.get_close_matches(topic, names, n=1)
-    nearest = f"; the nearest name there is {close[0]!r}" if close else ""
-    return TopicMissing.topic_absent(brokers=brokers, topic=topic, nearest=nearest)
 
 
 def _connect(client: AdminClient, errors: list[KafkaError]) -> None:
@@ -244,7 +215,7 @@ def _connect(client: AdminClient, errors: list[KafkaError]) -> None:
             client.list_topics(timeout=share * TIMEOUT_SECONDS)
         except KafkaException:
             client.poll(0)
-            if share == TRIES[-1] or any(map(is_refusal, errors)):
+            if share == TRIES[-1] or any(map(resolve_name(REFUSAL).is_refusal, errors)):
                 raise
         else:
             return

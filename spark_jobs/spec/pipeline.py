@@ -16,7 +16,6 @@ from spark_jobs.spec.checks.rule import rule_metrics
 from spark_jobs.spec.checks.unmatched_share import PREFIX as UNMATCHED
 from spark_jobs.spec.columns import Columns, Origin, Origins, one_of
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.model import OF_A_VARIABLE, Model, refuse
 from spark_jobs.spec.output_mode import OutputMode
@@ -253,7 +252,6 @@ class Pipeline(Model):
         if self.topic is None:
             refuse("topic", None, "a pipeline reads a topic", "Set topic, or topics for several")
         self._refuse_more_topics()
-        self._refuse_each()
         self._refuse_unserved()
         self._refuse_watermark()
         self._refuse_silence()
@@ -466,11 +464,6 @@ class Pipeline(Model):
                     refuse(
                         f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY
                     )
-
-    def _refuse_each(self) -> None:
-        beside = {"files": not self.topic.of_kafka, "a step that follows a key": self.keyed}
-        for what in (name for name, there in beside.items() if there and self.topic.each):
-            refuse("each", self.topic.each, *not_yet(what))
 
     def _refuse_watermark(self) -> None:
         unbounded = output_mode.unbounded(self.output_mode, self.steps)

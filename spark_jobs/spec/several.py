@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, Self
 
 from pydantic import model_validator
 
-from spark_jobs.spec.fields.each import not_yet
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.inputs import BETWEEN, COLUMN, Topics
 from spark_jobs.spec.model import Model, refuse
@@ -160,7 +159,12 @@ def refuse_none(given: object) -> tuple[Topic, ...]:
 
 def _refuse_each(topics: tuple[Topic, ...]) -> None:
     if found := [topic.name for topic in topics if topic.each]:
-        refuse("each", found, *not_yet("several topics"))
+        refuse(
+            "each",
+            found,
+            "a value with many records does not go with several topics",
+            "Give each topic a pipeline, and read their tables: Table(of=...)",
+        )
 
 
 def _refuse_names(topics: tuple[Topic, ...]) -> None:

@@ -13,7 +13,7 @@ from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks.rule import Rule, refuse_twice
 from spark_jobs.spec.columns import refuse_own
 from spark_jobs.spec.duration import Duration
-from spark_jobs.spec.fields.each import element_places, levels, refuse_each
+from spark_jobs.spec.fields.each import OF_ENVELOPED, OF_TEXT, element_places, levels, refuse_each
 from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.form import Form
 from spark_jobs.spec.fields.place import (
@@ -126,9 +126,10 @@ class Topic(Model):
                 "Declare another field personal, or take Kafka's own time: part='timestamp'",
             )
         self._refuse_parts()
-        beside = {"envelope": self.envelope is not None, "archive": self.archive is not None}
-        unread = {f"the format {self.format.kind}": not self.format.elements}
-        refuse_each(self.each, self.fields, beside | unread)
+        beside = {"envelope": OF_ENVELOPED} if self.envelope else {}
+        for each in (self.format, self.format.within):
+            beside |= {} if each.elements else {f"the format {each.kind}": OF_TEXT}
+        refuse_each(self.each, self.fields, beside)
         if self.starting is not None and self.starting.tzinfo is None:
             refuse(
                 "starting",

@@ -2,6 +2,6 @@
 terminal.
 
 May import: checkpoint, errors, journal, launch, messages, registry, settings, spec, steps,
-storage, values. Imported by: audit, cli, main, pages, runs, sluice_airflow.
+storage, values. Imported by: audit, cli, pages, runs, sluice_airflow.
 Never here: a write to state.
 """

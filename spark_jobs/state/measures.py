@@ -65,12 +65,13 @@ def key_sizes(
         .collect()
     )
     found = counted.get
+    timed = any(variable.kind == "TimerState" for variable in operator.variables)
     return KeySizes(
         columns=tuple(name.removeprefix(PREFIX) for name in key),  # of buckets, bucket
         keys=found["keys"],
         rows=found["rows"] or 0,
         bytes=found["bytes"] or 0,
-        untimed=found["untimed"] if _sets_timers(operator) else None,
+        untimed=found["untimed"] if timed else None,
         powers=tuple(
             Power(power=place, keys=keys) for place in range(POWERS) if (keys := found[f"p{place}"])
         ),
@@ -110,10 +111,6 @@ def _key(stored: DataFrame) -> dict[str, Column]:
     names = [name for name in struct.names if name != WINDOW] or struct.names
     at = F.col("partition_key")
     return {name: at.getField(name).alias(f"k{place}") for place, name in enumerate(names)}
-
-
-def _sets_timers(operator: StateOperator) -> bool:
-    return any(variable.kind == "TimerState" for variable in operator.variables)
 
 
 HOUR: Final = 3_600_000_000

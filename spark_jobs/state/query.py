@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.branch import elsewhere
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.schema_notes import elsewhere
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.journal.change import refuse_under_way
 from spark_jobs.messages.job import StateQuery

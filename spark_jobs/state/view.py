@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
-from spark_jobs.messages.job import StateQuery
+from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.expires import Variable
@@ -40,6 +40,10 @@ Reading = dict[Variable, Table]
 
 class _Purged(StateUnreadable):
     """Spark has purged the state of the batch."""
+
+
+def viewed(job: ShowState, spec: Pipeline, settings: Settings) -> Iterator[str]:
+    return state_view(spec, settings, job.query)
 
 
 def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterator[str]:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.errors import InitialStateMissing, ProcessorFailed, SpecInvalid
 from spark_jobs.ops.operator_metrics import KEYS_COUNTED, keys_observation
-from spark_jobs.registry.fingerprint.environment import resume_remedy
+from spark_jobs.registry.fingerprint.code import resume_remedy
 from spark_jobs.registry.logic import BY_NAME, HANDLERS
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode

@@ -15,9 +15,11 @@ from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.spec.steps.following import COMPARABLE, Following
 from spark_jobs.steps.operator import At, StepContext
 from spark_jobs.values.own_columns import (
+    AT_ELEMENT,
     CONTENTS,
     DELETED,
     DELETED_AT,
+    ELEMENT,
     KAFKA,
     OFFSET,
     PARTITION,
@@ -110,16 +112,23 @@ def marked(
         F.when(F.col(DELETED), F.current_timestamp() if since is None else since).alias(DELETED_AT),
         F.col(f"{KAFKA}.partition").alias(PARTITION),
         F.col(f"{KAFKA}.offset").alias(OFFSET),
+        *_element(rows),
         contents((columns[name], has[name]) for name in columns if name not in at).alias(CONTENTS),
-        *([] if step.highest_decides else [_set(step, [n for n in columns if n not in at])]),
+        *([] if step.highest_decides else [_set(rows, step, [n for n in columns if n not in at])]),
         F.col(DELETED),
     )
 
 
-def _set(step: Following, fields: list[str]) -> Column:
+def _element(rows: DataFrame) -> list[Column]:
+    """AT_ELEMENT, where a value has many records."""
+    there = ELEMENT in rows.select(f"{KAFKA}.*").columns
+    return [F.col(f"{KAFKA}.{ELEMENT}").alias(AT_ELEMENT)] if there else []
+
+
+def _set(rows: DataFrame, step: Following, fields: list[str]) -> Column:
     """SET: the fields that a change says, each with its position; null of a delete."""
     of_kafka = F.col(f"{KAFKA}.offset").alias(OFFSET), F.col(f"{KAFKA}.partition").alias(PARTITION)
-    position = F.struct(*map(_quoted, step.order_by), *of_kafka)
+    position = F.struct(*map(_quoted, step.order_by), *of_kafka, *_element(rows))
     entry = {name: F.struct(F.lit(name), position) for name in fields}
     said = F.array(*(F.when(~_lacks(step, name), entry[name]) for name in fields))
     return F.when(~F.col(DELETED), F.map_from_entries(F.array_compact(said))).alias(SET)

@@ -20,8 +20,14 @@ from obstore.store import LocalStore, ObjectStore, from_url
 from spark_jobs.errors import RootRefused, SluiceError
 from spark_jobs.storage.root.path_forms import delta_path, disk_path
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.storage.root.store import ANSWER_SECONDS, CONNECT_SECONDS, Store, is_remote, is_s3
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    Store,
+    is_remote,
+    is_s3,
+    translate_store_error,
+)
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypedDict
+
+from upath import UPath
+
+from spark_jobs.storage.root.path_forms import SparkPath
 
 
 class Note(TypedDict, total=False):
@@ -60,3 +64,19 @@ class OfBatch(NamedTuple):
     def note(self) -> Note:
         """What its commit says of itself, together with its rows or not at all."""
         return {"sluice": self.owner, "batch": self.batch, "run": self.run}
+
+
+class Commit(NamedTuple):
+    """The table's path, and the transaction id: `owner` (pipeline/generation) and `batch_id`."""
+
+    path: SparkPath
+    owner: str
+    batch_id: int
+    note: Note
+    """Becomes the commit's userMetadata, as JSON."""
+    table: UPath = UPath()
+    """The same path, for who writes without Spark."""
+    records: int = 0
+    """The most records that the batch may have."""
+    confirm: Callable[[], None] = lambda: None
+    """Raises LeaseLost. Of Spark's commits the log store of S3 asks too."""

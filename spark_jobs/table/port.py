@@ -7,7 +7,7 @@ pipeline's lease; a reader needs none. Without Spark, until rows are read or wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import pyarrow as pa
+    from pyarrow.dataset import Scanner
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
     from upath import UPath
@@ -61,6 +62,77 @@ class Needed(NamedTuple):
     """Versions whose files all stay."""
     since: datetime | None
     """Files that were written later stay too; None if the retention alone says which."""
+
+
+class Size(NamedTuple):
+    """Rows of a table that follows a key, as its log says."""
+
+    live: int
+    remembered: int
+    """Deletes."""
+    bytes: int = 0
+    """Of the files."""
+
+    @property
+    def all(self) -> int:
+        return self.live + self.remembered
+
+
+class Merge(NamedTuple):
+    """Rows to merge by their key: the table's columns, and WHOLE boolean. true: the row comes, or
+    is replaced whole; false: `anew` alone are; null: the row at this key goes.
+    """
+
+    rows: pa.Table
+    key: tuple[str, ...]
+    anew: tuple[str, ...]
+    newest: str = ""
+    """The column by which a row counts that has not ended; only these and deletes are met. Empty:
+    all are.
+    """
+
+
+class Said(NamedTuple):
+    """What a commit says of itself."""
+
+    note: Mapping[str, Any]
+    by: str
+    """Its transaction."""
+    number: int = 0
+
+
+class Overtaken(Exception):
+    """Other writers were faster, each time that it was tried."""
+
+
+class Unwritten(Exception):
+    """The table does not take what is written, whose text says why."""
+
+
+class Opened(Protocol):
+    """A version of a table without Spark, and a commit to that very version: it is refused behind
+    any other.
+    """
+
+    version: int
+
+    def number(self, by: str) -> int | None:
+        """Of that transaction's newest commit."""
+
+    def size(self) -> Size | None:
+        """None if the log does not tell of each file."""
+
+    def untried(self) -> Sequence[str]:
+        """As the table's, of a merge."""
+
+    def scan(self, columns: Iterable[str]) -> Scanner:
+        """These columns of its rows, batch by batch."""
+
+    def overwrite(self, rows: pa.Table, where: str, said: Said) -> None:
+        """Replace the rows for which the condition holds by these, for which it holds too."""
+
+    def merge(self, merge: Merge, said: Said) -> None:
+        """Without a row, a commit that says this alone."""
 
 
 class Table(Protocol):
@@ -230,6 +302,38 @@ class Table(Protocol):
     ) -> None:
         """Remove the rows for which this SQL (DataFusion's) holds, in a commit that says this.
         Raises LeaseLost, TableContended or MaintenanceRefused.
+        """
+        raise self.lacks("replace", f"removing rows WHERE {where}")
+
+    def open(self) -> Opened:
+        """Its newest version."""
+        raise self.lacks("replace", "a commit without Spark")
+
+    def at_newest(self, work: Callable[[Opened], None]) -> None:  # noqa: ARG002 - as above
+        """Do the work on its newest version, and anew where another writer was faster. Raises
+        Overtaken, Unwritten, and what the work raises.
+        """
+        raise self.lacks("replace", "a commit without Spark")
+
+    def touched(self, since: int, position: Position, spans: Sequence[Span]) -> bool:  # noqa: ARG002 - as above
+        """Whether a later version may have changed a row in these spans, as far as the log alone
+        tells: it reads no row. True if the log no longer tells.
+        """
+        return True
+
+    def live_rows(self, version: int) -> Size | None:  # noqa: ARG002 - as above
+        """None if the log does not tell."""
+        return None
+
+    def feed(self, version: int) -> pa.RecordBatchReader | None:  # noqa: ARG002 - as above
+        """The rows that the version has changed, before and behind it, with `_change_type`. None
+        where they cannot be read exactly.
+        """
+        return None
+
+    def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:  # noqa: ARG002 - as above
+        """As `remove`, of a table that only Spark can write, by Spark's SQL. Whether any row went:
+        without one there is no commit.
         """
         raise self.lacks("replace", f"removing rows WHERE {where}")
 

@@ -16,7 +16,7 @@ from spark_jobs.spec.analysis.lateness import first_timely
 from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
@@ -98,7 +98,11 @@ def timed(
     first, last = min(wanted), max(wanted)
     within = f"{own} AND batch_id BETWEEN {first} AND {last}"
     late, slices = _late(paths, within), _slices(paths, within)
-    missed = _as_it_was(spec)
+
+    def missed(late_before: datetime | None) -> int:
+        at = first_timely(spec, late_before or EPOCH)
+        return FIRST if at is None else micros(at)
+
     found = [
         Timed(row, clock[n], missed(row["late_before"]), (*late[n],), (*slices[n],))
         for n, row in wanted.items()
@@ -127,16 +131,6 @@ def _clock(spec: Pipeline, rows: list[Row]) -> dict[int, int]:
         newest = max(newest, 0 if last is None else micros(last))
         reached[number] = newest
     return clock
-
-
-def _as_it_was(spec: Pipeline) -> Callable[[datetime | None], int]:
-    """Watermark -> the first event time that was not late behind it."""
-
-    def missed(late_before: datetime | None) -> int:
-        at = first_timely(spec, late_before or EPOCH)
-        return FIRST if at is None else micros(at)
-
-    return missed
 
 
 def _late(paths: Paths, within: str) -> Mapping[int, list[int]]:

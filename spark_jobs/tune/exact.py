@@ -56,7 +56,7 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
         for offset in range(each.first_offset, each.last_offset + 1)
     }
     time, kept = reader.spec.inputs.event_time, Kept.read(reader.known, _parts(slices))
-    seen = reader.seen(reader.known.of(of), {}, kept.aside) if of else {}
+    seen = reader.seen(reader.known.of(of), {}) if of else {}
     found: dict[Slice, list[int]] = {each: [] for each in slices}
     for place, record in seen.items():
         if record.row and place.value in of and kept.rejected(place, None) is None:

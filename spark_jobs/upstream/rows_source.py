@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -28,12 +27,12 @@ from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
 from spark_jobs.upstream.log_place import identity_of, log_of, own_id
 from spark_jobs.upstream.moves import moves
-from spark_jobs.upstream.noted import DRAINED, REPAIRED, Noted, Numbered
+from spark_jobs.upstream.noted import DRAINED, REPAIRED
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pyarrow as pa
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.upstream.noted import Noted, Numbered
 
 NOTE: Final = "rows.json"
 """In the pipeline's place."""

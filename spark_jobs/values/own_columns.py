@@ -6,7 +6,7 @@ these, or hides it. Nothing is imported here: each of Spark's Python workers loa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 PREFIX: Final = "_sluice_"
@@ -65,6 +65,8 @@ PLACE: Final = (OFFSET, PARTITION)
 """The record's place in Kafka, which decides between equal values of `order_by`. All that a copy
 writes: what stands in the row's other columns may be a person's correction.
 """
+AT_ELEMENT: Final = own("element")
+"""ELEMENT, of a topic whose values have many records. It is of the place then: see `place_in`."""
 CONTENTS: Final = own("contents")
 """A number made of all other columns: two changes with equal ones are taken for one."""
 SET: Final = own("set")
@@ -77,17 +79,24 @@ wrote have null here.
 """
 YOUNGER: Final = frozenset({SET_CONTENTS})
 """Those that tables of an older Sluice lack: the next run adds them."""
-OF_A_KEY: Final = (DELETED_AT, PARTITION, OFFSET, CONTENTS, SET, SET_CONTENTS, DELETED)
+OF_A_KEY: Final = (
+    DELETED_AT, PARTITION, OFFSET, AT_ELEMENT, CONTENTS, SET, SET_CONTENTS, DELETED,
+)  # fmt: skip
 """All of these, in the order in which the table has them."""
 WHOLE: Final = own("whole")
 """Of rows to merge: whether all their columns are written. If not, the table has the row, and gets
-PLACE, and in a History the span.
+its place, and in a History the span.
 """
 
 
-def placed(order_by: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a change's position, the heaviest first."""
-    return (*order_by, *PLACE)
+def place_in(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns of a record's place, among these."""
+    return (*PLACE, *(name for name in columns if name == AT_ELEMENT))
+
+
+def placed(order_by: Sequence[str], columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns of a change's position, the heaviest first. `columns`: the table's."""
+    return (*order_by, *place_in(columns))
 
 
 HEADERS: Final = "array<struct<key:string,value:binary>>"

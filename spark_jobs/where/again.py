@@ -4,16 +4,16 @@ Spark where only its SQL can say what the steps make of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import pyarrow as pa
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.pins import inputs_of
-from spark_jobs.decode.formats import elements_of
+from spark_jobs.decode.formats import taken_apart
 from spark_jobs.decode.record_decoder import prepare
-from spark_jobs.draft.sample import Sampled, records
+from spark_jobs.draft.sample import records
 from spark_jobs.errors import (
     FilesUnfit,
     KafkaRefused,
@@ -31,14 +31,18 @@ from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.own_columns import EMPTY
-from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, values
+from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, alike, values
 from spark_jobs.where.asked import union, within
+from spark_jobs.where.copies import deduplicates
+from spark_jobs.where.kept import Kept
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.port import Source, SourceState
+    from spark_jobs.source.port import Sampled, Source, SourceState
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec.inputs import Topics
+    from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.known import Accounted, Known
 
 MOST_HERE: Final = 50_000
@@ -98,21 +102,17 @@ class Reader(NamedTuple):
         except SideGone:
             return None
 
-    def seen(
-        self,
-        asked: Mapping[Place, Accounted],
-        beside: Parts,
-        aside: list[tuple[int, int, int, str]],
-    ) -> dict[Place, Seen]:
-        """By the client, or by Spark where only its SQL can say what the steps make of them, or
-        there are many. Raises Failed.
+    def seen(self, asked: Mapping[Place, Accounted], beside: Parts) -> dict[Place, Seen]:
+        """The asked ones, and the records beside that are copies of one. By the client, or by Spark
+        where only its SQL can say what the steps make of them, or there are many. Raises Failed.
         """
         here = union(parts_of(asked), beside)
         where = located(here, {}, self.earliest)
         away = any(within(place, self.has) for place in asked)
         if not (away or offsets_in(where.source) > MOST_HERE or self._needs_sql(here)):
-            sample = self.sampled(where.source)
-            return decoded(self.settings, self.spec, sample, str(self.known.paths.root))
+            root, sample = str(self.known.paths.root), [*self.sampled(where.source)]
+            step = deduplicates(self.spec) if beside else None
+            return decoded(self.spec, self.settings, root, sample, asked, step)
         groups: dict[str | None, dict[Place, Accounted]] = {}
         for place, batch in asked.items():
             pins = self.pins(batch) if self.spec.sides else None
@@ -122,14 +122,14 @@ class Reader(NamedTuple):
         }
         own = parts_of(asked)
         others = {p: tuple(without(ranges, own.get(p, ()))) for p, ranges in beside.items()}
+        aside = Kept.read(self.known, here).aside
         question = Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
         return self.ask(question).seen
 
-    def sampled(self, parts: Parts) -> dict[Place, Sampled]:
+    def sampled(self, parts: Parts) -> Iterator[Sampled]:
         """What the source has at these offsets, and some between near ones."""
         near = {partition: tuple(merged(ranges)) for partition, ranges in parts.items()}
-        read = self.source.sampled(less(near, self.source.taken(near)) if near else {})
-        return {Place(each.partition, each.offset): each for each in read}
+        return self.source.sampled(less(near, self.source.taken(near)) if near else {})
 
     def _needs_sql(self, parts: Parts) -> bool:
         """Whether a batch with some of these offsets has left some records out, and not all; or has
@@ -167,47 +167,71 @@ def by_counts(batch: Accounted, spec: Pipeline) -> bool | None:
 
 
 def decoded(
-    settings: Settings, spec: Pipeline, sample: dict[Place, Sampled], root: str
+    spec: Pipeline,
+    settings: Settings,
+    root: str,
+    sample: Sequence[Sampled],
+    asked: Collection[Place],
+    step: Step | None,
 ) -> dict[Place, Seen]:
-    """What they are, where no step before state leaves out any."""
+    """The asked ones, and for a step that drops copies those of them: where no step before state
+    leaves out any.
+    """
+    of = {p: spec.inputs.of_partition(p) for p in {each.partition for each in sample}}
+    read = [
+        _Read.of(topic, spec.inputs, settings, root, own)
+        for topic in spec.inputs
+        if (own := [each for each in sample if of[each.partition] is topic])
+    ]
+    values_ = {place[:2] for place in asked}
     found: dict[Place, Seen] = {}
-    for topic in spec.inputs:
-        places = [each for each in sample if spec.inputs.of_partition(each.partition) is topic]
-        if not places:
-            continue
-        prepared = prepare(topic, root, settings)
-        of = [*_records(topic, prepared.given[0], {each: sample[each] for each in places})]
-        columns, told = prepared.decoder().decode(records([each.record for each in of]))
-        rows = values(pa.table(columns, names=[*topic.columns]))
-        form = dict.fromkeys(spec.inputs.columns) if spec.inputs.named else {}
-        named = {COLUMN: topic.name} if spec.inputs.named else {}
-        for each, row, why in zip(of, rows, told, strict=True):
-            no_row = each.dropped or each.why is not None or why is not None
-            bad = None if each.dropped else each.why or why
-            found[each.place] = Seen(DROPPED, {}, bad) if no_row else Seen(0, form | row | named)
+    for each in read:
+        found |= each.seen([n for n, place in enumerate(each.places) if place[:2] in values_])
+    entered = [each.row for each in found.values() if each.row]
+    if entered and step:
+        keys = step.state_key(tuple(entered[0])) or ()
+        for each in read:
+            found |= each.seen([n for n in alike(each.rows, keys, entered) if each.enters[n]])
     return found
 
 
-class _Record(NamedTuple):
-    place: Place
-    record: Sampled
-    dropped: bool
-    """Whether it is none that enters a step, and is not malformed."""
-    why: str | None = None
-    """Why it is malformed, whatever its fields are."""
+class _Read(NamedTuple):
+    """Records of one topic, decoded."""
 
+    places: list[Place]
+    rows: pa.Table
+    """What enters the first step, of those that do."""
+    whys: list[str | None]
+    """Why each is malformed."""
+    enters: list[bool]
 
-def _records(topic: Topic, given: object, sample: dict[Place, Sampled]) -> Iterator[_Record]:
-    """Those of the values."""
-    drops = topic.tombstones == "dropped"
-    if not topic.each:
-        for place, value in sample.items():
-            own = value._replace(partition=place.partition)
-            yield _Record(place, own, drops and value.value is None)
-        return
-    found = elements_of(topic, given).of(records([*sample.values()]))
-    for (place, value), elements in zip(sample.items(), found, strict=True):
-        for each in elements:
-            own = value._replace(partition=place.partition, value=each.value)
-            dropped = each.number == EMPTY or (drops and value.value is None)
-            yield _Record(Place.at(*place[:2], each.number), own, dropped, each.why)
+    @classmethod
+    def of(
+        cls, topic: Topic, inputs: Topics, settings: Settings, root: str, sample: list[Sampled]
+    ) -> Self:
+        prepared = prepare(topic, root, settings)
+        taken = taken_apart(records(sample), topic, prepared.given[0])
+        columns, told = prepared.decoder().decode(taken.records)
+        elements = [each.number for each in taken.of] if taken.of else [None] * len(told)
+        parents = [sample[n] for n in taken.parents]
+        none = topic.tombstones == "dropped"
+        dropped = [
+            element == EMPTY or (none and record.value is None)
+            for element, record in zip(elements, parents, strict=True)
+        ]
+        whys = [None if dropped[n] else taken.reason(n, why) for n, why in enumerate(told)]
+        enters = [not dropped[n] and why is None for n, why in enumerate(whys)]
+        places = [
+            Place.at(record.partition, record.offset, element)
+            for record, element in zip(parents, elements, strict=True)
+        ]
+        row = dict(zip(topic.columns, columns, strict=True))
+        if inputs.named:
+            nothing, named = pa.nulls(len(told)), pa.array([topic.name] * len(told))
+            row = dict.fromkeys(inputs.columns, nothing) | row | {COLUMN: named}
+        return cls(places, pa.table(row), whys, enters)
+
+    def seen(self, numbers: list[int]) -> Iterator[tuple[Place, Seen]]:
+        for n, row in zip(numbers, values(self.rows, numbers), strict=True):
+            enters = self.enters[n]
+            yield self.places[n], Seen(0, row) if enters else Seen(DROPPED, {}, self.whys[n])

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.launch.question import Failed, ask as ask_spark, rows_of
@@ -19,7 +20,7 @@ from spark_jobs.values.own_columns import OFFSET, PARTITION, own
 from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from spark_jobs.settings.installation import Settings
@@ -155,18 +156,43 @@ def answered(folder: Path) -> Answer:
     return Answer(rows_of(folder), Counts.model_validate_json(counts))
 
 
-def values(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows. Times are microseconds and days are numbers: Arrow gives Python no time that Python has
-    not.
+def values(table: pa.Table, at: Iterable[int] | None = None) -> list[dict[str, Any]]:
+    """The rows, or those with these numbers. Times are microseconds and days are numbers: Arrow
+    gives Python no time that Python has not.
     """
+    some = table if at is None else table.take(pa.array([*at], pa.int64()))
+    rows: list[dict[str, Any]] = _numbers(some).to_pylist()
+    return rows
+
+
+def _numbers(table: pa.Table) -> pa.Table:
     for at, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             micros = table.column(at).cast(pa.timestamp("us", field.type.tz)).cast(pa.int64())
             table = table.set_column(at, field.name, micros)
         elif pa.types.is_date32(field.type):
             table = table.set_column(at, field.name, table.column(at).cast(pa.int32()))
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+    return table
+
+
+def alike(
+    table: pa.Table, names: Sequence[str], wanted: Collection[Mapping[str, Any]]
+) -> Iterator[int]:
+    """The numbers of the rows whose key is that of a wanted row, which `values` made. Arrow leaves
+    out most of those that differ in a text or an integer.
+    """
+    keys, rows = {key_of(row, names) for row in wanted}, _numbers(table.select(names))
+    rows = rows.append_column(own("number"), pa.array(range(rows.num_rows)))
+    for name in names:
+        kind = rows.schema.field(name).type
+        if not (pa.types.is_integer(kind) or pa.types.is_string(kind)):
+            continue
+        kind = kind if pa.types.is_string(kind) else pa.int64()
+        of_wanted = pa.array({row[name] for row in wanted}, kind)
+        rows = rows.filter(pc.is_in(rows[name].cast(kind), of_wanted))
+    for row in rows.to_pylist():
+        if key_of(row, names) in keys:
+            yield row[own("number")]
 
 
 def key_of(row: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.repair.offsets.slices import Index, clipped
@@ -32,7 +33,8 @@ for all. A kept copy that counts is one delay before it, unless that one is a co
 """
 UNREAD: Final = Place(-1, -1)
 """In place of a copy that could not be read."""
-_ALL: Final = 2**62
+ANY_TIME: Final = 2**62
+"""In place of the largest event time of a copy that could not be read: it may have any."""
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -60,7 +62,9 @@ class Keeping(NamedTuple):
     """
 
     def alive(self, kept: Copy, batch: int) -> bool:
-        return self.delay is None or kept.at + self.delay > self.late_before.get(batch, -_ALL * 2)
+        return self.delay is None or kept.at + self.delay > self.late_before.get(
+            batch, -ANY_TIME * 2
+        )
 
 
 def kept_of(
@@ -126,8 +130,10 @@ def among(
         until = (since - EPOCH) // MICROSECOND
     if lost := reader.nowhere(parts):
         newest = index.newest_at(lost)
-        at = _ALL if newest is None or index.lacking else (newest - EPOCH) // MICROSECOND
+        at = ANY_TIME if newest is None or index.lacking else (newest - EPOCH) // MICROSECOND
         until = at if until is None else max(at, until)
+    if reader.topic and reader.source.compacted():  # they may be gone from between others
+        until = ANY_TIME
     return parts, until
 
 
@@ -162,6 +168,12 @@ def judged(
     for place, (seen, _) in entered.items():
         if place in batch_of:
             by_key[key_of(seen.row, keys)].append(place)
+    of_asked = {key: own for key, own in by_key.items() if not asked.isdisjoint(own)}
+    here, version = defaultdict[int, dict[Place, dict[str, Any]]](dict), dict[int, int | None]()
+    for place in chain.from_iterable(of_asked.values()):
+        version[batch_of[place].id] = batch_of[place].table_version
+        here[batch_of[place].id][place] = entered[place][0].row
+    wrote = {batch: table.wrote(version[batch], keys, rows) for batch, rows in here.items()}
     delay = step.copies_for(spec.watermark_delay)
     late_before = {
         each.id: (each.late_before - EPOCH) // MICROSECOND
@@ -169,20 +181,13 @@ def judged(
         if each.late_before is not None
     }
     found: dict[Place, set[Place]] = {}
-    for places in by_key.values():
-        if asked.isdisjoint(places):
-            continue
-        here = defaultdict[int, dict[Place, dict[str, Any]]](dict)
-        for place in places:
-            here[batch_of[place].id][place] = entered[place][0].row
-        versions = {batch_of[place].id: batch_of[place].table_version for place in places}
-        wrote = {batch: table.wrote(versions[batch], keys, rows) for batch, rows in here.items()}
-        keeping = Keeping(None if delay is None else delay // MICROSECOND, late_before, wrote)
-        event_time = spec.inputs.event_time
+    for key, places in of_asked.items():
+        of_key = {batch: of.get(key) for batch, of in wrote.items()}
+        keeping = Keeping(None if delay is None else delay // MICROSECOND, late_before, of_key)
         copies = (
-            Copy(place, batch_of[place].id, row[event_time], entered[place][1])
+            Copy(place, batch_of[place].id, seen.row[spec.inputs.event_time], certain)
             for place in places
-            for row in (entered[place][0].row,)
+            for seen, certain in (entered[place],)
         )
         found |= kept_of(copies, keeping, unread_until)
     return found

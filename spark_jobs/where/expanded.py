@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.decode.formats import elements_of
+from spark_jobs.decode.formats import taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import records
 from spark_jobs.launch.question import Failed
@@ -31,7 +32,7 @@ def expanded(reader: Reader, kept: Kept, asked: Mapping[Place, Accounted]) -> li
         return [*asked]
     lost = reader.nowhere(parts_of(asked))
     there = {place: batch for place, batch in asked.items() if not within(place, lost)}
-    of, found = _elements(reader, kept, there), dict[Place, None]()
+    of, found = _elements(reader, there), dict[Place, None]()
     for place in asked:
         found |= dict.fromkeys(_of_one(place, of, kept))
         if len(found) > MOST:
@@ -39,28 +40,27 @@ def expanded(reader: Reader, kept: Kept, asked: Mapping[Place, Accounted]) -> li
     return sorted(found)
 
 
-def _elements(
-    reader: Reader, kept: Kept, there: Mapping[Place, Accounted]
-) -> dict[Place, list[Place]]:
+def _elements(reader: Reader, there: Mapping[Place, Accounted]) -> dict[Place, list[Place]]:
     """Value -> its records: by the client, or by Spark of what only an archive has."""
     [topic] = reader.spec.inputs
     given = prepare(topic, reader.settings.root, reader.settings).given[0]
     near = located(parts_of(there), {}, reader.earliest).source
-    read = {p: each for p, each in reader.sampled(near).items() if within(p, near)}
-    numbers = elements_of(topic, given).of(records([*read.values()]))
-    of = {
-        place: [Place.at(*place[:2], each.number) for each in elements]
-        for place, elements in zip(read, numbers, strict=True)
-    }
+    sample = [*reader.sampled(near)]
+    taken = taken_apart(records(sample), topic, given)
+    of = defaultdict[Place, list[Place]](list)
+    for parent, each in zip(taken.parents, taken.of or (), strict=True):
+        value = Place(sample[parent].partition, sample[parent].offset)
+        if within(value, near):
+            of[value].append(Place.at(*value[:2], each.number))
     away = {place: batch for place, batch in there.items() if not within(place, near)}
     try:
-        seen = reader.seen(away, {}, kept.aside) if away else {}
+        seen = reader.seen(away, {}) if away else {}
     except Failed as failed:  # their outcome will say so, too
         if not failed.why:
             raise
         seen = {}
     for place in sorted(seen):
-        of.setdefault(place.value, []).append(place)
+        of[place.value].append(place)
     return of
 
 

@@ -6,10 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_jobs.values.times import iso
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import timedelta
 
     from spark_jobs.source.place import Place
@@ -76,7 +73,7 @@ class Fate(NamedTuple):
     untold: tuple[str, ...] = ()
     """What cannot be told, and why."""
 
-    def but(self, *why: str) -> Fate:
+    def but(self, *why: str | None) -> Fate:
         """The same, where this too cannot be told; nothing is no reason."""
         return self._replace(untold=tuple(dict.fromkeys(filter(None, (*self.untold, *why)))))
 
@@ -93,18 +90,3 @@ class Fate(NamedTuple):
             "untold": [*self.untold],
         }
         return tuple(None if each in ("", []) else each for each in told.values())
-
-    def lines(self, inputs: Topics) -> Iterator[str]:
-        """For a reader."""
-        told = dict(zip(COLUMNS, self.values(inputs), strict=True))
-        by = "" if self.batch is None else f", batch {self.batch}"
-        run = f" of run {self.run_id}" if self.run_id else ""
-        why = f": {self.why}" if self.why else ""
-        yield f"{told['record']}  {self.became}{by}{run}{why}"
-        told |= {"late_by": self.late_by, "cannot be told": told.pop("untold")}
-        for name in (*COLUMNS[5:-1], "cannot be told"):
-            value = told[name]
-            for each in value if isinstance(value, list) else [value]:
-                if each is not None:
-                    text = iso(each, " ") if isinstance(each, datetime) else each
-                    yield f"  {name.replace('_', ' ')}: {text}"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.own_columns import OF_A_KEY, OFFSET, PARTITION
+from spark_jobs.values.own_columns import AT_ELEMENT, OF_A_KEY, OFFSET, PARTITION
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
-from spark_jobs.where.ask import key_of, values
+from spark_jobs.where.ask import alike, key_of, values
 from spark_jobs.where.fate import Became
 from spark_jobs.where.paired import Paired
 
@@ -39,7 +39,6 @@ class InTable:
         self.spec = spec
         self._batches = batches
         self._table = table_of(paths)
-        self._wrote: dict[int, dict[str, list[dict[str, Any]]] | None] = {}
 
     @property
     def keeps_records(self) -> bool:
@@ -49,26 +48,28 @@ class InTable:
 
     def wrote(
         self, version: int | None, keys: tuple[str, ...], copies: Mapping[Place, dict[str, Any]]
-    ) -> frozenset[Place] | None:
-        """Of these copies of one key, in one batch, those that may be what the batch's version
-        wrote; none if it wrote none. None if nobody can tell.
+    ) -> dict[str, frozenset[Place] | None]:
+        """key_of -> of these copies, which one batch has, those that may be what the batch's
+        version wrote; none if it wrote none. None or nothing if nobody can tell.
         """
         if not self.keeps_records or self.spec.steps[-1] is not self.spec.entry:
-            return None
-        if version is None:
-            return frozenset()
-        if version not in self._wrote:
-            rows = self._table.added(version)
-            self._wrote[version] = None if rows is None else defaultdict(list)
-            for row in () if rows is None else values(rows):
-                self._wrote[version][key_of(row, keys)].append(row)  # type: ignore[index]
-        if (of_key := self._wrote[version]) is None:
-            return None
-        [key] = {key_of(row, keys) for row in copies.values()}
-        found = of_key.get(key, [])
-        if len(found) > 1:
-            return None
-        return frozenset(p for p, own in copies.items() if any(_same(row, own) for row in found))
+            return {}
+        of_key: dict[str, dict[Place, dict[str, Any]]] = defaultdict(dict)
+        for place, row in copies.items():
+            of_key[key_of(row, keys)][place] = row
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        if version is not None:
+            if (added := self._table.added(version)) is None:
+                return {}
+            at = alike(added, keys, copies.values()) if added.num_rows else ()
+            for row in values(added, at):
+                rows[key_of(row, keys)].append(row)
+        return {
+            key: None
+            if len(rows[key]) > 1
+            else frozenset(p for p, row in own.items() if any(_same(it, row) for it in rows[key]))
+            for key, own in of_key.items()
+        }
 
     def went(self, fate: Fate, seen: Seen, batch: Accounted, *, looked_up: bool) -> Fate:
         """With the rows that it is in, if they are looked up, and the version that first had it. A
@@ -92,11 +93,12 @@ class InTable:
         """Those that the record is in now, and why that cannot be told."""
         if "query" not in self._table.can or not self._table.exists():
             return (), "which rows it is in: the table answers no question without Spark"
-        where, why = self._where(place, seen)
+        paired = Paired.of(self.spec, place, seen)
+        own = seen.row if self.keeps_records else paired and paired.row
+        where, why = self._where(place, seen, own, paired)
         if not where:
             return (), why
         names = ", ".join(f'"{name}"' for name in self._table.columns() if name not in OF_A_KEY)
-        own = self._own(place, seen)
         most = f" LIMIT {SHOWN + 1}" if own is None else ""
         answer = self._table.query(f"SELECT {names} FROM t WHERE {where}{most}")
         found = answer.to_pylist()
@@ -105,20 +107,18 @@ class InTable:
             found = [row for row, compared in pairs if _same(compared, own)]
         return tuple(found[:SHOWN]), "" if len(found) <= SHOWN else f"other rows than {SHOWN}"
 
-    def _own(self, place: Place, seen: Seen) -> dict[str, Any] | None:
-        """Column of the table -> the record's value, where these tell its rows."""
-        if self.keeps_records:
-            return seen.row
-        paired = Paired.of(self.spec, place, seen)
-        return None if paired is None else paired.row
-
-    def _where(self, place: Place, seen: Seen) -> tuple[str, str]:
-        """A condition for the rows, or why there is none."""
+    def _where(
+        self, place: Place, seen: Seen, own: Mapping[str, Any] | None, paired: Paired | None
+    ) -> tuple[str, str]:
+        """A condition for the rows, or why there is none. `own`: column of the table -> the
+        record's value, where these tell its rows.
+        """
         spec, row = self.spec, seen.row
         if spec.keyed:
-            return f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}', ""
-        if (own := self._own(place, seen)) is not None:
-            paired = Paired.of(spec, place, seen)
+            value = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
+            of_it = "" if place.number is None else f' AND "{AT_ELEMENT}" = {place.number}'
+            return value + of_it, ""
+        if own is not None:
             names, types = paired.found.columns if paired else {}, spec.inputs.types
             conditions = (
                 equals(name, each, types.get(names.get(name, name), ""))

@@ -82,15 +82,18 @@ class Kept(NamedTuple):
             if row["kind"] == Became.MALFORMED and row["run_id"] not in self.known.stages
         ]
 
-    def fate(self, place: Place, batch: Accounted | None) -> Fate | None:
+    def fate(self, spec: Pipeline, place: Place, batch: Accounted | None) -> Fate | None:
         """Of a record that its own batch has rejected."""
         if (row := self.rejected(place, batch)) is None:
             return None
         became, by = Became(row.get("kind", Became.LATE)), None
+        why = f"the step {row['step']} drops it" if became is Became.LATE else row["reason"]
         at = None if row["at"] is None else time_of(row["at"])
         if (missed := row.get("watermark_missed")) and at and not isinstance(at, str):
             by = missed - at
-        why = f"the step {row['step']} drops it" if became is Became.LATE else row["reason"]
+            window = spec.entry.grouping_window if spec.entry else None
+            if (end := window and window.last_end(at)) and end > missed:
+                why += " from windows that had ended; it is in those that ended later"
         fate = Fate(place, became, why, row["batch_id"], row["run_id"], at, missed, by)
         told, version = self._merging(place)
         return self.found_bad(fate._replace(used_by=told, table_version=version), batch)
@@ -120,7 +123,7 @@ class Kept(NamedTuple):
 
     def computed_again(self, spec: Pipeline, place: Place, at: datetime | None) -> Iterator[Row]:
         """Of a record that a batch has accepted: the repairs that computed rows which it is in."""
-        if at is None or unranged(spec):
+        if at is None or not self.repairs or unranged(spec):
             return
         touched = ranged(spec).touched(at, partition=place.partition)
         for row in self.repairs:

@@ -50,11 +50,8 @@ class Accounted(NamedTuple):
     def of(cls, row: Row) -> Accounted:
         start, end = (Positions.of_json(row[name]) for name in ("offsets_start", "offsets_end"))
         counts = {name: row[name] for name in COUNTS}
-        late_before, watermark, version = (
-            row[name] for name in ("late_before", "watermark", "table_version")
-        )
-        named = row["batch_id"], row["run_id"]
-        return cls(*named, start, end, late_before, watermark, version, counts)
+        named, marks = (row["batch_id"], row["run_id"]), (row["late_before"], row["watermark"])
+        return cls(*named, start, end, *marks, row["table_version"], counts)
 
     def has(self, place: Place) -> bool:
         return self.end.passed(place) and not self.start.passed(place)

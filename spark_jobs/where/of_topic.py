@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import DataFrame, Observation, functions as F
 
+from spark_jobs.dataflow import as_records
 from spark_jobs.decode.decoder import decode
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.registry.archive_spec import archive_spec
@@ -18,7 +19,7 @@ from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import by_rules
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
+from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, OFFSET, PARTITION, own
 from spark_jobs.where.ask import AT, ELEMENT, Counts, Question
 from spark_jobs.where.asked import union
 
@@ -64,7 +65,9 @@ def of_topic(
     source = source_of(archive_spec(topic, Archive()), settings)  # which reads headers
     known = (opened(settings.root), Topics([topic]), question.topic_id, source)
     records = records_at(spark, *known, question.earliest, question.beside)
-    decoded = decode(records.select(KAFKA), [prepare(topic, settings.root, settings)], headers=True)
+    prepared = prepare(topic, settings.root, settings)
+    records = as_records(records.select(KAFKA), Topics([topic]), prepared, headers=True)
+    decoded = decode(records, [prepared], headers=True)
     # Spark tells no `Key` from `key`.
     fields = {name.lower() for name in topic.columns}
     beside = {name: F.expr(sql) for name, sql in BESIDE.items() if name not in fields}
@@ -72,6 +75,8 @@ def of_topic(
     if why := by_rules.why_no_condition(seen, condition, question.key):
         raise NoCondition(why)
     time, counts = F.col(topic.event_time), Observation()
+    # An empty list has a row, which is no record.
+    empty = F.col("kafka.element").eqNullSafe(EMPTY) if topic.each else F.lit(False)
     within = F.col(MALFORMED).isNull() & (time >= question.start) & (time < question.end)
     holds = F.when(within, by_rules.tried(spark, F.coalesce(condition, F.lit(False))))
     fails = within & F.col(HOLDS).isNull()
@@ -80,7 +85,7 @@ def of_topic(
         .observe(
             counts,
             F.count(F.lit(1)).alias("read"),
-            F.count(MALFORMED).alias("undecoded"),
+            F.count_if(F.col(MALFORMED).isNotNull() & ~empty).alias("undecoded"),
             F.count_if(F.col("kafka.raw.headers").isNull()).alias("headerless"),
             F.count_if(fails).alias("fails"),
             F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),

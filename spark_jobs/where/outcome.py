@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.launch.question import Failed
 from spark_jobs.source.positions import parts_of
 from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
 from spark_jobs.where.ask import DROPPED
-from spark_jobs.where.asked import union, within
+from spark_jobs.where.asked import within
 from spark_jobs.where.expanded import OTHERS
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.in_table import MOST as MOST_LOOKED_UP, InTable
@@ -30,6 +31,7 @@ EXPIRED: Final = (
     "its outcome: rejected records of its batch are no longer kept (SLUICE_REJECTED_DAYS), and it "
     "may have been one of them"
 )
+ROWS: Final = "which rows it is in"
 ANY: Final = "Spark keeps any of those of one batch"
 
 
@@ -50,6 +52,7 @@ class Outcomes(NamedTuple):
         whole = self.kept.whole(self.asked.values())
         table = InTable(self.reader.spec, self.reader.known.paths, self.reader.known.batches)
         looked_up = len(self.asked) - len(gaps) - len(lost) <= MOST_LOOKED_UP
+        aside = read_failing(self.reader.known.paths.failing).in_repairs
         for place, batch in self.asked.items():
             if (fate := found.get(place)) is None:
                 fate = Fate(place, Became.UNTOLD, batch=batch.id, run_id=batch.run_id)
@@ -63,7 +66,10 @@ class Outcomes(NamedTuple):
                     fate = self._by_steps(fate, batch, seen[place])
                 if fate.became is Became.ACCEPTED and not fate.untold:
                     fate = self.entered(fate, seen[place], kept_of.get(place))
-                    fate = table.went(fate, seen[place], batch, looked_up=looked_up)
+                    left_out = aside.get(place)
+                    lookup = looked_up and left_out is None
+                    fate = table.went(fate, seen[place], batch, looked_up=lookup)
+                    fate = fate.but(left_out and f"{ROWS}: repairs leave it out, {left_out}")
                 fate = self.kept.found_bad(fate, batch)
             yield fate
 
@@ -149,15 +155,16 @@ class Outcomes(NamedTuple):
         # What a step before state has left out is no copy, and nobody looks for its copies.
         may = {p: b for p, b in asked.items() if by_counts(b, reader.spec) is not False}
         if step is None or not may:
-            return reader.seen(asked, {}, self.kept.aside), {}
+            return reader.seen(asked, {}), {}
         table = InTable(reader.spec, reader.known.paths, ())
         for reach in copies.REACHES:
             beside, until = copies.among(reader, step, [*may.values()], reach)
-            kept = Kept.read(reader.known, union(parts_of(asked), beside))
-            seen = reader.seen(asked, beside, kept.aside)
+            seen = reader.seen(asked, beside)
+            kept = Kept.read(reader.known, parts_of(seen))
             entered = self._entering(kept, {p: each for p, each in seen.items() if each.row})
             told = copies.judged(reader, table, step, entered, may.keys() & entered.keys(), until)
-            if not any(of >= {place, copies.UNREAD} for place, of in told.items()):
+            open_ = (place for place, of in told.items() if of >= {place, copies.UNREAD})
+            if until == copies.ANY_TIME or not any(open_):
                 break
         return seen, told
 

@@ -14,7 +14,6 @@ from spark_jobs.checkpoint.notes.published import told_newest_first
 from spark_jobs.checkpoint.pins import noted_for
 from spark_jobs.repair.offsets.archived import NO_BATCH
 from spark_jobs.source.positions import parts_of
-from spark_jobs.source.sources import source_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.where.again import Reader, topic_of
 from spark_jobs.where.ask import Question
@@ -72,14 +71,17 @@ class Telling(NamedTuple):
         read = known.of(asked)
         asked = [*(each for each in asked if each not in read), *expanded(reader, kept, read)]
         having = known.of(asked)
-        found = {place: fate for place in asked if (fate := kept.fate(place, having.get(place)))}
+        found = {
+            place: fate
+            for place in asked
+            if (fate := kept.fate(self.spec, place, having.get(place)))
+        }
         rest = [place for place in asked if place not in found]
         found |= unread(known, reader.topic, [place for place in rest if place not in having])
         again = {place: having[place] for place in rest if place in having}
         found |= {fate.place: fate for fate in Outcomes(reader, kept, again).fates()}
-        source = source_of(self.spec, self.settings)
         told = (
-            fate._replace(origin=source.origin(at), read_beside=self._beside(fate, known))
+            fate._replace(origin=reader.source.origin(at), read_beside=self._beside(fate, known))
             for at, fate in sorted(found.items())
         )
         return [*self._with_events(told)]

@@ -16,7 +16,8 @@ from sluice_airflow.tasks.rebuild import question
 from spark_jobs.admin.rebuild.beside import beside_paths, discard
 from spark_jobs.admin.rebuild.switch import switch
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.notes.live import read_begun, read_live
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import RangeInvalid, RebuildRefused, RecordsUnreachable
 from spark_jobs.registry import find as registry
 from spark_jobs.source.port import SourceState

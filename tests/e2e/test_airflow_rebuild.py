@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from local.airflow_api import POLL_SECONDS, Api
-from spark_jobs.checkpoint.notes.live import read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from tests.e2e import changed
 from tests.e2e.changed.miles_flown.spec import SPEC
 from tests.harness.airflow_server import served

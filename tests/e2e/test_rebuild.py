@@ -4,7 +4,7 @@ import signal
 
 import deltalake
 
-from spark_jobs.checkpoint.notes.live import read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.paths import Paths
 from tests.e2e import changed

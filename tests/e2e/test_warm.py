@@ -273,9 +273,11 @@ def test_a_repair_is_computed_by_the_drains_worker_and_a_killed_one_by_the_next(
     spark, installation
 ):
     scene = installation.scene
-    for number in range(3):
+    for number in range(2):
         scene.deliver()
-        installation.drain(FIRST, f"drain-{number}")
+        scene.run(f"drain-{number}")
+    scene.deliver()
+    installation.drain(FIRST, "drain-2")
     born, before = installation.worker, scene.table()
     killed = installation.repair("staged=wait")
     installation.hold(killed, "staged")

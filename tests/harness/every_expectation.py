@@ -19,6 +19,8 @@ FRAME = {
     "at": [datetime(2013, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4, 5, 6)],
 }
 BINS = {"bins": [-10.0, 0.0, 1.0, 3.0, 8.0], "weights": [0.1, 0.2, 0.5, 0.2]}
+NUMBER = {"type": "object", "properties": {"a": {"type": "number"}}}
+LIKE = {"column": "t", "like_pattern_list": ["a%", "b%"]}
 EVERY = {
     "expect_column_distinct_values_to_be_in_set": {"column": "m", "value_set": [1, 2, 3]},
     "expect_column_distinct_values_to_contain_set": {"column": "m", "value_set": [1, 2]},
@@ -73,29 +75,17 @@ EVERY = {
     "expect_column_values_to_be_null": {"column": "n"},
     "expect_column_values_to_be_of_type": {"column": "x", "type_": "float"},
     "expect_column_values_to_be_unique": {"column": "m"},
-    "expect_column_values_to_match_json_schema": {
-        "column": "j",
-        "json_schema": {"type": "object", "properties": {"a": {"type": "number"}}},
-    },
+    "expect_column_values_to_match_json_schema": {"column": "j", "json_schema": NUMBER},
     "expect_column_values_to_match_like_pattern": {"column": "t", "like_pattern": "a%"},
-    "expect_column_values_to_match_like_pattern_list": {
-        "column": "t",
-        "like_pattern_list": ["a%", "b%"],
-    },
+    "expect_column_values_to_match_like_pattern_list": LIKE,
     "expect_column_values_to_match_regex": {"column": "t", "regex": "^[a-z]+$"},
     "expect_column_values_to_match_regex_list": {"column": "t", "regex_list": ["^a", "^b"]},
-    "expect_column_values_to_match_strftime_format": {
-        "column": "t",
-        "strftime_format": "%Y-%m-%d",
-    },
+    "expect_column_values_to_match_strftime_format": {"column": "t", "strftime_format": "%Y-%m-%d"},
     "expect_column_values_to_not_be_in_set": {"column": "t", "value_set": ["a", "b"]},
     "expect_column_values_to_not_be_null": {"column": "n"},
     "expect_column_values_to_not_be_outliers": {"column": "x"},
     "expect_column_values_to_not_match_like_pattern": {"column": "t", "like_pattern": "a%"},
-    "expect_column_values_to_not_match_like_pattern_list": {
-        "column": "t",
-        "like_pattern_list": ["a%", "b%"],
-    },
+    "expect_column_values_to_not_match_like_pattern_list": LIKE,
     "expect_column_values_to_not_match_regex": {"column": "t", "regex": "^[a-z]+$"},
     "expect_column_values_to_not_match_regex_list": {"column": "t", "regex_list": ["^a", "^b"]},
     "expect_compound_columns_to_be_unique": {"column_list": ["m", "t"]},

@@ -1,5 +1,5 @@
-"""Lanes: how the tests are laid over processes (pytest-xdist). Of three, two have a Spark session
-each, and one has none: sessions beyond the cores cost their start and warm code of their own.
+"""Lanes: how the tests are laid over processes (pytest-xdist). Two have a Spark session each, and
+what is beyond them has none: sessions beyond the cores cost their start and warm code of their own.
 
 The dearest come first, by tests/costs.json. A test goes to whichever lane is free. Those of a file
 stay together where a fixture of its module serves several of them. So do those of a folder that
@@ -39,8 +39,8 @@ A_LANE_EACH: Final = {
 }
 WITH_SESSION: Final = {"spark", "seams", "e2e", "store", "faults"}
 """Folders whose tests use the session of their lane."""
-LEAST_LANES: Final = 3
-"""From this many lanes on, one has no session."""
+SESSIONS: Final = 2
+"""Lanes that have a session."""
 MOST_AHEAD: Final = 2
 """Tests that a lane has, the one at work among them."""
 MINUTES: Final = "SLUICE_MINUTES"
@@ -85,8 +85,9 @@ class Lanes(LoadScopeScheduling):
         if time.monotonic() > self._until:
             for unit in [unit for unit in self.workqueue if _file(unit) in by_night()]:
                 self._late += self.workqueue.pop(unit)
-        last = len(self.nodes) >= LEAST_LANES and node.gateway.id == f"gw{self.numnodes - 1}"
-        ours = (unit for unit in self.workqueue if not (last and needs_session(unit)))
+        # One in the place of a dead lane has a higher number, and takes what that one may have had.
+        light = SESSIONS <= int(node.gateway.id.removeprefix("gw")) < self.numnodes
+        ours = (unit for unit in self.workqueue if not (light and needs_session(unit)))
         if (unit := next(ours, None)) is None:
             node.shutdown()
             return
@@ -136,7 +137,7 @@ def ordered(items: list[pytest.Item], costs: Mapping[pytest.Item, float]) -> Non
     together = Counter[str]()
     for item in items:
         together[_unit(item)] += costs.get(item, 0)
-    items.sort(key=lambda item: (-together[_unit(item)], item.path))
+    items.sort(key=lambda item: (-together[_unit(item)], file_of(item)))
 
 
 def _unit(item: pytest.Item) -> str:

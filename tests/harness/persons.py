@@ -22,9 +22,9 @@ from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.storage.root.path_forms import SparkPath
-from spark_jobs.table.delta.commit import Commit, within
+from spark_jobs.table.delta.commit import within
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit, Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, START, TOPIC, Change, Record

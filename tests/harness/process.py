@@ -16,7 +16,7 @@ import psutil
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.launch.processes import kill_tree, tree
 from spark_jobs.launch.scratch import Scratch
-from spark_jobs.launch.submit import DAEMON, application, command, environment
+from spark_jobs.launch.submit import application, command, environment
 from spark_jobs.messages.job import Drain, Stage
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.settings.installation import Settings
@@ -193,7 +193,7 @@ class Running:
                 is_worker = python and any(
                     each in word
                     for word in words
-                    for each in ("pyspark.daemon", "pyspark.worker", DAEMON)
+                    for each in ("pyspark.daemon", "pyspark.worker", "python_daemon")
                 )
                 is_jvm = bool(words) and words[0].endswith("java")
                 if {"jvm": is_jvm, "driver": is_driver, "workers": is_worker}[kind]:

@@ -3,7 +3,7 @@ all.
 
 A form is one set of a test's parameters; those that are skipped are none. So is each test of a
 file whose promises others hold, too, and each of several that show one promise in different places. What all forms cost says in how many turns they
-come: ALLOWED seconds a turn. One form at least is in every run, and two forms are both.
+come: ALLOWED seconds a turn. One form at least is in every run, and two forms of one test are both.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from tests.harness.costs import TESTS, file_of, known, shares
 
 VARIABLE: Final = "SLUICE_TURN"
 """The number of the day, as the Makefile derives it; without it all forms run."""
-MOST: Final = 7
-"""Turns of a test: each of its forms comes within a week."""
+MOST: Final = 10
+"""Turns of a test: each of its forms comes within so many days. Each night has all."""
 ALLOWED: Final = 0.5
 """Processor seconds of a test's forms in one run; what one form costs is its file's average."""
 LEAST: Final = 3
-"""Forms from which on they come by turns."""
+"""Forms of one test from which on they come by turns: two are often opposites. Tests that show one
+promise in different places are not.
+"""
 
 
 ALIKE: Final = "alike"
@@ -46,22 +48,22 @@ def alike(promise: str) -> pytest.MarkDecorator:
     return getattr(pytest.mark, ALIKE)(promise)
 
 
-def turns(forms: int, seconds: float) -> int:
+def turns(forms: int, seconds: float, least: int = LEAST) -> int:
     """In how many turns so many forms come, of so many seconds together."""
-    return max(1, min(MOST, forms, round(seconds / ALLOWED))) if forms >= LEAST else 1
+    return max(1, min(MOST, forms, round(seconds / ALLOWED))) if forms >= least else 1
 
 
 def left(items: Sequence[pytest.Item], day: int, costs: Mapping[str, float]) -> list[pytest.Item]:
     """The items that another day has."""
     of_each = shares(items, costs)
-    forms: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    forms: defaultdict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in of_each:
         mark = item.get_closest_marker(ALIKE)
         of = mark.args[0] or file_of(item) if mark else item.nodeid.partition("[")[0]
-        forms[of].append(item)
+        forms[of, 2 if mark else LEAST].append(item)
     found = []
-    for of in forms.values():
-        by = turns(len(of), sum(of_each[each] for each in of))
+    for (_, least), of in forms.items():
+        by = turns(len(of), sum(of_each[each] for each in of), least)
         found += [each for n, each in enumerate(sorted(of, key=_mixed)) if (n - day) % by]
     return found
 

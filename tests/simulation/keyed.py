@@ -14,9 +14,8 @@ from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit, Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.simulation.model import SHOPS, Begins, Change, Key, Model, change
 from tests.simulation.rows import row_of

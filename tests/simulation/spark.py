@@ -53,7 +53,7 @@ class Spark:
 
 
 class _Cluster:
-    """As spark_jobs/launch/cluster.py: no process is started."""
+    """As spark_jobs/launch/sessions.py: no process is started."""
 
     def __init__(self, *_: Any) -> None:
         """Nobody is there."""
@@ -73,7 +73,7 @@ class _Cluster:
 def stood_in() -> Iterator[None]:
     """Within the block a repartition finds it."""
     with (
-        patch.object(repartition, "Cluster", _Cluster),
+        patch.object(repartition, "sessions", _Cluster),
         patch.object(repartition, "contents", _contents),
     ):
         yield

@@ -21,13 +21,6 @@ from tests.spark.whole import sent
 __all__ = ["kafka", "registry_url", "spark"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Great Expectations, pandas and py4j warn while they load and close; shown, not errors."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("default"))
-
-
 @pytest.fixture(scope="package", autouse=True)
 def as_submitted(kafka, spark):
     """The environment of a drain, for these tests alone."""

@@ -25,10 +25,13 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table.published import table as published_table
 from tests.harness.compare import assert_same
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_maintain import maintained
 from tests.spark.test_published_table import by_duckdb
 from tests.spark.test_rebuild import ends, live_and_archive, retention_takes
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("a field more")
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 FIELDS = (

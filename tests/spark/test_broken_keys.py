@@ -7,7 +7,7 @@ from deltalake import DeltaTable, write_deltalake
 from spark_jobs.errors import TableChanged
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
-from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails
 from tests.unit import test_fold as partial, test_versions as history

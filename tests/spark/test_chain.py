@@ -196,6 +196,8 @@ def test_a_late_record_is_mended_from_the_top_to_the_last_table(chain, spark):
     chain.mend("days", "weeks")
     chain.exact()
     assert plan(days.spec, days.settings).idle
+    begins = datetime(2026, 1, 1, tzinfo=UTC)
+    assert Repairs(days).plan("backfill", begins, begins.replace(hour=9)).idle, "no day ends there"
 
 
 def test_a_failed_check_stops_what_follows_until_it_is_mended(chain):

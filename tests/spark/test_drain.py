@@ -16,10 +16,13 @@ from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import state_url
 from tests.harness.long_form import long_form
 from tests.harness.refused import because
+from tests.harness.turns import alike
 
 pytestmark = pytest.mark.usefixtures(
     "compiled"
 )  # as a drain runs: the other tests interpret, to save time
+
+READ_AGAIN = alike("a batch that is read again")
 
 
 @pytest.fixture
@@ -77,6 +80,7 @@ def test_three_deliveries_drained_one_by_one_give_the_canonical_result_less_what
         assert sum(rows)
 
 
+@READ_AGAIN
 def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_again, monkeypatch):
     made = scene("departure_delays", events=1000, deliveries=1)
     monkeypatch.setattr("spark_jobs.decode.raw_filter.BUDGET", 2000)
@@ -87,6 +91,7 @@ def test_a_batch_with_more_to_keep_than_the_budget_is_read_again(scene, read_aga
     made.assert_exact()
 
 
+@READ_AGAIN
 def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_again, monkeypatch):
     made = scene("departure_delays", events=1000, deliveries=1, max_offsets_per_batch=300)
     remembers = {**dynamic(made.spec.state), "spark.sql.streaming.numRecentProgressUpdates": "1"}

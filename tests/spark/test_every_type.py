@@ -31,7 +31,10 @@ from spark_jobs.state.view import state_view
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.published import table as published_table
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
+
+pytestmark = alike("every type")
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TYPES: dict[str, Callable[[int], Any]] = {

@@ -38,8 +38,8 @@ from tests.harness.crash import over
 from tests.harness.long_form import LONG
 from tests.harness.scene import Scene
 from tests.harness.turns import alike
-from tests.spark.told import asking
-from tests.unit.specs import deduplicate, pipeline
+from tests.spark.told import asking, fates
+from tests.unit.specs import deduplicate, pipeline, topic
 
 pytestmark = alike("a bad release")
 
@@ -173,7 +173,7 @@ def balanced(made: Scene) -> None:
     own = {name: [row for row in made.ops(name) if row["pipeline"] == made.spec.name]
            for name in ("batches", "quarantine")}  # fmt: skip
     assert all(row["unaccounted"] in {0, None} for row in own["batches"])
-    kept = [(row["partition"], row["offset"]) for row in own["quarantine"]]
+    kept = [(row["partition"], row["offset"], row["element"]) for row in own["quarantine"]]
     assert len(kept) == len(set(kept))
 
 
@@ -199,7 +199,6 @@ def test_a_bad_release_is_taken_out_and_a_replay_brings_it_back(kafka, tmp_path)
     held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
     balanced(made)
     assert excised(made) is None, "what drains still write waits"
-    verified(made, start=START, end=START + 6 * HOUR)
 
     # What was not drained yet comes as malformed; windows that have closed are repaired.
     releases.send(30, (12, 13), share=0)
@@ -241,6 +240,48 @@ def another_has_what_was_replayed(releases: Releases, ended: Excision) -> None:
     balanced(made)
     verified(made, start=START, end=START + 10 * HOUR)
     assert excised(made, "replay") is None, "without its reason"
+
+
+class Lists(Releases):
+    """Values with two sales: one as it comes, and one that no condition holds for."""
+
+    def produce(self, row: dict[str, Any], version: str) -> None:
+        partition = self.seed.randrange(2)
+        items = [row, row | {"id": f"{row['id']}+", "amount": 50}]
+        headers = [("version", version.encode())]
+        value = json.dumps({"items": items})
+        self.producer.produce(self.scenes[0].topic, value, partition=partition, headers=headers)
+        self.sent += [each | {"version": version} for each in items]
+
+
+def test_of_a_value_with_many_records_some_are_taken_out_and_brought_back(kafka, tmp_path):
+    releases = Lists(kafka, tmp_path, pipeline(topic=topic(each="items[]")))
+    [made] = releases.scenes
+    releases.send(40, (0, 6), twice=False)
+    releases.drain("first")
+    releases.send(20, (7, 9), share=0)
+    releases.drain("second")
+    releases.send(10, (8, 9))  # not drained yet
+    looked = releases.look()
+    bad = releases.asked("SELECT DISTINCT ON (id) * FROM sent WHERE {where}", IS_BAD)
+    assert looked.excision.each == "items[]"
+    assert len(bad) <= looked.excision.records < len(releases.sent) / 2
+    keep(made.paths.root, looked.excision)
+    assert taken_over(made.spec, made.paths, "ana")
+    assert excised(made)
+    held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
+    verified(made, start=START, end=START + 6 * HOUR)
+    releases.send(10, (12, 13), share=0)
+    releases.drain("third")
+    held_against_duckdb(releases, 6, f"NOT ({IS_BAD})")
+    balanced(made)
+    kept = [row for row in made.ops("quarantine") if looked.excision.id in row["reason"]]
+    assert len(kept) == looked.excision.records
+    assert {row["element"] for row in kept} == {0}
+    assert releases.look().excision is None, "all are excised already"
+    assert excised(made, "replay", reason="sent cents")
+    held_against_duckdb(releases, 6, "true")
+    verified(made, start=START, end=START + 6 * HOUR)
 
 
 GAP = timedelta(minutes=10)
@@ -337,6 +378,17 @@ def killed_at(point: str, times: int) -> Iterator[None]:
 
 
 EVERY = [(point, times) for point in POINTS for times in range(1, MOST * 2 + 1)]
+
+
+def where_says_so(made: Scene, bad: list[dict[str, Any]]) -> None:
+    """Their batch accepted them, and no row has them."""
+    told = fates(made.spec, made.settings, [(row["partition"], row["offset"]) for row in bad])
+    accepted = [each for each in told.values() if each.became == "accepted"]
+    assert accepted
+    assert all(any("sent cents" in why for why in each.untold) for each in accepted)
+    assert not any(each.rows for each in accepted)
+
+
 KILLS = st.lists(st.sampled_from(EVERY), min_size=3, max_size=3)
 
 
@@ -372,6 +424,7 @@ def test_killed_anywhere_it_ends_with_both_tables_and_a_replay_gives_those_of_be
         assert excised(each) is None
         two.hold(each, without)
         balanced(each)
+        where_says_so(each, two.releases.asked("SELECT * FROM sent WHERE {where}", IS_BAD))
     verified(two.scenes[1], keys="true")
     for each in two.scenes:
         assert excised(each, "replay", reason="sent cents")

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.admin.rebuild.plan import plan_rebuild
@@ -196,3 +197,36 @@ def told(made, offsets):
 def covered_by(made):
     source = source_of(made.spec, made.settings)
     return coverage(made.spec, made.paths, source.state().earliest)
+
+
+def many(*rows):
+    """A line with a list of records."""
+    return (
+        f'{{"Records": [{", ".join(row if isinstance(row, str) else line(*row) for row in rows)}]}}'
+    )
+
+
+def test_records_of_one_line_are_late_bad_repaired_and_replayed_alone(tmp_path, monkeypatch, spark):
+    (folder := tmp_path / "rows").mkdir()
+    made = scene_of(folder, tmp_path, each="Records[]")
+    put(folder, "1.json", many((0, "a", 1), (0, "b", 2)), many((9, "a", 4)), many())
+    made.run("first")
+    put(folder, "2.json", many((10, "a", 5), (2, "a", 7), OLD, (10, "b", 6)), many((30, "a", 1)))
+    with monkeypatch.context() as cut:
+        cut.setitem(failpoint.ACTIVE, "table.committed", "raise")
+        with suppress(failpoint.Failure):
+            made.drain("killed")
+    made.run("resumed")
+    assert held(made) == WANTED - {(10, "a", 2, 13)} | {(10, "a", 1, 5)}
+    assert [(row["offset"], row["element"]) for row in made.ops("late")] == [(3, 1)]
+    [bad] = made.ops("quarantine")
+    assert (bad["offset"], bad["element"], bad["value"][:11]) == (3, 2, b'{"Records":')
+    [last] = (row for row in made.ops("batches") if row["read"] == 2)
+    assert (last["read"], last["elements"], last["unaccounted"]) == (2, 5, 0)
+    fields = (*FIELDS[:2], FIELDS[2].model_copy(update={"path": ("amount", "total")}))
+    made.change(topic=made.spec.topic.model_copy(update={"fields": fields}))
+    for kind in ("repair", "replay"):
+        Repairs(made).done(kind)
+    assert held(made) >= {(2, "a", 1, 7), (3, "a", 1, 2)}
+    proof, _ = Repairs(made).done("verify", NOON, NOON + HOUR * 12)
+    assert proof.change.differs == 0 < proof.change.rows_after

@@ -9,8 +9,8 @@ from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.writer import written
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.storage import failpoint
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Commit
 from tests.unit.test_fold import COLUMNS, OWNER, STEP, Change, merge, rows, table_at
 
 

@@ -9,9 +9,9 @@ from deltalake import write_deltalake
 
 from spark_jobs.runs.upkeep import forget_deletes
 from spark_jobs.sink.keyed.forgetting import forget
-from spark_jobs.sink.keyed.standing import size_at
 from spark_jobs.table import history
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.live_rows import size_at
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from tests.harness.turns import alike

@@ -19,12 +19,12 @@ from spark_jobs.spec import GroupState
 from spark_jobs.steps.group_state import initial_state
 from spark_jobs.steps.latest import contents
 from spark_jobs.table import arrow_rows
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.door import change_feed
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.delta.written_rows import changed_rows
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY
-from tests.harness.turns import held_by
+from tests.harness.turns import alike, held_by
 from tests.unit.test_latest import COLUMNS, OWNER, STEP, Change, merge, rows, table_at, table_of
 
 held = held_by("unit/test_latest.py", "spark/test_latest.py")
@@ -172,6 +172,7 @@ def mapped(tmp_path) -> UPath:
     return path
 
 
+@alike("changed rows with a map")
 @pytest.mark.parametrize("most", [arrow_rows.MOST_BYTES, 0], ids=["driver", "spark"])
 def test_changed_rows_with_a_map_are_told_one_by_one(spark, tmp_path, monkeypatch, most):
     monkeypatch.setattr(arrow_rows, "MOST_BYTES", most)

@@ -27,6 +27,7 @@ from tests.harness.listener import Listener
 from tests.harness.long_form import long_form
 from tests.harness.refused import fails
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.miles import Rows, miles_by_hour
 
 BY_DAY = SPEC.model_copy(
@@ -145,6 +146,7 @@ BY_DAY_AND_AIRPORT = Pipeline(
 )
 
 
+@alike("a parted table")
 @pytest.mark.parametrize("mode", ["update", "complete"])
 def test_a_parted_table_whose_rows_are_merged_or_written_anew_is_duckdbs(scene, mode):
     made = scene(BY_DAY_AND_AIRPORT, events=3000, deliveries=3, output_mode=mode)

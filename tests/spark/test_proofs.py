@@ -25,12 +25,9 @@ from tests.harness.turns import alike
 from tests.spark import operators
 
 HOUR = timedelta(hours=1)
-A_NIGHT = 5
+A_NIGHT = 2
 """Hours that a night may prove."""
-pytestmark = [
-    pytest.mark.usefixtures("examples"),
-    alike("a proof of days"),
-]
+pytestmark = [pytest.mark.usefixtures("examples"), alike("a proof of days")]
 
 
 class Nights:
@@ -58,14 +55,15 @@ class Nights:
             plan.store(made.paths)
             return stage(made.spec, made.settings, run_id, plan.repair_id, kind="verify")
 
-        found = self.night()
+        found, done = self.night(), len(self.proofs())
         try:
             prove(made.spec, self.settings, found, "test", verify, print)
         except CheckFailed as error:
             return str(error.parameters["days"])
         finally:
-            spent = sum(self.proofs()[-len(found.days) :]) if found.days else 0
-            assert spent <= found.budget.tonight + found.budget.cost
+            *before, last = self.proofs()[done:] or [0.0]
+            more = max(last - max(found.budget.cost, *before, 0.0), 0.0)
+            assert sum(before) + last <= found.budget.tonight + more
             self.now += timedelta(days=1)
         return ""
 
@@ -85,7 +83,7 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
 ):
     spec = operators.named("busy_runways").spec
     spec = spec.model_copy(update={"ranges": spec.ranges.model_copy(update={"every": "hour"})})
-    made = Scene(kafka, tmp_path, spec, events=2000, stores=1, partitions=1)
+    made = Scene(kafka, tmp_path, spec, events=420, deliveries=1, stores=1, partitions=1)
     made.deliver()
     made.run("drain")
     publish(made.paths, made.spec, Announced())
@@ -119,12 +117,12 @@ def test_what_a_hand_did_to_a_table_is_found_by_the_next_nights_of_its_proofs(
 
     swap_file(made, swapped)
     assert len(nights.proved()) == days - 2, "the log does not tell of it"
-    told = "".join(nights.work() for _ in range(days))
-    assert f"{swapped:%F %H:%M}" in told, "and a night does, within so many as prove all"
+    found = (f"{swapped:%F %H:%M}" in nights.work() for _ in range(days))
+    assert any(found), "and a night does, within so many as prove all"
 
 
 def swap_file(made: Scene, day: datetime) -> None:
-    """The same name, and another row of that hour in it."""
+    """The same name, another row of that hour in it, and no longer than its entry in the log says."""
     table = deltalake.DeltaTable(str(made.paths.table))
     for path in map(from_uri, table.file_uris()):
         rows = pq.read_table(path)
@@ -132,7 +130,8 @@ def swap_file(made: Scene, day: datetime) -> None:
         if pc.any(of_hour).as_py():
             more = pc.add(rows["flights"], pc.cast(of_hour, rows["flights"].type))
             at = rows.schema.get_field_index("flights")
-            pq.write_table(rows.set_column(at, rows.schema.field(at), more), path)
+            other = rows.set_column(at, rows.schema.field(at), more)
+            pq.write_table(other, path, compression="zstd", write_statistics=False)
 
 
 def at(day: datetime) -> str:

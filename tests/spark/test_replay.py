@@ -29,6 +29,7 @@ from tests.harness.long_form import long_form
 from tests.harness.moments import EPOCH
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
+from tests.harness.turns import alike
 from tests.spark import operators, truth
 from tests.spark.whole import FOR_EVER, stateful_input
 
@@ -40,6 +41,7 @@ ROTATIONS = registry.load("aircraft_rotations")
 START = datetime(2013, 1, 1, tzinfo=UTC)
 Row = dict[str, Any]
 pytestmark = pytest.mark.usefixtures("settings_of_a_run")
+RANGED = alike("rotations of a range")
 
 
 def replayed(spark, spec, rows, folder, until) -> DataFrame:
@@ -135,6 +137,7 @@ def between(rows: DataFrame, a: datetime, b: datetime, by: str = "event_time") -
     return rows.where((F.col(by) >= F.lit(a)) & (F.col(by) < F.lit(b)))
 
 
+@RANGED
 def test_rotations_of_a_range_are_the_slice_of_the_whole_from_records_of_48_hours_before(
     spark, ledger, tmp_path
 ):
@@ -161,6 +164,7 @@ TAILS = st.builds("N{}".format, st.integers(0, 30))
 RANGES = st.tuples(MINUTES, st.sampled_from((60, 1440, 2880, 2881)))
 
 
+@RANGED
 @settings(max_examples=max(1, CASES // 2), deadline=None, derandomize=not LONG, database=None)
 @given(st.lists(st.tuples(TAILS, MINUTES), min_size=60, max_size=200), RANGES)
 def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(

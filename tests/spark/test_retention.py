@@ -12,6 +12,9 @@ from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.storage import failpoint
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
+from tests.harness.turns import alike
+
+taken = alike("records that retention took before they had their account")
 
 
 def remove_before(made, partition: int, offset: int) -> None:
@@ -58,6 +61,7 @@ def test_records_that_nobody_read_are_counted_and_going_on_without_them_is_recor
     assert (after.lost, after.account.read) == ({}, 0)
 
 
+@taken
 def test_records_that_retention_took_between_a_commit_and_its_account_are_unknown_and_the_run_goes_on(
     scene, monkeypatch
 ):
@@ -83,6 +87,7 @@ def test_records_that_retention_took_between_a_commit_and_its_account_are_unknow
     assert made.run("after").account.unknown == 0
 
 
+@taken
 def test_what_a_cut_off_account_had_kept_of_such_records_stays(scene, monkeypatch):
     made = scene("flight_events", events=900, deliveries=1, partitions=4)
     made.deliver()
@@ -101,6 +106,7 @@ def test_what_a_cut_off_account_had_kept_of_such_records_stays(scene, monkeypatc
     assert len(made.ops("quarantine")) == len(kept), "none is there twice"
 
 
+@taken
 def test_a_batch_of_which_nothing_is_left_has_an_account_all_the_same(scene, monkeypatch):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver()

@@ -6,7 +6,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.repair.compute import kept
-from spark_jobs.repair.compute.judging import _file
+from spark_jobs.repair.compute.planned import _file
 
 
 @pytest.mark.parametrize(

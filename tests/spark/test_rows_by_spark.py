@@ -11,8 +11,9 @@ from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.writer import written
-from spark_jobs.table.delta.commit import Commit, merge
+from spark_jobs.table.delta.commit import merge
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Commit
 from tests.harness.long_form import LONG
 from tests.harness.turns import held_by
 from tests.spark.test_keyed_parts import fed

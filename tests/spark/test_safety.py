@@ -33,9 +33,11 @@ from tests.harness.cleaned import clean_log
 from tests.harness.crash import over
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
-from tests.harness.turns import held_by
+from tests.harness.turns import alike, held_by
 
 held = held_by("unit/test_restored.py", "spark/test_unjudged_rows.py")
+another = alike("another table or checkpoint is refused before a row is written")
+classified = alike("what a killed run left is classified as it was")
 
 IMPOSSIBLE = Check(
     type="expect_column_values_to_be_in_set", kwargs={"column": "carrier", "value_set": ["ZZ"]}
@@ -226,6 +228,7 @@ def declare_new_state(made: Scene) -> None:
     made.change(state=made.spec.state.model_copy(update={"version": 2}))
 
 
+@another
 @pytest.mark.parametrize("change", [lose_checkpoint, declare_new_state])
 def test_a_checkpoint_that_did_not_write_the_table_is_refused_before_it_doubles_it(drained, change):
     rows = len(drained.table())
@@ -234,6 +237,7 @@ def test_a_checkpoint_that_did_not_write_the_table_is_refused_before_it_doubles_
     assert len(drained.table()) == rows
 
 
+@another
 @pytest.mark.parametrize(
     ("change", "name", "wanted", "actual"),
     [
@@ -297,6 +301,7 @@ def forget_the_last_batch(made: Scene) -> None:
             (made.paths.checkpoint / log / name).unlink(missing_ok=True)
 
 
+@another
 @pytest.mark.parametrize(
     ("change", "kind", "reason"),
     [
@@ -377,6 +382,7 @@ def test_the_ops_tables_of_two_pipelines_share_a_root(drained):
     ]
 
 
+@classified
 def test_a_batch_that_a_killed_run_left_is_accounted_for_by_what_its_records_were_classified_with(
     scene, spark, monkeypatch
 ):
@@ -402,6 +408,7 @@ def test_a_batch_that_a_killed_run_left_is_accounted_for_by_what_its_records_wer
     made.assert_exact()
 
 
+@classified
 def test_a_batch_in_the_table_and_not_in_the_state_is_not_classified_otherwise(scene, monkeypatch):
     made = scene("flight_events", events=600, deliveries=1)
     made.deliver_all()

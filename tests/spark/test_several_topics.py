@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from local.broker import create_topic
 from spark_jobs.admin.rewind import rewind
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import StateIncompatible, TopicMissing, TopicRemade
 from spark_jobs.messages.report import Report
 from spark_jobs.runs.drain import drain

@@ -223,15 +223,9 @@ def test_a_key_is_found_by_some_of_its_columns_in_every_step_that_has_them(spark
     scene = scenes("departure_delays")
     batch = batches(scene)[-1]
     group = max(open_groups(scene, batch), key=lambda row: row["flights"])
-    [found] = remembered(
-        spark,
-        scene,
-        3,
-        batch,
-        carrier=group["carrier"],
-        origin=group["origin"],
-        window_start=group["window_start"].isoformat(),
-    )
+    key = {name: group[name] for name in ("carrier", "origin")}
+    key["window_start"] = group["window_start"].isoformat()
+    [found] = remembered(spark, scene, 3, batch, **key)
     assert found["flights"] == group["flights"]
     first, second = (line for line in asked(scene, limit=1) if line.startswith(scene.spec.name))
     assert "step 2 deduplicate" in first
@@ -400,15 +394,9 @@ def test_a_session_is_shown_once_with_its_bounds(spark, scene):
         for row in found
     )
     last = found[-1]
-    assert remembered(
-        spark,
-        made,
-        2,
-        batch,
-        carrier=last["carrier"],
-        origin=last["origin"],
-        window_end=last["window_end"].isoformat(),
-    ) == [last]
+    key = {name: last[name] for name in ("carrier", "origin")}
+    key["window_end"] = last["window_end"].isoformat()
+    assert remembered(spark, made, 2, batch, **key) == [last]
 
 
 def test_the_heaps_store_is_read_too(spark, scene):

@@ -20,9 +20,10 @@ from spark_jobs.source.consumer import count_records
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.topic_state import topic_state
 from tests.harness.refused import fails
-from tests.harness.turns import held_by
+from tests.harness.turns import alike, held_by
 
 held = held_by("unit/test_balance.py")
+added = alike("partitions that are added are read from their beginning")
 
 
 def events(scene, names: list[str]) -> list[bytes]:
@@ -52,11 +53,16 @@ def transactions(made) -> None:
         producer.commit_transaction(30) if kept else producer.abort_transaction(30)
 
 
-@held
-def test_aborted_records_and_markers_are_gaps_told_apart_in_one_decoding(scene, monkeypatch):
+def with_transactions(scene):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
     transactions(made)
+    return made
+
+
+@held
+def test_aborted_records_and_markers_are_gaps_told_apart_in_one_decoding(scene, monkeypatch):
+    made = with_transactions(scene)
     with monkeypatch.context() as once:
         once.setattr(Audit, "_read_again", None)  # to call it would end the run
         report = made.run("run")
@@ -87,9 +93,7 @@ def test_a_batch_without_a_rejected_record_has_its_gaps_confirmed_too(scene):
 
 @held
 def test_they_are_also_in_a_batch_whose_progress_is_lost(scene, monkeypatch):
-    made = scene("flight_events", events=300, deliveries=1)
-    made.deliver_all()
-    transactions(made)
+    made = with_transactions(scene)
     monkeypatch.setattr(Follower, "progress", lambda _: {})
     account = made.run("run").account
     assert (account.read, account.unaccounted) == (made.ledger.num_rows + 5, 0)
@@ -99,9 +103,7 @@ def test_they_are_also_in_a_batch_whose_progress_is_lost(scene, monkeypatch):
 @held
 def test_a_record_that_spark_did_not_read_is_no_gap(scene, monkeypatch):
     """All that Spark tells agrees: a malformed record is in none of its counts. Kafka has it."""
-    made = scene("flight_events", events=300, deliveries=1)
-    made.deliver_all()
-    transactions(made)
+    made = with_transactions(scene)
     count = Progress.of
 
     def one_less(event) -> Progress:
@@ -180,6 +182,7 @@ def add_partitions(made) -> None:
     made.send(*events(made, ["p1", "p2", "p3"]), partition=5)
 
 
+@added
 def test_partitions_that_are_added_are_read_from_their_beginning(scene):
     made = scene("flight_events", events=300, deliveries=1)
     made.deliver_all()
@@ -190,6 +193,7 @@ def test_partitions_that_are_added_are_read_from_their_beginning(scene):
     assert first.account.read == made.ledger.num_rows
 
 
+@added
 def test_so_are_those_that_are_added_while_a_run_reads(scene):
     made = scene("flight_events", events=300, deliveries=1, max_offsets_per_batch=50)
     made.deliver_all()

@@ -20,7 +20,7 @@ from spark_jobs.admin.rewind import rewind
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import touched
 from spark_jobs.runs.plan import plan
-from spark_jobs.side.port import refuse_misdeclared
+from spark_jobs.side.refusals import refuse_misdeclared
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Aggregate, Field, Pipeline, Table, Transform, Tumbling
 from spark_jobs.storage import failpoint

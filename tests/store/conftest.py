@@ -21,13 +21,6 @@ __all__ = ["kafka", "spark"]
 POLICY = Path(__file__).parents[2] / "docs" / "object-store-policy.json"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Great Expectations, pandas and py4j warn while they load and close; shown, not errors."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.filterwarnings("default"))
-
-
 @pytest.fixture(scope="package")
 def server(tmp_path_factory) -> Iterator[ObjectStore]:
     """One for the folder."""

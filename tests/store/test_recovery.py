@@ -27,7 +27,7 @@ from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
 from spark_jobs.state.view import state_view
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 from spark_jobs.table.delta.table import Delta
 from tests.harness.long_form import LONG, long_form
 from tests.harness.patience import patient

@@ -13,10 +13,13 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.door import options
 from spark_jobs.table.published.table import move
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark.test_repair import Repairs
 from tests.spark.test_upstream import FIELDS, NOON, held, rows, spec_of
 from tests.store.root import Root
 from tests.unit.specs import pipeline
+
+pytestmark = alike("a root on a store")
 
 
 def declared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Pipeline:

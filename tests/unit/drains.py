@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 import deltalake
 import pyarrow as pa
 
+from spark_jobs.admin.rebuild.beside import begin as begin_beside
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
@@ -152,6 +153,18 @@ class Drains(Root):
     def accounted(self) -> list[tuple[object, ...]]:
         """Generation and batch of each row of ops.batches."""
         return sorted(self.ops("batches", "batch_id, generation"))
+
+
+def begun_beside(folder: Path, offset: int = 0) -> tuple[Drains, Drains]:
+    """The live root, which has drained offsets 0 to 4, and NEXT beside it, from `offset` on."""
+    live = Drains(folder)
+    live.drain(0, 4)
+    began(live, "g1")
+    begin_beside(live.paths, NEXT, "topic-1", "ada")
+    side = Drains(folder, NEXT, "g2")
+    side.drain(0, 4)
+    began(side, "g2", offset)
+    return live, side
 
 
 def began(drains: Drains, generation: str, offset: int = 0) -> None:

@@ -36,9 +36,8 @@ from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit, Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.roots import Root
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
@@ -74,6 +73,18 @@ CHANGES = pa.schema(
     ]
 )
 CHAINS = pa.schema([*CHANGES, *zip(SPAN, (TIME, TIME, pa.bool_()), strict=True)])
+VERSIONS = f"""
+WITH places AS (
+    SELECT * FROM given QUALIFY row_number() OVER (
+        PARTITION BY id, shop, lsn ORDER BY {OFFSET} DESC, {PARTITION} DESC) = 1),
+begun AS (
+    SELECT *, max(made) OVER (PARTITION BY id, shop ORDER BY lsn) AS valid_from FROM places)
+SELECT *, lead(valid_from) OVER chain AS valid_to,
+       lead(lsn) OVER chain IS NULL AND NOT {DELETED} AS current
+FROM begun WINDOW chain AS (PARTITION BY id, shop ORDER BY lsn)
+ORDER BY id, shop, lsn
+"""
+"""The whole history, by DuckDB, from all changes at once."""
 SPARKS = {pa.string(): "string", pa.int64(): "long", pa.int32(): "integer", TIME: "timestamp"}
 
 

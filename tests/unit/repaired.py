@@ -3,11 +3,13 @@
 import json
 import shutil
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import deltalake
 import pyarrow as pa
@@ -59,6 +61,7 @@ SHOPS = ("a", "b", "c")
 FINAL = 6
 """Hours of which all rows are final, where ten are drained."""
 Row = dict[str, Any]
+R = TypeVar("R", bound="Root")
 Changes = list[tuple[Row | None, Row | None]]
 """The row before and the row after, of each change."""
 
@@ -91,8 +94,11 @@ class Root(roots.Root):
         super().__init__(folder, SPEC, paths)
         self.hourly = hourly
         self.folder = self.paths.checkpoint
-        if paths:
-            return
+        if not paths:
+            shutil.copytree(_begun().name, folder, dirs_exist_ok=True)
+
+    def begin(self) -> None:
+        """As a first run leaves it before it has read a record."""
         self.paths.ensure_writable()
         begin(self.folder, {0: 0}, "sales")
         columns = StructType.fromJson(STRUCT)
@@ -279,6 +285,26 @@ class Root(roots.Root):
         """Repair and offset of each row of ops.merged."""
         found = self.told("merged", 'repair_id, "offset"')
         return sorted((each["repair_id"], each["offset"]) for each in found)
+
+
+def again(make: Callable[[Path], R], folder: Path) -> R:
+    """The root that `make` leaves in a folder: it is made once, and copied."""
+    made, at = _made_once(make)
+    shutil.copytree(at.name, folder)
+    return type(made)(folder, paths=Paths(str(folder), SPEC))
+
+
+@cache
+def _begun() -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory(prefix="sluice-begun-")
+    Root(folder.name, paths=Paths(folder.name, SPEC)).begin()
+    return folder
+
+
+@cache
+def _made_once(make: Callable[[Path], Root]) -> tuple[Root, TemporaryDirectory[str]]:
+    folder = TemporaryDirectory(prefix="sluice-root-")
+    return make(Path(folder.name)), folder
 
 
 def _first_batches(last: int, hourly: bool) -> str:

@@ -14,7 +14,7 @@ from spark_jobs.source.positions import Positions
 from tests.harness.refused import because, fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.repaired import SPEC
+from tests.unit.repaired import SPEC, again
 from tests.unit.test_killed_swap import BEHIND, Scene
 
 OTHER = SPEC.model_copy(
@@ -25,7 +25,7 @@ OTHER = SPEC.model_copy(
 
 @pytest.fixture
 def scene(tmp_path) -> Scene:
-    made = Scene(tmp_path / ROOT)
+    made = again(Scene.made, tmp_path / ROOT)
     made.plan(digest(SPEC))
     return made
 

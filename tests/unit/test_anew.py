@@ -16,7 +16,8 @@ from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.runs import plan as planning
-from spark_jobs.runs.resume.anew import anew_due, begin_anew
+from spark_jobs.runs.resume.anew import anew_due, changed_spec
+from spark_jobs.runs.resume.settlers import Scene
 from spark_jobs.runs.upkeep import take_out_read_again
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
@@ -86,7 +87,7 @@ def vain(tmp_path, monkeypatch) -> Vain:
 def begin(made: Vain, spec: Pipeline = RENAMED) -> tuple[str, ...]:
     made.paths = Paths(made.settings.root, spec)
     with leased(made.paths, "run") as held:
-        lines = begin_anew(Present(spec), made.paths, held, "drain")
+        lines = changed_spec(Scene(Present(spec), made.paths, held, "drain"))
     made.paths = Paths(made.settings.root, spec)
     return lines
 

@@ -28,7 +28,18 @@ from spark_jobs.values.own_columns import DELETED, OFFSET, PARTITION, is_own
 from tests.harness.aged import age
 from tests.harness.long_form import LONG
 from tests.harness.roots import ROOT
-from tests.unit.followed import CHAINS, CHANGES, HISTORY, LATEST, Change, Followed, Record, killed
+from tests.harness.turns import alike
+from tests.unit.followed import (
+    CHAINS,
+    CHANGES,
+    HISTORY,
+    LATEST,
+    VERSIONS,
+    Change,
+    Followed,
+    Record,
+    killed,
+)
 
 Rows = list[dict[str, Any]]
 FORGOTTEN = timedelta(days=30)
@@ -37,17 +48,6 @@ NEWEST = f"""
 SELECT * FROM given
 QUALIFY row_number() OVER (PARTITION BY id, shop ORDER BY lsn DESC, {OFFSET} DESC, {PARTITION} DESC) = 1
 ORDER BY id, shop
-"""
-VERSIONS = f"""
-WITH places AS (
-    SELECT * FROM given QUALIFY row_number() OVER (
-        PARTITION BY id, shop, lsn ORDER BY {OFFSET} DESC, {PARTITION} DESC) = 1),
-begun AS (
-    SELECT *, max(made) OVER (PARTITION BY id, shop ORDER BY lsn) AS valid_from FROM places)
-SELECT *, lead(valid_from) OVER chain AS valid_to,
-       lead(lsn) OVER chain IS NULL AND NOT {DELETED} AS current
-FROM begun WINDOW chain AS (PARTITION BY id, shop ORDER BY lsn)
-ORDER BY id, shop, lsn
 """
 
 
@@ -190,6 +190,7 @@ class Given:
         assert any(rows == live(self.wanted(seen)) for seen in reversed(self.root.judged))
 
 
+@alike("whatever comes in whatever order")
 @settings(
     max_examples=150 if LONG else 2,
     # Fewer commands are looked for in the long form alone: that takes minutes.

@@ -10,7 +10,8 @@ import pytest
 from spark_jobs.admin.rebuild import archive, needs, run as rebuilding
 from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.rebuild.run import Rebuilding
-from spark_jobs.checkpoint.notes.live import Live, read_begun
+from spark_jobs.checkpoint.notes.live import Live
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.unit.sought import Brought
@@ -22,7 +23,7 @@ from spark_jobs.values.spans import FIRST, MICROSECOND, MOST, Span
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
+from tests.unit.drains import NEXT, NOON, SPEC, Drains, began, begun_beside
 
 HOUR = timedelta(hours=1)
 ALL = {0: ((0, 3),)}
@@ -31,13 +32,7 @@ ALL = {0: ((0, 3),)}
 @pytest.fixture
 def it(tmp_path, monkeypatch) -> Rebuilding:
     """The live table has offsets 0 to 4, the archive all of them, and NEXT has drained from 3 on."""
-    live = Drains(tmp_path / ROOT)
-    live.drain(0, 4)
-    began(live, "g1")
-    begin(live.paths, NEXT, "topic-1", "ada")
-    side = Drains(tmp_path / ROOT, NEXT, "g2")
-    side.drain(0, 4)
-    began(side, "g2", 3)
+    live, _ = begun_beside(tmp_path / ROOT, 3)
     monkeypatch.setattr(needs, "archived_or_why", lambda *_: ({0: ((0, 5),)}, None))
     says(monkeypatch, SourceState("topic-1", Positions({0: 3}), Positions({0: 5})))
 

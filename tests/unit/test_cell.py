@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 
 import pytest
 
@@ -67,6 +68,13 @@ def test_bytes_and_times_within_a_value_are_as_json_has_them():
         {"key": "a", "value": {"base64": "/w=="}},
         {"key": "b", "value": "c", "at": "2026-11-22T12:00:00Z"},
     ]
+
+
+def test_days_decimals_and_maps_of_a_tables_row_are_in_json():
+    row = {"day": NOON.date(), "amount": Decimal("1.50"), "tags": [("a", Decimal(2))]}
+    assert json.loads(json.dumps(plain(row))) == {
+        "day": "2026-11-22", "amount": "1.50", "tags": [["a", "2"]],
+    }  # fmt: skip
 
 
 def test_a_time_without_a_zone_is_utc_at_both_ends_of_pythons_times():

@@ -11,6 +11,7 @@ import struct
 import tarfile
 import zipfile
 from pathlib import Path
+from unicodedata import normalize
 from urllib.parse import quote
 
 import duckdb
@@ -289,6 +290,13 @@ def test_a_malformed_record_is_read_field_by_field(tmp_path):
     assert kinds(tmp_path, sql="id LIKE 'b%'") == {"quarantine": 1}
 
 
+def test_a_column_of_another_type_than_its_field_is_searched_and_that_is_said(tmp_path):
+    parquet(tmp_path, "tables/t/p.parquet", pa.table({"amount": ["4711", "4711 EUR", "12"]}))
+    found = census(tmp_path, "amount = 4711")
+    assert [each.entries for each in found.found] == [2]
+    assert "another type" in found.unread[0]
+
+
 def test_what_cannot_be_read_is_said(tmp_path):
     write(tmp_path, "tables/t/part-0.parquet", b"PAR1 torn PAR1")
     found = census(tmp_path)
@@ -329,6 +337,8 @@ FORMS = {
     "each letter escaped": b"".join(b"\\u%04x" % ord(each) for each in NAME),
     "a path": quote(f"tables/t/id={NAME}/p.parquet").encode(),
     "a path in a path": quote(quote(NAME)).encode(),
+    "another normal form": normalize("NFD", NAME).encode(),
+    "Avro, between letters": b"Q%c%s0z" % (2 * len(NAME.encode()), NAME.encode()),
     "UTF-16": f"<{NAME}>".encode("utf-16"),
     "Base64": base64.b64encode(f"a{NAME}bc".encode()),
     "Base64 of URLs": base64.urlsafe_b64encode(f"{NAME}".encode()),

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs import pipelines
 from spark_jobs.errors import StateIncompatible
-from spark_jobs.registry.fingerprint.environment import code_digest
+from spark_jobs.registry.fingerprint.code import code_digest
 from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.steps.timers import InitErrors
 

@@ -3,19 +3,23 @@
 import itertools
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
+from spark_jobs.spec import Sliding
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.where.again import Reader
-from spark_jobs.where.ask import Seen
+from spark_jobs.where.ask import Seen, alike, values
 from spark_jobs.where.copies import UNREAD, Copy, Keeping, kept_of
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.kept import Kept
+from spark_jobs.where.known import Known
 from spark_jobs.where.outcome import Outcomes
-from tests.unit.specs import pipeline
+from tests.harness.moments import us
+from tests.unit.specs import aggregate, pipeline
 from tests.unit.test_join import BY_ORDER, paid
 
 DELAY = 10
@@ -140,3 +144,40 @@ def test_a_copy_may_be_in_the_rows_once_a_repair_has_changed_them(repairs, open_
     found = fate_of(pipeline(), {THERE}, *repairs)
     assert (found.became, found.copies) == ("duplicate", (THERE,))
     assert sum("in place of" in each for each in found.untold) == open_
+
+
+@pytest.mark.parametrize(("minutes", "in_some"), [(30, True), (-30, False)], ids=["one", "none"])
+def test_a_record_that_is_late_for_some_windows_is_told_to_be_in_the_others(minutes, in_some):
+    """Windows of two hours each hour, and a watermark at 13:00: 12:30 is in one until 14:00."""
+    spec = pipeline(steps=(aggregate(window=Sliding(size="2 hours", slide="1 hour")),))
+    at, missed = AT + timedelta(minutes=minutes), AT + timedelta(hours=1)
+    row = {"batch_id": 1, "run_id": "r", "at": us(at), "watermark_missed": missed, "step": "sums"}
+    known = Known(*[None] * len(Known._fields))._replace(stages=frozenset())
+    fate = Kept(known, {HERE: [row]}, {}, {}, []).fate(spec, HERE, None)
+    assert (fate.became, fate.event_time, fate.late_by) == ("late", at, missed - at)
+    assert ("those that ended later" in fate.why) == in_some
+
+
+def rows_of(*keys):
+    return pa.table(
+        {
+            "id": [key[0] for key in keys],
+            "n": pa.array([key[1] for key in keys], pa.int32()),
+            "rate": pa.array([key[2] for key in keys], pa.float64()),
+            "at": pa.array([key[3] for key in keys], pa.timestamp("ms", "UTC")),
+        }
+    )
+
+
+KEYS = st.tuples(
+    st.sampled_from(["a", "b", "", None]), st.sampled_from([1, 2, None]),
+    st.sampled_from([0.0, -0.0, 1.5, None]), st.sampled_from([AT, AT + timedelta(hours=1), None]),
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(KEYS, min_size=1), st.lists(KEYS, min_size=1))
+def test_alike_are_the_rows_whose_key_columns_are_equal_one_by_one(here, wanted):
+    names = ("id", "n", "rate", "at")
+    found = [*alike(rows_of(*here), names, values(rows_of(*wanted)))]
+    assert found == [number for number, key in enumerate(here) if key in wanted]

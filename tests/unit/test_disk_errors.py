@@ -9,7 +9,7 @@ from upath import UPath
 
 from spark_jobs.errors import RootNotWritable
 from spark_jobs.ops import ops_tables
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 from tests.harness.nobody import NOBODY, needs_two_users
 from tests.harness.ran import python
 

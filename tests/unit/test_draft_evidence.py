@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.draft.drafted import ARRIVED, draft
 from spark_jobs.draft.fields import THE_KEY, THE_TIME
 from spark_jobs.draft.folder import text
-from spark_jobs.draft.golden import golden
+from spark_jobs.draft.golden import NO_COPY, NOT_LATE, golden
 from spark_jobs.draft.leaf import Leaf, kind
 from spark_jobs.draft.many import THE_LIST
 from spark_jobs.draft.sample import shares
@@ -116,6 +116,36 @@ def test_the_first_case_has_a_copy_of_the_sample_with_its_own_time_of_arrival():
     assert len(given) == 2
     assert len({line.partition('"timestamp": ')[2].partition(",")[0] for line in given}) == 2
     assert "duplicates: 1" in case
+
+
+def test_what_of_a_case_is_made_and_not_of_the_sample_is_told_to_look_at():
+    """Neither a copy nor a late record is in it."""
+    case = golden(draft("x", "x", sampled([*map(event, range(2_000))])))
+    assert [case.count(f"# look: {each}") for each in (NO_COPY, NOT_LATE)] == [1, 1]
+    copies = sampled([*map(event, [*range(2_000), 3])])
+    case = golden(draft("x", "x", copies))
+    assert [case.count(each) for each in (NO_COPY, NOT_LATE, "late: 1")] == [0, 0, 1]
+
+
+def test_whole_amounts_of_an_object_with_a_currency_may_be_cents():
+    records = [event(n) | {"amount": {"value": n * 7, "currency": "EUR"}} for n in range(90)]
+    assert "in cents" in draft("x", "x", sampled(records)).notes["amount_value"]
+
+
+@pytest.mark.parametrize(
+    ("row", "delimiter"),
+    [
+        ('TRK-1;{n};2026-11-28T10:00:00Z;13.{n};"Kaya, Elif"', ";"),
+        ('{n},a|b,"Kaya; Elif",2026-11-28T10:00:00Z', ","),
+        ("{n};2026-11-28T10:00:00Z;52,1;13,{n};1,5", ";"),
+    ],
+)
+def test_a_delimiter_leaves_quotes_whole_and_no_comma_of_a_decimal_is_one(row, delimiter):
+    rows = sampled([row.format(n=n).encode() for n in range(100, 190)])
+    assert (
+        draft("x", "x", [*rows, rows[0]._replace(value=b"TRK-1;7")]).topic.format.delimiter
+        == delimiter
+    )
 
 
 def test_lines_of_records_in_a_value_are_refused_as_that():

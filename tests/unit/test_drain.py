@@ -12,6 +12,7 @@ from spark_jobs.launch.limits import StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.runs import drain as draining
 from spark_jobs.runs.resume import opening
+from spark_jobs.runs.resume.settlers import Scene, Settler, settle
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
@@ -29,7 +30,7 @@ class Settled:
         self.said: list[str] = []
         self._settings = Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g")
         monkeypatch.setattr(draining, "leased", self._lease)
-        monkeypatch.setattr(draining, "Cluster", lambda *_: nullcontext())
+        monkeypatch.setattr(draining, "sessions", lambda *_: nullcontext())
         monkeypatch.setattr(draining, "require_writable", lambda _: self.done.append("writable"))
         monkeypatch.setattr(failpoint, "at", self.done.append)
         monkeypatch.setattr(
@@ -103,3 +104,18 @@ def test_what_the_preflight_refuses_is_the_runs_problem_before_a_write(settled, 
         getattr(error, "code", "SPARK_FAILED"),
     )
     assert settled.done[-2:] == ["preflight", "lease given back"]
+
+
+def moved(scene: Scene) -> tuple[str, ...]:
+    return (f"{scene.run_id}: moved",)
+
+
+def test_what_is_due_alone_is_loaded_and_its_lines_are_told():
+    scene, said = Scene(None, None, None, "run-1"), []
+    every = (
+        Settler("nowhere.at.all:function", lambda _: False),
+        Settler(f"{__name__}:moved", lambda at: at.run_id == "run-1"),
+    )
+    with heard(said.append):
+        settle(every, scene)
+    assert said == ["run-1: moved"]

@@ -12,9 +12,11 @@ from deltalake import DeltaTable
 from spark_jobs.admin.care import forgotten_steps
 from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
-from spark_jobs.sink.keyed.standing import gained, size
+from spark_jobs.sink.keyed.standing import gained
 from spark_jobs.spec import Layout
 from spark_jobs.table.delta.delta_log import Log
+from spark_jobs.table.delta.live_rows import size
+from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED
 from tests.unit.test_latest import Change, merge, table_at
 
@@ -43,8 +45,7 @@ def enabled(path, feature, *, reads=True):
 
 
 def taken(path):
-    table = DeltaTable(str(path))
-    return takes_table(table, size(table, path))
+    return takes_table(Delta(path).open())
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.launch import session
-from spark_jobs.registry import find as registry, logic
-from spark_jobs.registry.fingerprint.environment import Environment, code_digest
+from spark_jobs.registry.fingerprint.code import code_digest, of_pipeline
+from spark_jobs.registry.fingerprint.environment import Environment
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline, State
@@ -140,7 +140,7 @@ def test_a_digest_of_an_older_form_is_taken_for_todays_code_once_and_noted_anew(
 
 def test_an_older_sluice_finds_the_fingerprint_that_it_knows(code):
     known = read_identity(code.paths)
-    assert known.fingerprint["logic"] == logic.digest(registry.logic_path(NAME))
+    assert known.fingerprint["logic"] == of_pipeline(NAME)
     assert [name for name in known.fingerprint if name.startswith(("spark.", "version"))] == []
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.excised import Known, Refused, offsets_of, text_of
+from spark_jobs.checkpoint.notes.excised import Known, Places, Refused, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
@@ -21,9 +21,10 @@ from spark_jobs.errors import (
     FormatNewer,
     LeaseHeld,
     RebuildRefused,
+    SpecInvalid,
 )
 from spark_jobs.excise.adopt import adopt, around, pending, taken_over
-from spark_jobs.excise.look import Reader, Wanted, _less, look
+from spark_jobs.excise.look import Looked, Reader, Wanted, _less, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
@@ -34,9 +35,8 @@ from spark_jobs.excise.note import (
     keep,
     slots_of,
 )
-from spark_jobs.excise.told import effect
+from spark_jobs.excise.told import effect, following
 from spark_jobs.journal.change import under_way
-from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.source.place import Place
@@ -91,25 +91,36 @@ def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
     return tuple(sorted(each.offset for each in of) for of in (known.reasons, known.in_repairs))
 
 
-@given(
-    st.sets(st.tuples(st.integers(0, 2), st.integers(0, 40))),
-    st.sets(st.tuples(st.integers(0, 2), st.integers(0, 40))),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=4),
+PLACES = st.tuples(st.integers(0, 2), st.integers(0, 40)).map(lambda at: Place(*at))
+ELEMENTS = st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 9)).map(
+    lambda at: Place(*at)
 )
-def test_ranges_of_offsets_have_the_places_that_were_noted(places, spared, ranges):
-    texts = text_of(Place(*each) for each in places)
-    own = {p: offsets_of(text) for p, text in texts.items()}
-    found = Refused({}, [Known("why", own)], {Place(*each): 1 for each in spared})
-    assert {each[:2] for each in found.places()} == {each[:2] for each in found} == places - spared
-    assert all((found.get(Place(p, o)) == "why") == ((p, o) in places - spared)
-               for p in range(3) for o in range(41))  # fmt: skip
+
+
+@pytest.mark.parametrize("some", [PLACES, ELEMENTS], ids=["values", "elements"])
+@given(data=st.data())
+def test_ranges_have_the_places_that_were_noted(data, some):
+    places, spared = data.draw(st.sets(some)), data.draw(st.sets(some))
+    own = Places.told(text_of(places))
+    assert len(own) == len(places)
+    assert [*own] == sorted(places)
+    found, left = Refused({}, [Known("why", own)], dict.fromkeys(spared, 1)), places - spared
+    assert {*found.places()} == {*found} == left
+    every = {*places, *spared, *data.draw(st.sets(some)), *(each.value for each in places)}
+    assert {each for each in every if found.get(each) == "why"} == left
+    values = Refused({}, [Known("why", Places.told(text_of(each.value for each in places)))])
+    assert all(values.get(each) == "why" for each in places), "of a whole value each element"
+    gaps = data.draw(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=4))
     spans, at = [], 0
-    for gap, length in ranges:
+    for gap, length in gaps:
         spans.append((at + gap, at + gap + length))
         at += gap + length
-    cut = {tuple(each) for each in found.at({1: spans}).places()}
-    assert cut == {(p, o) for p, o in places - spared
-                   if p == 1 and any(first <= o < stop for first, stop in spans)}  # fmt: skip
+    assert {*found.at({1: spans}).places()} == {each for each in left if each.partition == 1
+        and any(first <= each.offset < stop for first, stop in spans)}  # fmt: skip
+    since = Positions({0: 2, 1: 3, 2: 41})
+    assert {*own.behind(since)} == {each for each in places if not since.passed(each)}
+    assert own.until == Positions({p: max(each.offset for each in places if each.partition == p) + 1
+                                   for p in {each.partition for each in places}})  # fmt: skip
 
 
 def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
@@ -121,6 +132,17 @@ def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
     assert not pending(root.spec, root.paths, root.identity.topic_id)
     pin = noted_now(root.checkpoint, root.spec)["excised records"]
     assert pin.version == 1
+
+
+def test_where_no_row_ends_yet_nothing_is_due(root):
+    """A record of 11:35 goes; copies in its place may be from 09:35 on."""
+    noted(root, 5)
+    taken(root)
+    at = DAY + timedelta(days=5, hours=9)
+    found = {each: root.outdated.ranges(at + timedelta(minutes=each)) for each in (45, 60)}
+    assert [bool(of) for of in found.values()] == [False, True]
+    assert root.outdated.untried(at + timedelta(minutes=45), None, ()) == 0
+    assert root.outdated.untried(at + timedelta(minutes=60), None, ()) == 1
 
 
 def test_a_repair_that_knows_of_it_settles_it_and_an_older_one_does_not(root):
@@ -147,11 +169,8 @@ def test_a_second_excision_behind_a_rewind_leaves_the_first_ones_rows_outdated(r
     assert {*root.due} >= {1, 2}
 
 
-@pytest.mark.parametrize("at", ["change.begun", "change.stepped"])
-@pytest.mark.parametrize("times", [1, 2])
-def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
-    noted(root, 2, 5, 12)
-    noted(root, 3, name="x2")
+def kill(root: Marked, patch: pytest.MonkeyPatch, at: str, times: int) -> None:
+    """As it takes over what is noted, where it passes this place so often."""
     passed = []
 
     def die():
@@ -159,16 +178,35 @@ def test_killed_anywhere_it_is_taken_over_once(root, monkeypatch, at, times):
         if len(passed) == times:
             raise failpoint.Failure(at)
 
-    monkeypatch.setitem(failpoint.ACTIVE, at, die)
+    patch.setitem(failpoint.ACTIVE, at, die)
     with suppress(failpoint.Failure):
         taken(root)
     failpoint.ACTIVE.clear()
+
+
+PLACES_OF_A_CHANGE = [(at, times) for at in ("change.begun", "change.stepped") for times in (1, 2)]
+
+
+@pytest.mark.parametrize(("at", "times"), PLACES_OF_A_CHANGE)
+def test_killed_anywhere_it_is_taken_over_once_and_ends_once(root, monkeypatch, at, times):
+    noted(root, 2, 5, 12)
+    noted(root, 3, name="x2")
+    kill(root, monkeypatch, at, times)
     assert taken(root)
     assert under_way(root.paths) is None
     assert refused(root) == ([12], [2, 3, 5, 12])
     assert len(root.told("outdated")) == 3
     assert root.due == [2, 3, 5]
     assert len(read_failing(root.paths.failing).excised) == 2
+    for name in ("x1", "x2"):
+        end(root.paths.root, "sales", name, "ana")
+    kill(root, monkeypatch, at, times)
+    assert not taken(root)
+    assert under_way(root.paths) is None
+    assert (refused(root), root.due) == (([], []), [])
+    noted(root, 4, name="x3")
+    taken(root)
+    assert root.due == [4]
 
 
 def test_a_rewind_reads_its_records_again_and_refuses_them(root):
@@ -233,7 +271,7 @@ def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(roo
     taken(root)
     text = root.paths.failing.read_text()
     assert '"format_version": 2' in text
-    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 3'))
+    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 4'))
     with pytest.raises(FormatNewer):
         read_failing(root.paths.failing)
 
@@ -294,6 +332,7 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
     assert refused(root) == ([], [])
     assert not pending(root.spec, root.paths, root.identity.topic_id)
+    assert installed("sales").output.strip() == "sales: no excision is noted"
 
 
 def test_what_a_person_has_declined_no_drain_starts_again(root):
@@ -369,20 +408,88 @@ def wanted(name: str) -> Wanted:
     return Wanted(name, "true", days(0, 9), "wrong", "ana", 1_000)
 
 
-def test_of_values_that_are_taken_apart_no_record_is_left_out_by_itself(root):
-    taken_apart = root.spec.topic.model_copy(update={"each": "items[]"})
-    reader = Reader(root.spec.model_copy(update={"topic": taken_apart}), root.settings)
+def taking_apart(root: Marked, each: str) -> Reader:
+    apart = root.spec.topic.model_copy(update={"each": each})
+    return Reader(root.spec.model_copy(update={"topic": apart}), root.settings)
+
+
+def test_an_element_of_values_that_pipelines_take_apart_in_two_ways_is_no_record_of_both(root):
+    readers = [taking_apart(root, each) for each in ("items[]", "rows[]")]
     with fails(DecisionRefused, "elements_excised", topic="sales"):
-        look([reader], wanted("sales"), ask=None)
+        look(readers, wanted("sales"), ask=None)
 
 
-def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, monkeypatch):
-    rows = Table(name="rows", path="/data/rows", fields=root.spec.topic.fields, event_time="at")
-    spec = root.spec.model_copy(update={"topic": rows})
-    monkeypatch.setattr(registry, "load_all", lambda: [root.spec, spec])
+def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
+    made = noted(root, 2, 5)
+    places = text_of(Place(0, n, 3) for n in (2, 5, 12))
+    made = made.model_copy(update={"each": "items[]", "places": places})
+    made.write(note := file_of(root.paths.root, "sales", made.id))
+    assert '"format_version": 2' in note.read_text()
+    assert not taken(root), "a whole value is none of them"
+    assert [*effect(Reader(root.spec, root.settings), made)] == [
+        "sales_hourly: its checkpoint is of another topic with this name, or does not take values "
+        "apart by items[]"
+    ]
+    apart = taking_apart(root, "items[]")
+    assert next(effect(apart, made)) == "sales_hourly: 2 in its batches, 1 to come"
+    assert taken_over(apart.spec, root.paths, "ana")
+    known = read_failing(root.paths.failing)
+    assert known.form == 3, "an older Sluice would not read it"
+    assert {*known.in_repairs} == {Place(0, 2, 3), Place(0, 5, 3), Place(0, 12, 3)}
+    assert {*known.reasons} == {Place(0, 12, 3)}
+    assert known.reasons.get(Place(0, 12, 2)) is None
+    assert root.due == [2, 5]
+
+
+def test_a_table_that_follows_one_is_named_through_others(root):
+    def after(name: str, of: str) -> Pipeline:
+        table = Table(of=of, event_time="at", fields=root.spec.topic.fields)
+        return root.spec.model_copy(update={"name": name, "topic": table})
+
+    others = [after("weeks", "days"), root.spec, after("days", root.spec.name), after("x", "y")]
+    assert following({root.spec.name}, others) == ["days", "weeks"]
+    assert following({"nobody"}, others) == []
+
+
+ROWS = """
+from spark_jobs.spec import Table
+from tests.unit.specs import FIELDS, pipeline
+
+SPEC = pipeline(name="rows_hourly", topic=Table(name="rows", path="/rows", fields=FIELDS,
+                event_time="at"))
+"""
+
+
+def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, tmp_path, monkeypatch):
+    deployed(tmp_path, monkeypatch, OURS, rows_hourly=ROWS)
     told = CliRunner().invoke(app, ["excise", "--topic", "rows"])
     assert told.exit_code == 2
     assert "no topic of Kafka" in told.output
+
+
+def test_a_broken_pipeline_keeps_no_other_from_it(root, installed, tmp_path, monkeypatch):
+    """Neither one whose spec does not load, nor one whose checkpoint is damaged."""
+    made = noted(root, 2, 12)
+    other = OURS + 'SPEC = SPEC.model_copy(update={"name": "sales_too"})\n'
+    deployed(tmp_path, monkeypatch, OURS, sales_too=other, odd="SPEC = pipeline(\n")
+    damaged = Drains.of(root.settings.root, root.spec.model_copy(update={"name": "sales_too"}))
+    damaged.paths.identity.parent.mkdir(parents=True)
+    damaged.paths.identity.write_text("{")
+    told = installed("sales", "--execute")
+    assert told.exit_code == SpecInvalid.exit_status
+    assert "sales_hourly: 1 in its batches, 1 to come" in told.output
+    assert "sales_too: CHECKPOINT_BROKEN" in told.output
+    assert refused(root) == ([12], [2, 12])
+    assert installed("sales", "--lift", made.id, "--execute").exit_code == SpecInvalid.exit_status
+    assert refused(root) == ([], [])
+
+
+def test_a_dry_run_that_finds_nothing_new_takes_nothing_over(root, installed, monkeypatch):
+    noted(root, 2, 12)
+    monkeypatch.setattr("spark_jobs.excise.look.look", lambda *_: Looked(None, ("nothing",)))
+    told = installed("sales", "--where", "amount > 7", "--from", "2026-03-01")
+    assert told.exit_code == 0, told.output
+    assert refused(root) == ([], [])
 
 
 def test_what_is_rebuilt_takes_an_excision_over_too_and_its_end(tmp_path):
@@ -443,7 +550,7 @@ def test_of_several_topics_those_of_the_one_are_taken_out(root):
     assert made.numbers(spec, f"{root.identity.topic_id}, topic-9") == ()
     assert made.numbers(spec, "topic-9") == (), "it knows the first topic alone"
     [places] = made.places_in((1,)).values()
-    [partition] = made.until_in((1,)).partitions
+    [partition] = made.places_in((1,))
     assert (places, partition) == ("2,5", numbered_in(1, 0))
     assert made.passed(spec, (1,), Positions({0: 9})) == [], "of the other topic"
     passed = made.passed(spec, (1,), Positions({partition: 3}))

@@ -9,7 +9,7 @@ from spark_jobs import checks as expectations
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
-from spark_jobs.messages.verdict import staged_verdict
+from spark_jobs.repair.staged_verdict import staged_verdict
 from spark_jobs.spec import Check, within
 from spark_jobs.spec.checks.check import StateMetrics
 from tests.harness.refused import because, has

@@ -14,8 +14,8 @@ from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,

@@ -12,7 +12,7 @@ import pytest
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
 from spark_jobs.checkpoint.identity import Present, read_identity
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.journal.runner import leased

@@ -5,14 +5,17 @@ No verify runs here: a stand-in reads the rows of an hour with DuckDB, from the 
 names, and compares them with the hour's records. tests/spark/test_proofs.py has real verifies.
 """
 
+import shutil
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import Phase, example, given, settings, strategies as st
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import Problem
@@ -21,8 +24,9 @@ from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.storage.root.path_forms import from_uri
+from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
-from tests.harness.long_form import examples
+from tests.harness.long_form import LONG
 from tests.harness.sources import says
 from tests.harness.turns import alike
 from tests.unit.repaired import DAY, FINAL, POSITION, SHOPS, SPEC, Root, hour, hours, row, ten_hours
@@ -42,13 +46,7 @@ class Nights:
     """The nights over one root, each a day later."""
 
     def __init__(self, root: Root) -> None:
-        self.root, self.now, self.told = root, NOW, list[str]()
-        for day in range(-6, 7):
-            at = NOW + timedelta(days=day, hours=-1)
-            took = {"started_at": at, "ended_at": at, "processor_seconds": COST * A_NIGHT * 10}
-            root.ended(f"drain {day}", **took)
-        proved = {"started_at": NOW - DAY_LONG, "ended_at": NOW - DAY_LONG}
-        root.ended(f"{RUN_PREFIX}0", kind="verify", processor_seconds=COST, **proved)
+        self.root, self.now = root, NOW
 
     def verify(self, plan, run_id: str):
         [span] = plan.spans
@@ -74,6 +72,22 @@ class Nights:
         finally:
             self.now += DAY_LONG
         return ""
+
+
+@cache
+def begun() -> TemporaryDirectory[str]:
+    """A root whose final hours are all published and proved, with a week of drains to share."""
+    folder = TemporaryDirectory(prefix="sluice-edited-")
+    root = sliced(ten_hours(Path(folder.name)))
+    published(root)
+    verified(root, hours(0, FINAL - 1), staged_at=NOW - DAY_LONG)
+    for day in range(-6, 7):
+        at = NOW + timedelta(days=day, hours=-1)
+        took = {"started_at": at, "ended_at": at, "processor_seconds": COST * A_NIGHT * 10}
+        root.ended(f"drain {day}", **took)
+    proved = {"started_at": NOW - DAY_LONG, "ended_at": NOW - DAY_LONG}
+    root.ended(f"{RUN_PREFIX}0", kind="verify", processor_seconds=COST, **proved)
+    return folder
 
 
 def files(root: Root) -> list[str]:
@@ -138,14 +152,24 @@ def answers():
         yield
 
 
+def each_once(test):
+    """The short form: every edit, at another hour and behind another number of nights."""
+    for n, edit in enumerate(EDITS):
+        test = example(edit, n % FINAL, n % 4)(test)
+    return test
+
+
+@each_once
 @given(st.sampled_from(EDITS), st.integers(0, FINAL - 1), st.integers(0, 3))
-@settings(max_examples=examples(100))
+@settings(
+    max_examples=100, phases=[Phase.explicit, *([Phase.generate, Phase.shrink] if LONG else [])]
+)
 def test_a_hand_edit_is_found_within_the_nights_that_the_budget_allows(
     tmp_path_factory, edit, number, before
 ):
-    root = sliced(ten_hours(tmp_path_factory.mktemp("edited")))
-    published(root)
-    verified(root, hours(0, FINAL - 1), staged_at=NOW - DAY_LONG)
+    folder = tmp_path_factory.mktemp("edited")
+    shutil.copytree(begun().name, folder, dirs_exist_ok=True)
+    root = Root(folder, paths=Paths(str(folder), SPEC))
     nights = Nights(root)
     assert [nights.work() for _ in range(before)] == [""] * before
     edit(root, number)

@@ -10,7 +10,7 @@ import pytest
 from spark_jobs import pipelines
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.environment import code_digest
+from spark_jobs.registry.fingerprint.code import code_digest
 from spark_jobs.steps.logic import load
 from tests.harness.refused import fails, has
 from tests.unit.specs import group_state, pipeline

@@ -57,3 +57,14 @@ def test_a_record_is_found_behind_more_rows_than_are_shown(tmp_path):
     table, records = of(tmp_path, "double", *amounts)
     rows, why = table.rows((0, 0), records[-1])
     assert ([row["amount"] for row in rows], why) == ([amounts[-1]], "")
+
+
+def test_of_copies_those_are_told_that_the_batchs_version_may_have_written(tmp_path):
+    table, [one, two] = of(tmp_path, "double", 1.5, 2.5)
+    copies = {(0, 0): one.row, (0, 1): two.row, (0, 2): one.row | {"shop": "t"}}
+    copies |= {(0, 3): one.row | {"id": "b"}}
+    told = [*table.wrote(0, ("id", "amount"), copies).values()]
+    assert told == [{(0, 0)}, {(0, 1)}, set()]
+    assert [*table.wrote(0, ("id",), {(0, 3): one.row | {"id": "b"}}).values()] == [set()]
+    assert [*table.wrote(0, ("id",), {(0, 0): one.row}).values()] == [None], "two rows of the key"
+    assert [*table.wrote(None, ("id",), {(0, 0): one.row}).values()] == [set()]

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from spark_jobs.decode.formats import Records
 from spark_jobs.decode.json.elements import JsonElements
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec import Archive, Csv, Field, Latest, Pipeline, Topic
+from spark_jobs.spec import Compressed, Csv, Field, Topic
 from spark_jobs.values.own_columns import EMPTY
 from tests.harness.refused import fails
 
@@ -152,8 +152,8 @@ def test_whatever_a_value_is_it_has_a_row_and_no_element_is_lost(value):
         {"each": ""},
         {"each": "a[k=v].b[]"},
         {"envelope": "debezium"},
-        {"archive": Archive()},
         {"format": Csv(columns=("t",))},
+        {"format": Compressed(by="gzip", format=Csv(columns=("t",)))},
     ],
 )
 def test_what_has_no_list_and_what_goes_not_with_it_is_refused_by_name(how):
@@ -170,9 +170,6 @@ def test_a_field_is_beside_a_list_that_is_there(each, field):
         topic(each, field)
 
 
-def test_up_without_each_is_refused_and_a_table_that_follows_a_key_too():
+def test_up_without_each_is_refused():
     with fails(SpecInvalid, "fields_refused", fields="up"):
         Topic(name="logs", fields=(AT, up(1, "x")), event_time="at")
-    with fails(SpecInvalid, "fields_refused", fields="each"):
-        Pipeline(name="p", about="x", topic=topic("[]", Field(name="id", type="string")),
-                 steps=(Latest(keys=("id",), order_by=("at",)),))  # fmt: skip

@@ -14,8 +14,8 @@ from spark_jobs.repair.swap import swap
 from spark_jobs.repair.undo import undo
 from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.spec.analysis.ranged import BY_KEY
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.spans import EVER
 from tests.harness import roots
 from tests.harness.refused import fails

@@ -28,7 +28,7 @@ from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
-from tests.unit.repaired import DAY, SPEC, Changes, Root, row
+from tests.unit.repaired import DAY, SPEC, Changes, Root, again, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 BEHIND = [place for place in failpoint.SWAP_POINTS if place != "swap.leased"]
@@ -38,10 +38,12 @@ WITHOUT_RANGES = SPEC.model_copy(update={"output_mode": "complete"})
 class Scene(Root):
     """Batches 0 to 5 have passed, and a repair was staged, of which a person was asked."""
 
-    def __init__(self, folder: Path):
-        super().__init__(folder)
-        self.drain(0, 5)
-        self.staged("r1", WRONG)
+    @classmethod
+    def made(cls, folder: Path) -> "Scene":
+        made = cls(folder)
+        made.drain(0, 5)
+        made.staged("r1", WRONG)
+        return made
 
     def staged(self, repair: str, changes: Changes):
         made = self.stage(repair, changes, approval="needed", approved_by="ada")
@@ -74,7 +76,7 @@ class Scene(Root):
 
 @pytest.fixture
 def scene(tmp_path) -> Scene:
-    return Scene(tmp_path / ROOT)
+    return again(Scene.made, tmp_path / ROOT)
 
 
 def test_a_no_comes_too_late_and_the_swap_completes_the_record_without_a_yes(scene, monkeypatch):

@@ -19,13 +19,13 @@ from spark_jobs.admin.rebuild.compare import difference
 from spark_jobs.audit.keyed_account import keyed
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.keyed.standing import size
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table import history
-from spark_jobs.table.delta.commit import Commit
+from spark_jobs.table.delta.live_rows import size
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION
 from tests.harness.long_form import examples
 from tests.harness.refused import fails

@@ -5,7 +5,8 @@ from upath import UPath
 
 from spark_jobs.checkpoint import added_topics
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.notes.live import live_spec, with_known_topics
+from spark_jobs.checkpoint.notes.live import with_known_topics
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.settings.installation import Settings

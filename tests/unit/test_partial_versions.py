@@ -15,8 +15,8 @@ from spark_jobs.sink.keyed.follow import merge_here
 from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.storage.root.path_forms import SparkPath
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
 from tests.harness.long_form import examples
 from tests.unit import test_fold as partial

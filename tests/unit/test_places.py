@@ -2,7 +2,7 @@
 what it makes of all but the replayed ones; or it is refused, where drains have left changes out.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,21 +13,12 @@ from spark_jobs.spec import History, Latest
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, WHOLE
 from tests.harness.long_form import examples
-from tests.unit.followed import CHAINS, CHANGES as COLUMNS
+from tests.unit.followed import CHAINS, CHANGES as COLUMNS, START, Record as Change
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 LATEST = Latest(keys=("id", "shop"), order_by=("lsn",))
 HISTORY = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")
 Row = dict[str, Any]
 Rows = dict[tuple[Any, ...], Row]
-
-
-class Change(NamedTuple):
-    id: str
-    shop: int
-    lsn: int
-    minute: int
-    status: str | None
 
 
 def row(change: Change, offset: int) -> Row:

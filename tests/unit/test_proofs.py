@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckFailed, SettingInvalid
@@ -11,7 +12,16 @@ from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account, Problem
 from spark_jobs.ops import repairs
 from spark_jobs.prove.covered import covered
-from spark_jobs.prove.night import RUN_PREFIX, WEEK, budget, prove, tonight
+from spark_jobs.prove.night import (
+    COLD,
+    RUN_PREFIX,
+    WEEK,
+    Budget,
+    Took,
+    budget,
+    prove,
+    tonight,
+)
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.settings.installation import Settings, proves
 from spark_jobs.source.port import SourceState
@@ -281,15 +291,47 @@ def test_what_counts_are_the_processor_seconds_of_a_run_where_somebody_counted_t
         drained.ended(f"two{number}", processor_seconds=200, started_at=at, ended_at=at)
     assert budget(drained.paths, 0.1, NOW).drains == 2100
     ran(drained, "verify", f"{RUN_PREFIX}1", WEEK - HOUR, 10)
-    assert worked(drained, 1, processors=90) == [0, 1, 2], "of 200"
+    assert worked(drained, 1, processors=90) == [0, 1], "of 200: a third may take 90 too"
 
 
 def test_a_first_load_that_took_an_hour_does_not_keep_the_proofs_from_beginning(drained):
     ran(drained, "drain", "first", HOUR, 3600)
     found = budget(drained.paths, 0.1, NOW)
     assert (found.cost, found.tonight) == (100, 430)
-    ran(drained, "verify", f"{RUN_PREFIX}1", WEEK - HOUR, 5)
+    ran(drained, "verify", f"{RUN_PREFIX}1", WEEK + 2 * HOUR, 7)
+    assert budget(drained.paths, 0.1, NOW).cost == 7, "measured, however long ago"
+    ran(drained, "verify", f"{RUN_PREFIX}2", WEEK - HOUR, 5)
     assert budget(drained.paths, 0.1, NOW).cost == 5
+
+
+def test_a_first_proof_is_expected_to_start_spark_where_drains_found_it_warm():
+    assert Budget.of(1, NOW, [Took(NOW, 4), Took(NOW, 5)], []).cost == COLD
+
+
+PRICES = st.floats(0.1, 50)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(1, 300), st.lists(st.tuples(st.integers(1, 3), st.lists(PRICES)), max_size=20))
+def test_a_night_goes_beyond_its_budget_by_what_its_last_proof_took_more_than_any_known(
+    drains, nights
+):
+    """And a week's nights together: what one takes too much, the next ones have not."""
+    now, proofs = NOW, list[Took]()
+    for days, prices in nights:
+        now += timedelta(days=days)
+        of = Budget.of(0.5, now, [Took(now, drains)], proofs)
+        tonight, known = list[float](), of.cost
+        for price in prices:
+            if not of.allows(tonight):
+                break
+            known = max(of.cost, *tonight, 0)
+            tonight.append(price)
+        more = max(tonight[-1] - known, 0) if tonight else 0
+        assert sum(tonight) <= of.tonight + more + 1e-9
+        proofs += [Took(now, each) for each in tonight]
+        of_week = sum(each.seconds for each in proofs if each.at > now - WEEK)
+        assert not tonight or of_week <= drains / 2 + more + 1e-9
 
 
 def worked(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from spark_jobs.admin.rebuild import beside, needs, plan as rebuild
 from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.rebuild.switch import switch
-from spark_jobs.checkpoint.notes.live import read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.cli import app
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TableLacks, TopicRemade
 from spark_jobs.registry import find as registry

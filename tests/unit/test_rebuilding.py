@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from spark_jobs.admin.rebuild import run as rebuilding
-from spark_jobs.admin.rebuild.beside import begin
 from spark_jobs.admin.rebuild.run import Rebuilding
 from spark_jobs.errors import (
     CheckpointBroken,
@@ -23,7 +22,7 @@ from spark_jobs.source.positions import Positions
 from tests.harness import roots
 from tests.harness.roots import ROOT
 from tests.harness.sources import says
-from tests.unit.drains import NEXT, NOON, SPEC, Drains, began
+from tests.unit.drains import NEXT, NOON, SPEC, begun_beside
 
 PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 
@@ -31,13 +30,7 @@ PASSED_OVER = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 @pytest.fixture
 def it(tmp_path, monkeypatch) -> Rebuilding:
     """NEXT has drained all there is, and dropped one record as late."""
-    live = Drains(tmp_path / ROOT)
-    live.drain(0, 4)
-    began(live, "g1")
-    begin(live.paths, NEXT, "topic-1", "ada")
-    side = Drains(tmp_path / ROOT, NEXT, "g2")
-    side.drain(0, 4)
-    began(side, "g2")
+    live, side = begun_beside(tmp_path / ROOT)
     row = {"pipeline": SPEC.name, "generation": "g2", "batch_id": 1, "partition": 0, "offset": 1}
     ops_tables.append(side.paths.root, "late", [row | {"event_time": NOON}])
     monkeypatch.setattr(rebuilding, "plan", lambda *_: SimpleNamespace(idle=True))

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections import defaultdict
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.published import table as published_table
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
-from tests.unit.repaired import DAY, SPEC, Changes, Root, hour, hours, late, row
+from tests.unit.repaired import DAY, SPEC, Changes, Root, again, hour, hours, late, row
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 OTHER: Changes = [(row(3, "c"), None)]
@@ -33,9 +34,19 @@ OTHER: Changes = [(row(3, "c"), None)]
 @pytest.fixture
 def root(tmp_path) -> Root:
     """Batches 0 to 5 have passed and were published."""
-    made = Root(tmp_path / "root")
+    made = again(published, tmp_path / "root")
+    LISTENERS[made.paths.root] = deepcopy(FIRST)
+    return made
+
+
+FIRST = Listener()
+"""Who has the first event, of each root."""
+
+
+def published(folder: Path) -> Root:
+    made = Root(folder)
     made.drain(0, 5)
-    LISTENERS[made.paths.root].publish(made.paths, SPEC)
+    FIRST.publish(made.paths, SPEC)
     return made
 
 

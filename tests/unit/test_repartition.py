@@ -33,7 +33,7 @@ from spark_jobs.journal.change import Begun, under_way
 from spark_jobs.messages.report import StateUse
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.repartition import Repartition
-from spark_jobs.runs.resume.settled import settle
+from spark_jobs.runs.resume.moved_root import name_own
 from spark_jobs.spec import Aggregate, Pipeline, State, Transform
 from spark_jobs.storage import failpoint
 from tests.harness.refused import fails, has
@@ -130,8 +130,8 @@ def number(root: Drains) -> object:
 def settled(root: Drains) -> str:
     """What a drain says of the stores, behind what was begun."""
     runner.settle(root.paths, "drain")
-    lines = "\n".join(settle(root.paths, Held()))
-    assert settle(root.paths, Held()) == (), "and it is done"
+    lines = "\n".join(name_own(root.paths, Held()))
+    assert name_own(root.paths, Held()) == (), "and it is done"
     assert under_way(root.paths) is None
     return lines
 
@@ -342,7 +342,7 @@ def test_doctor_goes_back_behind_one_that_counts_with_a_torn_commit(root, *, not
         root.moved(audited=NEWEST + 1, judged=NEWEST + 1)
     (root.folder / "commits" / str(NEWEST + 1)).write_text("")
     doctor(SPEC, root.settings).execute()
-    settle(root.paths, Held())
+    name_own(root.paths, Held())
     assert (number(root), root.rows) == (2, [0, 1, 2])
     assert "to 4 stores" in planned(root, 4).lines[1]
 

@@ -21,7 +21,7 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
-from tests.unit.repaired import SPEC, Root, row
+from tests.unit.repaired import SPEC, Root, again, row
 
 WRONG = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 OTHER = [(row(3, "b"), row(3, "b", 5))]
@@ -34,7 +34,11 @@ class Killed(Exception):
 @pytest.fixture
 def root(tmp_path) -> Root:
     """Batches 0 to 5 in versions 1 to 6, a repair in version 7, batch 6 in version 8; all passed."""
-    made = Root(tmp_path / ROOT)
+    return again(repaired, tmp_path / ROOT)
+
+
+def repaired(folder: Path) -> Root:
+    made = Root(folder)
     made.drain(0, 5)
     made.stage("r1", WRONG)
     made.swap("r1")

@@ -17,7 +17,8 @@ from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.registry.root_by_name import by_root, refuse_elsewhere, root_by_name
-from spark_jobs.runs.run_record import append_row, recorded
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.unbegun import recorded
 from spark_jobs.settings import roots as declaration
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.settings.roots import every_root, root_names, root_of

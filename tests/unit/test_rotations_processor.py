@@ -39,6 +39,12 @@ def row(hour: float, origin: str = "JFK") -> Row:
     )
 
 
+def ended(outcome: str, next_from: Any, next_at: Any, minutes: Any, closed_at: datetime) -> Row:
+    flown = {"departed_from": "JFK", "flew_to": "LAX", "departed_at": at(1)}
+    then = {"next_from": next_from, "next_departed_at": next_at, "minutes_between": minutes}
+    return Row(tail_number="N1", outcome=outcome, **flown, **then, closed_at=closed_at)
+
+
 @pytest.fixture
 def tester() -> TwsTester:
     return made()
@@ -70,19 +76,7 @@ def test_a_row_waits_in_state_and_sets_the_timer_that_judges_it(tester):
 def test_the_watermark_makes_a_rotation_of_two_departures(tester):
     tester.test("N1", [row(9, "EWR"), row(1)])
     assert tester.setWatermark(ms(8.9)) == []
-    assert tester.setWatermark(ms(9)) == [
-        Row(
-            tail_number="N1",
-            outcome="rotation",
-            departed_from="JFK",
-            flew_to="LAX",
-            departed_at=at(1),
-            next_from="EWR",
-            next_departed_at=at(9),
-            minutes_between=480,
-            closed_at=at(9),
-        )
-    ]
+    assert tester.setWatermark(ms(9)) == [ended("rotation", "EWR", at(9), 480, at(9))]
     assert tester.peekListState("waiting", "N1") == []
     assert timers(tester, "N1") == [ms(1 + 48), ms(9 + 48)]
 
@@ -90,19 +84,7 @@ def test_the_watermark_makes_a_rotation_of_two_departures(tester):
 def test_an_aircraft_that_does_not_come_back_goes_unseen_and_leaves_nothing_behind(tester):
     tester.test("N1", [row(1)])
     assert tester.setWatermark(ms(48.9)) == []
-    assert tester.setWatermark(ms(49)) == [
-        Row(
-            tail_number="N1",
-            outcome="unseen",
-            departed_from="JFK",
-            flew_to="LAX",
-            departed_at=at(1),
-            next_from=None,
-            next_departed_at=None,
-            minutes_between=None,
-            closed_at=at(49),
-        )
-    ]
+    assert tester.setWatermark(ms(49)) == [ended("unseen", None, None, None, at(49))]
     assert tester.peekValueState("out", "N1") is None
     assert timers(tester, "N1") == []
 

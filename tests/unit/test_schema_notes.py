@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.checkpoint.branch import elsewhere, follow
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.schema_notes import elsewhere, follow
 from spark_jobs.errors import LeaseLost
-from spark_jobs.runs.resume.settled import settle
+from spark_jobs.runs.resume.moved_root import name_own
 from tests.unit.drains import Drains
 
 OLD = "/was/ü 5% #1/checkpoints/sales/v1/spark"
@@ -101,7 +101,7 @@ def test_a_run_lets_them_follow_before_all_else_under_its_lease_once(tmp_path):
     checkpoint = Path(str(drains.paths.checkpoint))
     [note] = notes(checkpoint, batches=(0,))
     with lease(drains.paths.lease, "run") as held:
-        said = settle(drains.paths, held)
-        assert settle(drains.paths, held) == ()
+        said = name_own(drains.paths, held)
+        assert name_own(drains.paths, held) == ()
     assert [str(tmp_path) in line for line in said] == [True]
     assert note.read_text() == text(str(checkpoint))

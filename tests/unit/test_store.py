@@ -15,8 +15,7 @@ from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.storage import object_store
 from spark_jobs.storage.object_store import client, refuse_unusable
 from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.storage.root.store import Store, is_remote, is_s3, sluice_url
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import Store, is_remote, is_s3, sluice_url, translate_store_error
 from tests.harness.refused import fails
 from tests.harness.serving import Handler, serving
 

@@ -26,14 +26,9 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import (
-    GRACE,
-    following,
-    live_spec,
-    read_begun,
-    read_live,
-    refuse_dead,
-)
+from spark_jobs.checkpoint.notes.live import GRACE, following, read_live, refuse_dead
+from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import (
     CheckpointBroken,
     DecisionRefused,

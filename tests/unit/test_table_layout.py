@@ -30,6 +30,7 @@ from spark_jobs.table.delta.delta_log import Log, only_rearranges
 from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.delta.table_layout import order, parts, refuse_other_parts, set_properties
+from spark_jobs.table.port import Said
 from spark_jobs.values.own_columns import DELETED
 from spark_jobs.values.spans import Position, Span
 from tests.harness.refused import fails, has
@@ -254,7 +255,7 @@ def test_a_swap_leaves_the_files_of_other_partitions_alone(path):
     (second,) = [Span(FIRST + DAY, FIRST + 2 * DAY)]
     where = Position("at").sql([second])
     swapped = sales(range(1, 2), "c")
-    overwriting(swapped, where)(deltalake.DeltaTable(str(path)), deltalake.CommitProperties())
+    overwriting(swapped, where)(Delta(path).open(), Said({}, "swap"))
     assert days(path, "remove") == days(path, "add") == {"2026-03-02"}
     others = [row for row in held if row["day"] != date(2026, 3, 2)]
     assert rows(path) == sorted(

@@ -17,8 +17,7 @@ from spark_jobs.checks import check_metrics
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.runs.timely import Accepted, Metric, by_run, compared, overdue, timely
 from spark_jobs.spec import fresh, volume
-from spark_jobs.spec.checks.check import TIMELY, StateMetrics
-from spark_jobs.spec.checks.timely import AGES, VOLUMES
+from spark_jobs.spec.checks.check import AGES, TIMELY, VOLUMES, StateMetrics
 from spark_jobs.storage.root.live_place import Place
 from tests.harness.long_form import examples
 from tests.harness.refused import fails

@@ -71,7 +71,7 @@ def test_a_record_s_fate_has_the_version_that_its_batch_read(root, monkeypatch):
     told = [dict(zip(COLUMNS, each.values(root.spec.inputs), strict=True)) for each in (before, behind)]  # fmt: skip
     assert [row["batch"] for row in told] == [9, 10]
     assert [row["read_beside"] for row in told] == [["shops, version 0"], ["shops, version 3"]]
-    assert "  read beside: shops, version 0" in before.lines(root.spec.inputs)
+    assert before.read_beside == ("shops, version 0",)
     (root.checkpoint.folder / "inputs" / "10").write_text("{")
     [torn] = fates(root, monkeypatch, 10)
     assert torn.read_beside == (), "nobody knows"

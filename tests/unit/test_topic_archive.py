@@ -19,7 +19,7 @@ from spark_jobs.admin.care import kept_steps
 from spark_jobs.admin.doctor import doctor
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.admin.reset import reset
-from spark_jobs.audit.batch_offsets import note_overtaken, overtaken
+from spark_jobs.audit.overtaken import note_overtaken, overtaken
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.cursor import Cursor

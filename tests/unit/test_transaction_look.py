@@ -148,15 +148,19 @@ def streams(draw) -> list[Sent]:
 shown = st.dictionaries(st.sampled_from((*PLACES, -1)), st.integers(0, 9))
 
 
+def nothing_torn(broker, runs, delays):
+    for more in delays:
+        broker.show(more)
+        runs.run()
+        assert broker.torn(runs.done) == set()
+
+
 @settings(max_examples=examples(600))
 @given(streams(), st.lists(shown, max_size=5))
 def test_every_run_has_whole_transactions_and_at_last_all_of_them(stream, delays):
     broker = Broker(stream)
     runs = Runs(broker)
-    for more in delays:
-        broker.show(more)
-        runs.run()
-        assert broker.torn(runs.done) == set()
+    nothing_torn(broker, runs, delays)
     broker.show_all()
     runs.run()
     runs.run()
@@ -221,10 +225,7 @@ def test_what_comes_again_and_is_not_found_tears_nothing(stream, delays):
         patch.setattr(looking, "LOOKED_BACK", 0)
         broker = Broker(stream)
         runs = Runs(broker)
-        for more in delays:
-            broker.show(more)
-            runs.run()
-            assert broker.torn(runs.done) == set()
+        nothing_torn(broker, runs, delays)
 
 
 def lost_front() -> tuple[Broker, Runs]:

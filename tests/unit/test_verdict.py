@@ -7,9 +7,10 @@ import pytest
 from spark_jobs.errors import ChangeUnexplained, CheckBroken, CheckFailed, RangeThinned
 from spark_jobs.messages.change import Change, change_checks, metrics
 from spark_jobs.messages.report import CheckResult
-from spark_jobs.messages.verdict import staged_verdict, verdict
+from spark_jobs.messages.verdict import verdict
 from spark_jobs.repair.compute.account import Source, thinned
 from spark_jobs.repair.find.plan import RepairPlan
+from spark_jobs.repair.staged_verdict import staged_verdict
 from spark_jobs.spec.checks.check import STATE_METRICS
 from spark_jobs.values.spans import Span
 from tests.harness.refused import because, has

@@ -3,10 +3,10 @@ come.
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -24,15 +24,14 @@ from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import Merged, merged
 from spark_jobs.steps.keyed.places import misplaced
 from spark_jobs.storage.root.path_forms import SparkPath
-from spark_jobs.table.delta.commit import Commit
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit, Note
 from spark_jobs.values.own_columns import CONTENTS, DELETED, OFFSET, PARTITION, PLACE, WHOLE
 from tests.harness.long_form import examples
+from tests.unit.followed import START, VERSIONS, Record as Change
 
 STEP = History(keys=("id", "shop"), order_by=("lsn",), valid_from="made")
 STATUSES = (None, "paid", "sent")
-START = datetime(2026, 1, 1, tzinfo=UTC)
 CHANGES = pa.schema(
     [
         ("id", pa.string()),
@@ -55,17 +54,6 @@ TABLE = pa.schema(
     ]
 )
 Row = dict[str, Any]
-
-
-class Change(NamedTuple):
-    """One record; the order of two is that of their numbers, and a clock may go back."""
-
-    id: str
-    shop: int
-    lsn: int
-    minute: int
-    status: str | None
-    """Null in a delete."""
 
 
 def rows(changes: Iterable[tuple[int, Change]]) -> list[Row]:
@@ -125,19 +113,7 @@ def by_duckdb(changes: list[Row]) -> list[Row]:
     if not changes:
         return []
     given = pa.Table.from_pylist(changes, CHANGES)
-    found = duckdb.connect().sql(
-        f"""
-        WITH places AS (
-            SELECT * FROM given QUALIFY row_number() OVER (
-                PARTITION BY id, shop, lsn ORDER BY {OFFSET} DESC, {PARTITION} DESC) = 1),
-        begun AS (
-            SELECT *, max(made) OVER (PARTITION BY id, shop ORDER BY lsn) AS valid_from FROM places)
-        SELECT *, lead(valid_from) OVER chain AS valid_to,
-               lead(lsn) OVER chain IS NULL AND NOT {DELETED} AS current
-        FROM begun WINDOW chain AS (PARTITION BY id, shop ORDER BY lsn)
-        ORDER BY id, shop, lsn
-        """
-    )
+    found = duckdb.connect().sql(VERSIONS)
     assert given.num_rows
     return found.to_arrow_table().cast(TABLE).to_pylist()
 

@@ -35,6 +35,9 @@ from spark_jobs.launch.warm.place import Address, log_path, starting
 from spark_jobs.settings.installation import REPO
 from tests.harness.patience import patient
 from tests.harness.process import lives
+from tests.harness.turns import alike
+
+pytestmark = alike("what a worker outlives")
 
 PATIENCE_SECONDS = patient(60)
 MORE_THAN_A_TICK = 0.05
@@ -46,9 +49,6 @@ from pathlib import Path
 from spark_jobs.launch.limits import stop_on_signals
 from spark_jobs.launch.warm.inside import reception, worker
 from spark_jobs.launch.warm.inside.worker import Limits, Worker
-from tests.harness.turns import alike
-
-pytestmark = alike("what a worker outlives")
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
 reception.PATIENCE_SECONDS = 1.0

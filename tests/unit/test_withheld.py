@@ -7,8 +7,9 @@ import pytest
 from spark_jobs.errors import by_code, catalogue
 from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.messages.stages import check_line, summary
-from spark_jobs.messages.verdict import staged_verdict, verdict
+from spark_jobs.messages.verdict import verdict
 from spark_jobs.messages.withheld import SETTING, WITHHELD, for_tasks, of_problem, of_reason
+from spark_jobs.repair.staged_verdict import staged_verdict
 
 VALUE = "Ann from Accounts"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import one_line_errors
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.registry import find as registry
 
 TAG = "sluice accept"

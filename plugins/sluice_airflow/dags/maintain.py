@@ -13,7 +13,7 @@ from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.dags.own import NONE, Own
 from sluice_airflow.retries import ARGUMENTS, one_line_errors
 from sluice_airflow.telling.told import CALLBACKS
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import maintain_cron
 

@@ -16,7 +16,7 @@ from sluice_airflow.retries import ARGUMENTS, one_line_errors
 from sluice_airflow.tasks.submission import Submission
 from sluice_airflow.tasks.submit import CONNECTION
 from sluice_airflow.telling.told import CALLBACKS
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.messages.job import Stage
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import proves

@@ -33,7 +33,7 @@ class RefusedOperator(BaseOperator):
         self.problem = problem
 
     def execute(self, context: Context) -> None:
-        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+        from spark_jobs.runs.unbegun import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
         with (
             one_line_errors(self.log),

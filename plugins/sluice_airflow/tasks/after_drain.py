@@ -15,7 +15,7 @@ from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.ids import group_of
 from sluice_airflow.retries import attempt, one_line_errors
 from sluice_airflow.tasks.xcom import OF_DRAIN
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.roots import root_of
 from spark_jobs.storage.root.paths import Paths

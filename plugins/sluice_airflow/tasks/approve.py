@@ -14,7 +14,7 @@ from sluice_airflow.retries import one_line_errors
 from sluice_airflow.tasks import rebuild
 from sluice_airflow.tasks.change_text import body
 from sluice_airflow.tasks.xcom import SHOWN, STAGE, planned_repair, plans_rebuild
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.messages.kind import KINDS, Writes
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import record_bytes
@@ -43,11 +43,9 @@ class ConfirmOperator(ApprovalOperator):
             **kwargs,
         )
         self.pipeline = pipeline
-
-    @property
-    def hitl_summary(self) -> dict[str, Any]:
-        """What listeners are told, for example OpenLineage's: without the rows."""
-        return super().hitl_summary | {"body": None}
+        # What listeners are told, as OpenLineage's: without the rows. The provider that came with
+        # Airflow 3.2 has an attribute; a later one makes it anew, with what is extra.
+        getattr(self, "hitl_summary_extra", self.hitl_summary)["body"] = None
 
     def execute(self, context: Context) -> Any:
         """Raises Airflow's TaskAwaitingInput while a person is needed; SwapRefused for a repair

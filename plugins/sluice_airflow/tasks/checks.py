@@ -17,7 +17,8 @@ from sluice_airflow.tasks.xcom import DRAIN, STAGE, report_from_xcom
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.messages.stages import check_line
-from spark_jobs.messages.verdict import staged_verdict, verdict
+from spark_jobs.messages.verdict import verdict
+from spark_jobs.repair.staged_verdict import staged_verdict
 
 LEVELS = {"critical": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 

@@ -23,7 +23,7 @@ from sluice_airflow.tasks.xcom import (
     PUBLISH,
     planned_records,
 )
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.messages.job import Drain, Run
 from spark_jobs.registry import find as registry
 
@@ -49,7 +49,7 @@ class PlanOperator(BaseOperator, SkipMixin):
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.runs.plan import plan  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
-        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
+        from spark_jobs.runs.unbegun import recorded  # noqa: PLC0415 - loads delta-rs, likewise
 
         def last(error: Exception) -> bool:
             return last_try(context, error)

@@ -13,7 +13,7 @@ from sluice_airflow.connections.kafka import settings_of
 from sluice_airflow.connections.root import root_credentials
 from sluice_airflow.lineage.operator import TellsLineage
 from sluice_airflow.retries import one_line_errors
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.roots import root_of
 from spark_jobs.storage.root.paths import Paths

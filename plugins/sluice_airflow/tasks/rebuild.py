@@ -14,7 +14,7 @@ from airflow.sdk import Context
 
 from sluice_airflow.tasks.xcom import APPROVE, SHOWN, to_xcom
 from spark_jobs.checkpoint.lease import holder
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import LeaseHeld, RangeInvalid, RebuildRefused
 from spark_jobs.journal.runner import settle
 from spark_jobs.messages.report import Account, Report

@@ -19,7 +19,7 @@ from sluice_airflow.tasks.form import request_of
 from sluice_airflow.tasks.submission import Submission
 from sluice_airflow.tasks.submit import CONNECTION, SubmitOperator, recorded_run
 from sluice_airflow.tasks.xcom import planned_repair, plans_rebuild
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import StagingStale
 from spark_jobs.messages.job import Run, Stage
 from spark_jobs.messages.kind import KINDS, Kind, Writes
@@ -45,7 +45,7 @@ class PlanRepairOperator(BaseOperator, SkipMixin):
 
     def execute(self, context: Context) -> dict[str, Any]:
         from spark_jobs.repair.planner import plan_repair  # noqa: PLC0415 - loads the Kafka client, which parsing a DAG does not need
-        from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, likewise
+        from spark_jobs.runs.unbegun import recorded  # noqa: PLC0415 - loads delta-rs, likewise
 
         def last(error: Exception) -> bool:
             return last_try(context, error)

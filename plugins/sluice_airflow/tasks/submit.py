@@ -90,7 +90,7 @@ def recorded_run(pipeline: str, run_id: str, kind: Kind) -> Iterator[Path | None
     """Yields the file with the root's keys, if there is one. If the block fails, ops.runs has a row
     of it.
     """
-    from spark_jobs.runs.run_record import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
+    from spark_jobs.runs.unbegun import recorded  # noqa: PLC0415 - loads delta-rs, which parsing a DAG does not need
 
     with root_credentials(pipeline) as keys, recorded(pipeline, run_id, kind=kind):
         yield keys

@@ -16,8 +16,7 @@ from spark_jobs.ops.results import Results, using
 from spark_jobs.registry.root_by_name import root_by_name
 from spark_jobs.storage.object_store import folders_in
 from spark_jobs.storage.root.paths import CHECKPOINTS, OPS
-from spark_jobs.storage.root.store import is_remote, opened
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import is_remote, opened, translate_store_error
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -17,7 +17,7 @@ from sluice_airflow.web.withheld import of_record, of_rejected, of_run
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import OpsUnreadable

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import Begun, read_begun, read_live
+from spark_jobs.checkpoint.notes.live import read_live
+from spark_jobs.checkpoint.notes.rebuild_note import Begun, read_begun
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.ops import ops_tables
-from spark_jobs.registry.fingerprint.environment import version
+from spark_jobs.registry.fingerprint.environment import is_of_older_form, version
 from spark_jobs.registry.fingerprint.fields import Fingerprint, fingerprint
 from spark_jobs.registry.fingerprint.topic import ABSENT, classification
-from spark_jobs.registry.logic import is_of_older_form
 from spark_jobs.source.sources import same_topics
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import FOLDER, Place, first_table, unused

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archive_paths, archived_or_why, beginning, located
@@ -111,6 +111,8 @@ def _unusable(spec: Pipeline, following: Pipeline) -> str | None:
         return why
     if len(following.inputs) > 1:
         return "it takes nothing from the archives of several topics"
+    if spec.inputs.spread or following.inputs.spread:
+        return "its values have many records, whose event times it does not say"
     if _clock(spec.inputs[0]) != _clock(following.inputs[0]):
         return (
             f"its event times are those of {spec.inputs.event_time!r} as SPEC has it, and NEXT "

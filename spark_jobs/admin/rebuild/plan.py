@@ -12,13 +12,9 @@ from spark_jobs.admin.rebuild.needs import Needs, needs, read_to
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.live import (
-    Begun,
-    live_spec,
-    read_begun,
-    read_live,
-    with_known_topics,
-)
+from spark_jobs.checkpoint.notes.live import read_live, with_known_topics
+from spark_jobs.checkpoint.notes.live_spec import live_spec
+from spark_jobs.checkpoint.notes.rebuild_note import Begun, read_begun
 from spark_jobs.errors import RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from spark_jobs.admin.rebuild.archive import brought, told
 from spark_jobs.admin.rebuild.beside import begin
-from spark_jobs.admin.rebuild.compare import Difference, difference
+from spark_jobs.admin.rebuild.compare import difference
 from spark_jobs.admin.rebuild.needs import NOTE, read_to
-from spark_jobs.admin.rebuild.plan import RebuildPlan, plan_rebuild, refuse_lost
+from spark_jobs.admin.rebuild.plan import plan_rebuild, refuse_lost
 from spark_jobs.admin.rebuild.switch import behind, switch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.live import read_begun
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import (
     LeaseHeld,
     RangeInvalid,
@@ -34,20 +33,26 @@ from spark_jobs.messages.request import Request
 from spark_jobs.messages.stages import check_line
 from spark_jobs.messages.verdict import CHECK_CODES
 from spark_jobs.repair.find.late import late_fates
-from spark_jobs.repair.find.plan import RepairPlan, offsets_in
+from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import approve, read_manifest
 from spark_jobs.repair.planner import plan_repair
-from spark_jobs.repair.swap import Swapped, swap
+from spark_jobs.repair.swap import swap
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec.analysis.ranged import position_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from upath import UPath
 
+    from spark_jobs.admin.rebuild.compare import Difference
+    from spark_jobs.admin.rebuild.plan import RebuildPlan
     from spark_jobs.checkpoint.notes.live import Live
     from spark_jobs.messages.report import Report
+    from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.swap import Swapped
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
 

@@ -16,13 +16,8 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.notes.live import (
-    Live,
-    Replaced,
-    following as takes_turn,
-    read_begun,
-    read_live,
-)
+from spark_jobs.checkpoint.notes.live import Live, Replaced, following as takes_turn, read_live
+from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import CheckpointBroken, RebuildRefused, RecordsUnreachable, TopicRemade
 from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out, leased

@@ -1,5 +1,5 @@
 """Excised: the records that an excision has taken out (excise/), as a checkpoint's failing.json has
-them. There may be a million, so they are ranges of offsets, with one reason for all.
+them. There may be a million, so they are ranges of numbers, with one reason for all.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Final, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.source.place import WHOLE, Place
+from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 
 EXCISED: Final = "excised records"
 """What marks and repairs call them, as they call a table beside the stream: no table has this name.
 """
+PER_VALUE: Final = 2**20
+"""Numbers of a value: the first is of all of it, the others of its elements."""
 PlacesText = dict[int, str]
-"""Partition -> its offsets, ascending: "5-9,12"."""
+"""Partition -> its offsets, ascending: "5-9,12"; of elements "12:0-3,12:7"."""
 
 
 class Excised(BaseModel):
@@ -44,79 +46,119 @@ class Excised(BaseModel):
         return self.model_copy(update={"since": both.minimum(end.among(both))})
 
 
-class Offsets:
-    """Ranges of offsets of one partition, ascending, each with its last one: columns, since there
-    may be many.
+class Places:
+    """Of many records: ranges of numbers, ascending. The numbers where they begin and end stand in
+    turns, so that an odd count of them is before a number that is in one.
     """
 
-    __slots__ = ("first", "last")
+    __slots__ = ("_of",)
 
-    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
-        self.first, self.last = array("q"), array("q")
-        for first, last in ranges:
-            self.first.append(first)
-            self.last.append(last)
+    def __init__(self, ends: Mapping[int, Iterable[int]]) -> None:
+        """By partition."""
+        every = ((partition, array("q", own)) for partition, own in ends.items())
+        self._of = {partition: own for partition, own in every if own}
 
-    def has(self, offset: int) -> bool:
-        at = bisect_right(self.first, offset) - 1
-        return at >= 0 and offset <= self.last[at]
+    @classmethod
+    def told(cls, texts: PlacesText) -> Self:
+        """As a note has them.
 
-    def within(self, ranges: Iterable[tuple[int, int]]) -> Offsets:
-        """Those in these ranges, each without its end."""
-        return Offsets(
-            (max(first, begin), min(last, stop - 1))
-            for begin, stop in ranges
-            for first, last in zip(*self._near(begin, stop), strict=True)
+        >>> [each.text() for each in Places.told({0: "6-7,9:0-1"})]
+        ['0:6', '0:7', '0:9:0', '0:9:1']
+        """
+        return cls({partition: _ends(text) for partition, text in texts.items()})
+
+    def __contains__(self, place: Place) -> bool:
+        own = self._of.get(place.partition, ())
+        return bisect_right(own, _number(place)) % 2 == 1
+
+    def within(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Places:
+        """Those at these offsets."""
+        return Places(
+            {p: _cut(self._of[p], ranges) for p, ranges in parts.items() if p in self._of}
         )
 
-    def _near(self, begin: int, stop: int) -> tuple[array[int], array[int]]:
-        at = slice(bisect_left(self.last, begin), bisect_left(self.first, stop))
-        return self.first[at], self.last[at]
-
-    def __iter__(self) -> Iterator[int]:
-        for first, last in zip(self.first, self.last, strict=True):
-            yield from range(first, last + 1)
+    def behind(self, since: Positions) -> Places:
+        """Those at these offsets and behind them."""
+        last = 2**63 // PER_VALUE - 1
+        return self.within({p: ((since.next_of(p), last),) for p in self._of})
 
     @property
-    def count(self) -> int:
-        return sum(self.last) - sum(self.first) + len(self.first)
+    def until(self) -> Positions:
+        """The offsets behind the last of them."""
+        return Positions({p: -(-own[-1] // PER_VALUE) for p, own in self._of.items()})
+
+    def __iter__(self) -> Iterator[Place]:
+        for partition, numbers in self._numbers():
+            yield from (Place(partition, n // PER_VALUE, n % PER_VALUE - 1) for n in numbers)
+
+    def __len__(self) -> int:
+        return sum(len(numbers) for _, numbers in self._numbers())
+
+    def _numbers(self) -> Iterator[tuple[int, range]]:
+        for partition, own in self._of.items():
+            for begin, end in zip(own[::2], own[1::2], strict=True):
+                yield partition, range(begin, end, 1 if begin % PER_VALUE else PER_VALUE)
 
 
 def text_of(places: Iterable[Place]) -> PlacesText:
     """The places, each once, as a note has them.
 
-    >>> text_of([Place(0, 7), Place(0, 6), Place(0, 9), Place(2, 1)])
-    {0: '6-7,9', 2: '1'}
+    >>> text_of([Place(0, 7), Place(0, 6), Place(0, 9), Place(2, 1, 3), Place(2, 1, 4)])
+    {0: '6-7,9', 2: '1:3-4'}
     """
-    found = defaultdict[int, list[list[int]]](list)
-    for partition, offset in sorted({place[:2] for place in places}):
-        ranges = found[partition]
-        if ranges and ranges[-1][1] == offset - 1:
-            ranges[-1][1] = offset
+    found = defaultdict[int, list[list[Place]]](list)
+    for place in sorted({*places}):
+        ranges = found[place.partition]
+        step = PER_VALUE if place.number is None else 1
+        if ranges and _number(ranges[-1][1]) + step == _number(place):
+            ranges[-1][1] = place
         else:
-            ranges.append([offset, offset])
-    return {
-        p: ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-        for p, ranges in found.items()
-    }
+            ranges.append([place, place])
+    return {p: ",".join(_text(*of) for of in ranges) for p, ranges in found.items()}
 
 
-def offsets_of(text: str, since: int = 0) -> Offsets:
-    """The way back, of those from `since` on.
+def of_elements(texts: PlacesText) -> bool:
+    """Whether some of them are elements of values."""
+    return any(":" in text for text in texts.values())
 
-    >>> [*offsets_of("6-7,9", 7)]
-    [7, 9]
-    """
-    parts = (each.partition("-") for each in text.split(","))
-    ranges = ((int(first), int(last or first)) for first, _, last in parts)
-    return Offsets((max(first, since), last) for first, last in ranges if last >= since)
+
+def _number(place: Place) -> int:
+    return place.offset * PER_VALUE + place.element + 1
+
+
+def _text(first: Place, last: Place) -> str:
+    value, ends = "", (first.offset, last.offset)
+    if first.number is not None:
+        value, ends = f"{first.offset}:", (first.element, last.element)
+    return value + "-".join(map(str, dict.fromkeys(ends)))
+
+
+def _ends(text: str) -> Iterator[int]:
+    for each in text.split(","):
+        value, _, elements = each.partition(":")
+        first, _, last = (elements or value).partition("-")
+        step, base = (1, int(value) * PER_VALUE + 1) if elements else (PER_VALUE, 0)
+        yield base + int(first) * step
+        yield base + (int(last or first) + 1) * step
+
+
+def _cut(ends: Sequence[int], ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
+    for first, stop in ranges:
+        low, high = first * PER_VALUE, stop * PER_VALUE
+        begin = bisect_right(ends, low)
+        end = bisect_left(ends, high, begin)
+        if begin % 2:
+            yield low
+        yield from ends[begin:end]
+        if end % 2:
+            yield high
 
 
 class Known(NamedTuple):
     """The records of an excision, to be asked for each."""
 
     reason: str
-    places: dict[int, Offsets]
+    places: Places
     number: int = 1
 
 
@@ -135,13 +177,9 @@ class Refused(Mapping[Place, str]):
         self._named, self._excised, self._spared = named, excised, {**spared}
 
     def at(self, parts: Mapping[int, Iterable[tuple[int, int]]]) -> Refused:
-        """The same with the excised records of these offsets alone, each range without its end."""
-        some = []
-        for each in self._excised:
-            near = {p: of.within(parts[p]) for p, of in each.places.items() if p in parts}
-            if left := {p: own for p, own in near.items() if own.first}:
-                some.append(each._replace(places=left))
-        return Refused(self._named, some, self._spared)
+        """The same with the excised records of these offsets alone."""
+        near = (each._replace(places=each.places.within(parts)) for each in self._excised)
+        return Refused(self._named, [each for each in near if each.places], self._spared)
 
     def sparing(self, places: Mapping[Place, int]) -> Refused:
         """Without these, each as far as excisions up to this number have it."""
@@ -158,24 +196,14 @@ class Refused(Mapping[Place, str]):
         return Refused(self._named, (), self._spared)
 
     @property
-    def columns(self) -> tuple[list[int], list[int]]:
-        """Partitions and offsets of excised records."""
-        places = [*self.places()]
-        return [place.partition for place in places], [place.offset for place in places]
-
-    @property
     def whys(self) -> tuple[str, ...]:
         """The reasons of excisions."""
         return tuple(each.reason for each in self._excised)
 
     def excised(self, place: Place) -> str | None:
         """Why, of one that an excision has named."""
-        for why, of, number in self._excised:
-            if (
-                (own := of.get(place[0]))
-                and own.has(place[1])
-                and number > self._spared.get(place, 0)
-            ):
+        for why, places, number in self._excised:
+            if place in places and number > self._spared.get(place, 0):
                 return why
         return None
 
@@ -186,7 +214,7 @@ class Refused(Mapping[Place, str]):
 
     def get(self, place: Place, default: str | None = None) -> str | None:  # type: ignore[override] # for each record
         why = self._named.get(place)  # an empty one too
-        if why is None and place.element != WHOLE and place not in self._spared:
+        if why is None and place.number is not None and place not in self._spared:
             why = self._named.get(place.value)
         why = self.excised(place) if why is None else why
         return default if why is None else why
@@ -195,29 +223,20 @@ class Refused(Mapping[Place, str]):
         return iter(dict.fromkeys((*self._named, *self.places())))
 
     def places(self) -> Iterator[Place]:
-        """The excised records."""
-        for _, of, number in self._excised:
-            every = (Place(p, o) for p, own in of.items() for o in own)
-            yield from (each for each in every if number > self._spared.get(each, 0))
+        """The excised records, each once an excision."""
+        for _, places, number in self._excised:
+            yield from (each for each in places if number > self._spared.get(each, 0))
 
     def __len__(self) -> int:
         """At most."""
-        excised = sum(of.count for each in self._excised for of in each.places.values())
-        return len(self._named) + excised
+        return len(self._named) + sum(len(each.places) for each in self._excised)
 
 
 def read(excised: Iterable[Excised], *, coming: bool) -> list[Known]:
     """As Refused has them: all, or those that drains refuse."""
     return [
-        Known(
-            each.reason,
-            {
-                p: own
-                for p, text in each.places.items()
-                if (own := offsets_of(text, each.since.next_of(p) if coming else 0)).first
-            },
-            each.number,
-        )
+        Known(each.reason, places.behind(each.since) if coming else places, each.number)
         for each in excised
         if not coming or each.since.before(each.until)
+        for places in (Places.told(each.places),)
     ]

@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Refused, read as read_excised
+from spark_jobs.checkpoint.notes.excised import (
+    EXCISED,
+    Excised,
+    Refused,
+    of_elements,
+    read as read_excised,
+)
 from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.side.port import Pin
 from spark_jobs.source.place import Place
@@ -72,7 +78,7 @@ class FailingRecords(Stored):
     A batch needs its records until it is audited. Older ones may be in the file, and do no harm.
     """
 
-    known: ClassVar[int] = 2
+    known: ClassVar[int] = 3
 
     records: tuple[FailingRecord, ...] = ()
     proposed: tuple[FailingRecord, ...] = ()
@@ -88,7 +94,9 @@ class FailingRecords(Stored):
 
     @property
     def form(self) -> int:
-        """See Stored: an older Sluice would forget excisions."""
+        """See Stored: an older Sluice would forget excisions, or not read their elements."""
+        if any(of_elements(each.places) for each in self.excised):
+            return 3
         return 2 if self.ledger else 1
 
     @property

@@ -16,22 +16,17 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused, VersionNotLive
-from spark_jobs.registry import find as registry
-from spark_jobs.settings.installation import about_next
+from spark_jobs.errors import CheckpointBroken, VersionNotLive
 from spark_jobs.spec.inputs import BETWEEN
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.live_place import (
     LIVE,
     Place,
-    first_table,
     highest_copy,
-    live_version,
     named_live,
-    place_of,
     rebuilt,
 )
-from spark_jobs.storage.root.paths import Paths, checkpoints
+from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -142,36 +137,6 @@ def following(paths: Paths, version: int, place: Place, before: Replaced | None 
     )
 
 
-def live_spec(spec: Pipeline, root: str, *, about: bool | None = None) -> Pipeline:
-    """The spec that drains the pipeline's live table under this root: this one, which is SPEC; or
-    NEXT, after a switch. Or NEXT while a rebuild is under way, where SLUICE_NEXT asks for it.
-
-    `about` overrides SLUICE_NEXT. Raises VersionNotLive if spec.py has none of the live state
-    version; RebuildRefused if SLUICE_NEXT asks for a rebuild that is not there; SpecInvalid of
-    NEXT; CheckpointBroken.
-    """
-    above = checkpoints(root, spec.name)
-    if about_next() if about is None else about:
-        return with_known_topics(_beside(spec, above), root, live=spec)
-    wanted = live_version(above)
-    if wanted is None or spec.state.version == wanted:
-        return with_known_topics(spec, root)
-    following = registry.load_next(spec.name)
-    if following is not None and following.state.version == wanted:
-        return with_known_topics(following, root)
-    raise not_live(wanted, spec, following)
-
-
-def _beside(spec: Pipeline, above: UPath) -> Pipeline:
-    following = registry.load_next(spec.name)
-    if (
-        following is None
-        or not place_of(above, following.state.version, first_table(following)).beside
-    ):
-        raise RebuildRefused.no_rebuild_of_next(pipeline=spec.name)
-    return following
-
-
 def refuse_not_live(paths: Paths) -> None:
     """Raise VersionNotLive for paths of another place than now: a switch or a reset
     came after they were made. And what `refuse_dead` does.
@@ -213,70 +178,3 @@ def _moved(paths: Paths) -> VersionNotLive:
         else "another place is live"
     )
     return VersionNotLive.switched_meanwhile(folder=paths.version, live=live)
-
-
-def not_live(wanted: int, spec: Pipeline, following: Pipeline | None) -> VersionNotLive:
-    """That spec.py has no spec of the state version that is to drain."""
-    also = f", and NEXT of {following.state.version}" if following else ", and no NEXT"
-    return VersionNotLive.spec_absent(
-        pipeline=spec.name,
-        wanted=wanted,
-        version=spec.state.version,
-        also=also,
-    )
-
-
-class Begun(Stored):
-    """The content of rebuild.json: what is rebuilt, where, and since when."""
-
-    version: int
-    """The state version."""
-    replaces: int
-    """The state version that drained when it began."""
-    folder: str
-    table: str
-    fingerprint: dict[str, object]
-    """Of NEXT, and what its records are classified with: see logic_of (rebuild/beside.py)."""
-    topic_id: str
-    began: datetime
-    who: str
-    ended: bool = False
-    """Whether it was switched to, or discarded."""
-
-    @property
-    def place(self) -> Place:
-        return Place(self.folder, self.table, beside=True)
-
-    def begin(self, paths: Paths) -> None:
-        """Put it over the note of the rebuild before. Raises RebuildRefused if another has begun
-        one.
-        """
-        before = _note(paths)
-        try:
-            if before is None or before.ended:
-                self.behind(before).put(paths.rebuild, None)
-                return
-        except LeaseLost:
-            pass
-        raise RebuildRefused.begun_meanwhile(pipeline=paths.pipeline)
-
-    def end(self, paths: Paths, held: Held | None) -> None:
-        """Let nothing be rebuilt, over this note. Raises LeaseLost."""
-        self.model_copy(update={"ended": True}).put(paths.rebuild, held)
-
-
-def read_begun(paths: Paths) -> Begun | None:
-    """What is rebuilt; None if nothing is. Raises CheckpointBroken if it does not parse."""
-    note = _note(paths)
-    return None if note is None or note.ended else note
-
-
-def _note(paths: Paths) -> Begun | None:
-    try:
-        return Begun.read(paths.rebuild)
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        raise CheckpointBroken.rebuild_unreadable(
-            note=paths.rebuild, pipeline=paths.pipeline
-        ) from None

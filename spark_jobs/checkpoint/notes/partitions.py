@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import RootRefused, RootUnreachable, SluiceError
 from spark_jobs.registry import find as registry
 from spark_jobs.spec.inputs import Topics

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.carry_out import Asked, carry_out, run_id
 from spark_jobs.cli.repair import MOST, PANEL, From, MostRecords, To, WithoutLost, Yes
-from spark_jobs.cli.terminal import Execute, end_undone, examples, installation, say, with_spark
-from spark_jobs.errors import DecisionRefused, RangeUnsupported
+from spark_jobs.cli.terminal import (
+    Execute,
+    end_undone,
+    examples,
+    installation,
+    say,
+    say_error,
+    with_spark,
+)
+from spark_jobs.errors import DecisionRefused, RangeUnsupported, SluiceError
 from spark_jobs.messages import log
 from spark_jobs.messages.request import parse_instant
 from spark_jobs.registry import find as registry
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_jobs.excise.look import Reader, Wanted
+    from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
 
@@ -71,63 +80,75 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     Kafka and archives have now, also what is still to be drained. What comes later, a rule of the
     topic refuses.
     """
+    where = where.strip()
     if bool(where) != bool(start) or (lift and where):
         raise typer.BadParameter("give --where with --from, or --lift, or neither")
-    from spark_jobs.excise.look import Wanted  # noqa: PLC0415 - Delta, which the help does not need
-
     log.setup(log_format())
-    span = _span(start, end)
+    span, ends = _span(start, end), list[int]()
     with with_spark():
-        place, roots = _readers(topic)
-        wanted = (
-            Wanted(place, where, span, reason, getpass.getuser(), most_records) if span else None
-        )
-        each_done = [
+        from spark_jobs.excise.look import Wanted  # noqa: PLC0415 - Delta, which the help does not need
+
+        place, roots = _readers(topic, specs := _specs(ends))
+        who = getpass.getuser()
+        wanted = Wanted(place, where, span, reason, who, most_records) if span else None
+        left = [
             _ended(lift, place, of, execute=execute)
             if lift
-            else _noted(of, place, wanted, execute=execute)
+            else _noted(of, place, wanted, specs, execute=execute)
             for of in roots
         ]
-        if not all(each_done):
-            end_undone()
-    asked = Asked((None, None), reason, most_records, without_lost, approve="always")
-    _taken_over([each for of in roots for each in of], None if lift else asked, yes=yes)
+    if execute:
+        asked = Asked((None, None), reason, most_records, without_lost, approve="always")
+        _taken_over([each for of in roots for each in of], None if lift else asked, ends, yes=yes)
+    elif any(left):
+        end_undone()
+    if failed := [code for code in ends if code]:
+        raise typer.Exit(failed[0])
 
 
-def _taken_over(readers: Sequence[Reader], asked: Asked | None, *, yes: bool) -> None:
+def _taken_over(
+    readers: Sequence[Reader], asked: Asked | None, ends: list[int], *, yes: bool
+) -> None:
     """Let each pipeline take over what is noted; where something is `asked`, compute again what has
-    excised records. One after the other: an error, or a No, of one keeps no other from it. The
-    first ends the command.
+    excised records. One after the other: an error, or a No, of one keeps no other from it. `ends`
+    gets their exit statuses.
     """
-    from spark_jobs.excise.adopt import taken_over  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.excise.adopt import taken_over  # noqa: PLC0415 - as above
     from spark_jobs.repair.unit.unit import unit_of  # noqa: PLC0415 - as above
 
-    ends, stay = list[int](), list[str]()
     for each in readers:
         try:
             with with_spark():
                 some = taken_over(each.spec, each.paths, run_id("excise"))
-            if asked and some and unit_of(each.spec).unranged:
-                stay.append(each.name)
-            elif asked and some:
+                if asked and some and unit_of(each.spec).unranged:
+                    raise RangeUnsupported.excised_stay(pipeline=each.name)
+            if asked and some:
                 # Nobody reads NEXT's table: the switch to it is what asks.
                 answers = yes or each.beside
                 name, beside = each.spec.name, each.beside
                 carry_out("excise", name, asked, yes=answers, execute=True, beside=beside)
         except typer.Exit as end:
             ends.append(end.exit_code)
-    with with_spark():
-        if stay:
-            raise RangeUnsupported.excised_stay(pipelines=", ".join(stay))
-    if failed := [code for code in ends if code]:
-        raise typer.Exit(failed[0])
 
 
-def _readers(name: str) -> tuple[str, list[list[Reader]]]:
+def _specs(ends: list[int]) -> list[Pipeline]:
+    """Of all pipelines. One that does not load is told: it may read the topic, and then its next
+    run takes over what is noted. `ends` gets its exit status.
+    """
+    specs = []
+    for each in registry.names():
+        try:
+            specs.append(registry.load(each))
+        except SluiceError as error:
+            say_error(error)
+            ends.append(error.exit_status)
+    return specs
+
+
+def _readers(name: str, specs: Sequence[Pipeline]) -> tuple[str, list[list[Reader]]]:
     """The topic with its cluster, and its pipelines by their roots."""
     from spark_jobs.excise.look import Reader  # noqa: PLC0415 - as above
 
-    specs = registry.load_all()
     topics = [each for spec in specs for each in spec.inputs]
     places = dict.fromkeys(each.place for each in topics if each.source == Topic.source)
     named = [each for each in places if name in {each, each.rpartition("/")[2]}]
@@ -161,11 +182,18 @@ def _span(start: str | None, end: str | None) -> Span | None:
     return span
 
 
-def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute: bool) -> bool:
-    """Show what there is to do, and note what is new if `execute`. Whether to go on."""
+def _noted(
+    readers: list[Reader],
+    place: str,
+    wanted: Wanted | None,
+    specs: Sequence[Pipeline],
+    *,
+    execute: bool,
+) -> bool:
+    """Show what there is to do, and note what is new if `execute`. Whether there is something."""
     from spark_jobs.excise.look import look  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import excisions, keep  # noqa: PLC0415 - as above
-    from spark_jobs.excise.told import effect  # noqa: PLC0415 - as above
+    from spark_jobs.excise.told import told  # noqa: PLC0415 - as above
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
 
     root, new = readers[0].paths.root, None
@@ -180,31 +208,31 @@ def _noted(readers: list[Reader], place: str, wanted: Wanted | None, *, execute:
         for line in lines:
             say(line)
         shown = [new] if new else []
-    for each in shown:
-        for reader in readers:
-            for line in effect(reader, each):
-                say(line)
+    elif not shown:
+        say(f"{place}: no excision is noted")
+    for line in told(readers, shown, specs):
+        say(line)
     if new and execute:
         if not new.reason:
             raise DecisionRefused.excision_unexplained()
         require_writable(readers[0].paths)
         keep(root, new)
         say(f"noted: excision {new.id}")
-    return execute or not shown
+    return bool(shown)
 
 
 def _ended(excision_id: str, place: str, readers: list[Reader], *, execute: bool) -> bool:
+    """Let it end if `execute`."""
     from spark_jobs.checkpoint.notes.failing import read_failing  # noqa: PLC0415 - as above
     from spark_jobs.excise.note import end, file_of  # noqa: PLC0415 - as above
 
     root = readers[0].paths.root
-    each_has = (read_failing(each.paths.failing).excised for each in readers)
-    taken = {each.id for excised in each_has for each in excised}
-    if excision_id not in taken and not file_of(root, place, excision_id).exists():
+    taken = (each for of in readers for each in read_failing(of.paths.failing).excised)
+    if not (file_of(root, place, excision_id).exists() or excision_id in {e.id for e in taken}):
         raise DecisionRefused.excision_unknown(excision=excision_id)
     names = ", ".join(each.name for each in readers)
     say(f"{names}: refuse the records of excision {excision_id} no more")
     if execute:
         end(root, place, excision_id, getpass.getuser())
         say("`sluice replay --reason` brings in what is in ops.quarantine")
-    return execute
+    return True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
 from spark_jobs.cli.terminal import (
     PipelineName,
@@ -84,8 +84,8 @@ def bisect(
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
         spec = live_spec(spec, root)
-        asked, said = Condition(condition, key), _said if output == "table" else _no
-        answer = told(spec, root, asked, right, wrong, said)
+        said = _said if output == "table" else None
+        answer = told(spec, root, Condition(condition, key), right, wrong, said)
     if output == "json":
         typer.echo(json.dumps(plain(answer), default=str))
         return
@@ -95,10 +95,6 @@ def bisect(
 
 def _said(version: int, rows: int) -> None:
     typer.echo(f"version {version}: {'wrong' if rows else 'right'}", err=True)
-
-
-def _no(_version: int, _rows: int) -> None:
-    pass
 
 
 @commands.command(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,16 +18,16 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.notes.live import live_spec
+from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.sign import sign
-from spark_jobs.errors import OpsUnreadable, RootRefused, RootUnreachable, SluiceError, unexpected
+from spark_jobs.errors import OpsUnreadable, RootRefused, RootUnreachable, unexpected
 from spark_jobs.journal.change import under_way
 from spark_jobs.messages.report import Problem
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.pages.overview import tables
 from spark_jobs.pages.overview.json_of_overview import Overview, PipelineLine
-from spark_jobs.pages.overview.reading import Due, Notes, Reading, Waits
+from spark_jobs.pages.overview.reading import Notes, Reading, Waits
 from spark_jobs.pages.overview.troubles import TROUBLES, order, troubles
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import Pipeline
@@ -37,7 +36,12 @@ from spark_jobs.storage.root.paths import Paths, checkpoints
 from spark_jobs.storage.root.store import is_remote, opened
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from upath import UPath
+
+    from spark_jobs.errors import SluiceError
+    from spark_jobs.pages.overview.reading import Due
 
 AT_ONCE: Final = 16
 """Pipelines of a store."""

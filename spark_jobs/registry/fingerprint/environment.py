@@ -19,17 +19,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import distributions
 from pathlib import Path
+from pkgutil import resolve_name
 
 from pydantic import BaseModel, ConfigDict
 
 import spark_jobs
-from spark_jobs.errors import SettingInvalid, SluiceError
-from spark_jobs.registry import find as registry, logic
+from spark_jobs.errors import SettingInvalid
 from spark_jobs.registry.fingerprint.fields import Declared, FieldChange, Fingerprint, changes
 from spark_jobs.settings.installation import MADE, jars, spark_env as here
 from spark_jobs.spec import Pipeline
 from spark_jobs.values import pinned as language
 from spark_jobs.values.pinned import PINNED
+
+FORM = "4-"
+"""Before a digest of files' bytes. Older Sluices wrote 2-, 3- or nothing, before one of syntax."""
+IMPORTS = "spark_jobs.registry.fingerprint.code:imports"
+"""What reads the code of a pipeline that has some."""
+
+
+def is_of_older_form(digest: object) -> bool:
+    """Whether an older Sluice made it in another way, so that nobody can tell a change."""
+    return not str(digest).startswith(FORM)
 
 
 def code_version() -> str:
@@ -105,36 +115,9 @@ class Environment(BaseModel):
 def environment(spec: Pipeline) -> Environment:
     """The present environment. Raises SpecInvalid if an imported module is not valid Python."""
     return Environment(
-        imports=_imports(spec.name) if any(step.logic for step in spec.steps) else {},
+        imports=resolve_name(IMPORTS)(spec.name) if any(step.logic for step in spec.steps) else {},
         versions=_versions(),
         settings={**PINNED, **language.JAVA, **language.VARIABLES},
-    )
-
-
-def code_digest(name: str) -> str | None:
-    """The digest of a pipeline's logic.py and imports, as `compatible_logic` takes it.
-
-    None if it has no logic.py.
-    """
-    own = logic.digest(registry.logic_path(name))
-    return own and _combined(own, _imports(name))
-
-
-def resume_remedy(name: str) -> str:
-    """How to resume a pipeline after its code failed: without the declaration the next run would
-    refuse corrected code.
-    """
-    digest = None
-    with suppress(SluiceError, OSError):
-        digest = code_digest(name)
-    keep = (
-        f"To keep the state, add {digest!r} to compatible_logic in spec.py, beside what is there. "
-        if digest
-        else ""
-    )
-    return (
-        f"Correct the code. {keep}Then run `sluice drain {name}`: nothing of the failed batch was "
-        "committed."
     )
 
 
@@ -159,14 +142,15 @@ def all_changes(
 
 def _with_imports(fields: Fingerprint, imports: dict[str, str]) -> Fingerprint:
     own = fields.get("logic")
-    return fields | {"logic": _combined(str(own), imports)} if own else fields
+    return fields | {"logic": combined(str(own), imports)} if own else fields
 
 
-def _combined(own: str, imports: dict[str, str]) -> str:
+def combined(own: str, imports: dict[str, str]) -> str:
+    """One digest of a logic.py's and of its imports'."""
     if not imports:
         return own
     text = json.dumps([own, sorted(imports.items())])
-    return logic.FORM + hashlib.sha256(text.encode()).hexdigest()[:12]
+    return FORM + hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _changed_files(was: Environment, now: Environment, same_logic: bool) -> str:
@@ -194,19 +178,6 @@ def _version_changes(was: Environment, now: Environment) -> list[FieldChange]:
         for name in both
         if was.versions[name] != now.versions[name]
     ]
-
-
-def _imports(name: str) -> dict[str, str]:
-    """Module -> digest. In the pipelines' package the names begin with `pipelines`, whatever the
-    package is called.
-    """
-    package = registry.package()
-    found = {}
-    for module, path in registry.imported_modules(name).items():
-        inside = module == package or module.startswith(f"{package}.")
-        short = f"pipelines{module.removeprefix(package)}" if inside else module
-        found[short] = logic.digest(path) or ""
-    return found
 
 
 def _versions() -> dict[str, str]:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any, Final, Literal, NamedTuple
 
-from spark_jobs.registry import find as registry, logic
 from spark_jobs.registry.fingerprint.topic import (
     ABSENT,
     in_topic,
@@ -29,6 +29,7 @@ from spark_jobs.registry.fingerprint.topic import (
 from spark_jobs.spec import Field, Pipeline, State
 from spark_jobs.spec.inputs import BETWEEN
 
+CODE: Final = "spark_jobs.registry.fingerprint.code:of_pipeline"
 _SQL = ("where", "sql", "measures", "window")
 _FIELD = re.compile(rf"steps\[(?P<index>\d+)\]\.(?P<name>{'|'.join(_SQL)})")
 Texts = dict[str, str]
@@ -215,7 +216,7 @@ def fingerprint(spec: Pipeline, spark_version: str) -> Fingerprint:
         if step.counting(spec.watermark_delay):
             fields[f"steps[{index}].{_COUNTED}"] = True
     if any(step.logic for step in spec.steps):
-        fields["logic"] = logic.digest(registry.logic_path(spec.name))
+        fields["logic"] = resolve_name(CODE)(spec.name)
     return fields
 
 

@@ -30,7 +30,7 @@ from spark_jobs.repair.compute.pairs import OF_MOVED, comparable, identities, pa
 from spark_jobs.spec.analysis.looked_up import kept
 from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.aggregate import MOVED
-from spark_jobs.table.delta.table_layout import is_added
+from spark_jobs.table.added import is_added
 from spark_jobs.values.own_columns import CONTENTS, DELETED_AT, SET_CONTENTS, own
 
 if TYPE_CHECKING:

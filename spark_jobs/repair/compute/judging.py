@@ -1,45 +1,49 @@
-"""Judging: the records of a plan, from Kafka, the archive and the ops tables, as the drain's source
-has them; classified by one clock; and what is computed of them.
+"""Judging: the records of a plan (planned.py), classified by one clock; and what is computed of
+them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from datetime import UTC, datetime
-from functools import reduce
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
+from pyspark.sql import Column, DataFrame, Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark_jobs.audit.rejected_record import BYTES
 from spark_jobs.audit.second_read import rejected_columns
-from spark_jobs.checkpoint.notes.failing import Reasons, read_failing
-from spark_jobs.dataflow import Dataflow, as_records, dataflow
+from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.jvm_choice import why_python
-from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute import kept
+from spark_jobs.repair.compute.planned import (
+    Fetched,
+    Planned,
+    at_places,
+    planned,
+    spread,
+    values_of,
+)
 from spark_jobs.repair.find.quarantine import spared
-from spark_jobs.repair.offsets.archived import archive_records
-from spark_jobs.source.place import PLACE, WHOLE
+from spark_jobs.source.place import PLACE
 from spark_jobs.source.place_columns import columns
-from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import unheld
 from spark_jobs.steps.classify import QUARANTINED, has_outcome
-from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.arrow_rows import to_spark
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections import Counter
+    from collections.abc import Mapping
 
-    from upath import UPath
+    from pyspark.sql import SparkSession
 
-    from spark_jobs.repair.compute.kept import Values
+    from spark_jobs.checkpoint.notes.failing import Reasons
+    from spark_jobs.dataflow import Dataflow
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
@@ -47,25 +51,6 @@ if TYPE_CHECKING:
 
 
 LOG = logging.getLogger(__name__)
-
-
-class Fetched(NamedTuple):
-    """How many records each source gave, records bigint, once they are read."""
-
-    kafka: Observation
-    """From Kafka and from the archive: values."""
-    records: Observation
-    """The records of these."""
-    late: Observation
-    quarantine: Observation
-    used: Observation
-    """Those of the source without those that ops.late and ops.quarantine keep aside."""
-    late_used: Observation
-    """The late ones likewise."""
-
-    @classmethod
-    def unread(cls) -> Fetched:
-        return cls(*(Observation() for _ in cls._fields))
 
 
 class Seen(Protocol):
@@ -166,9 +151,10 @@ class Judging(NamedTuple):
         are taken.
         """
         if only is None:
-            records = _records(self, fetched)
+            records = planned(self._planned, fetched)
         else:
-            records = _at(_all(self, named=False), only, "left_semi")
+            values = values_of(self._planned, named=False)
+            records = at_places(spread(self._planned, values), only, "left_semi")
         return dataflow(
             records,
             self.spec,
@@ -179,6 +165,10 @@ class Judging(NamedTuple):
             counts=counts,
             in_jvm=self.in_jvm,
         )
+
+    @property
+    def _planned(self) -> Planned:
+        return Planned(self.spark, self.spec, self.settings, self.paths, self.plan)
 
     def table(self) -> DataFrame:
         """The table's rows, at the version with which they are compared."""
@@ -194,7 +184,9 @@ class Judging(NamedTuple):
         if not self.spec.inputs.spread:
             return bad
         value = PLACE[:2]
-        values = _all(self, named=True).select("kafka", *(f"kafka.{name}" for name in value))
+        values = values_of(self._planned, named=True).select(
+            "kafka", *(f"kafka.{name}" for name in value)
+        )
         values = values.dropDuplicates([*value])
         whole: DataFrame = resolve_name(BYTES).with_values(bad, values, self.spec)
         return whole
@@ -202,8 +194,8 @@ class Judging(NamedTuple):
     def excised(self) -> Dataflow:
         """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
         known = self._replace(failing=self.failing.by_name, in_jvm=False)
-        at = self.failing.columns
-        places = pa.table([*at, [WHOLE] * len(at[0])], schema=kept.arrow_schema(PLACE))
+        rows = [dict(zip(PLACE, each, strict=True)) for each in self.failing.places()]
+        places = pa.Table.from_pylist(rows, schema=kept.arrow_schema(PLACE))
         schema = from_arrow_schema(places.schema)
         return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 
@@ -220,109 +212,3 @@ def late_places(records: DataFrame) -> Column:
     """The places of late and replayed records: array<struct<partition, offset, element>>."""
     place = F.struct(*columns(records))
     return F.collect_list(F.when(F.col("kafka.late"), place)).alias("late")
-
-
-def _records(judging: Judging, fetched: Fetched) -> DataFrame:
-    """Each record once; of those in quarantine, the ones that the plan names. The caller removes
-    the files that it writes when the records are read.
-
-    Column: kafka struct, as source/port.py has it, and in it late boolean: a drain did not
-    accept the record, and its bytes are from ops.late or ops.quarantine.
-    """
-    spark, paths, plan = judging.spark, judging.paths, judging.plan
-    found, has = [], kept.write(paths, plan)
-    if reads := _reads(judging):
-        all_read = _counted(reduce(DataFrame.unionAll, reads), fetched.kafka)
-        places, aside = (_places(spark, path) for path in (has.places, has.aside))
-        own = _counted(_spread(judging, _of_source(all_read)), fetched.records)
-        used = _counted(_not_at(own, aside), fetched.used)
-        found.append(_not_at(used, places))
-    if has.late is not None:
-        late = _counted(_meant(judging, has.late), fetched.late)
-        bad, named = (_places(spark, path) for path in (has.bad, has.named))
-        found.append(_not_at(_counted(_not_at(late, bad), fetched.late_used), named))
-    if has.quarantine is not None:
-        found.append(_counted(_meant(judging, has.quarantine), fetched.quarantine))
-    return reduce(DataFrame.unionAll, found)
-
-
-def _reads(judging: Judging) -> list[DataFrame]:
-    spark, spec, settings, paths, plan, *_ = judging
-    archive = archive_records(paths.root, spec.inputs, plan.topic_id)
-    reads_source = plan.parts or plan.current  # of which none may be left
-    reads = [source_of(spec, settings).read(spark, plan.parts)] if reads_source else []
-    return [*reads, archive.read(spark, plan.archived)] if plan.archived else reads
-
-
-def _all(judging: Judging, *, named: bool) -> DataFrame:
-    """Every value at the plan's offsets, and of late records that it needs; with `named` also of
-    quarantined ones that it names.
-    """
-    has = kept.write(judging.paths, judging.plan)
-    tables = (has.late, has.quarantine if named else None)
-    found = [_of_source(each) for each in _reads(judging)]
-    found += [_valued(judging.spark, each.values) for each in tables if each]
-    return reduce(DataFrame.unionAll, found)
-
-
-def _meant(judging: Judging, has: Values) -> DataFrame:
-    """The records of a table."""
-    records = _spread(judging, _valued(judging.spark, has.values))
-    return _at(records, _places(judging.spark, has.elements), "left_semi")
-
-
-def _spread(judging: Judging, values: DataFrame) -> DataFrame:
-    spec, settings = judging.spec, judging.settings
-    return as_records(values, spec.inputs, prepare(spec.inputs[0], settings.root, settings))
-
-
-def _valued(spark: SparkSession, path: UPath) -> DataFrame:
-    return _file(spark, path, kept.VALUE).select(_record())
-
-
-def _counted(rows: DataFrame, seen: Observation) -> DataFrame:
-    return rows.observe(seen, F.count(F.lit(1)).alias("records"))
-
-
-def _record() -> Column:
-    return F.struct(
-        *PLACE[:2],
-        F.col("kafka_timestamp").alias("timestamp"),
-        F.col("kafka_millis").alias("millis"),
-        F.struct("key", "value", "headers").alias("raw"),
-        F.lit(True).alias("late"),
-    ).alias("kafka")
-
-
-def _file(spark: SparkSession, path: UPath, columns: Iterable[str]) -> DataFrame:
-    schema = from_arrow_schema(kept.arrow_schema(columns))
-    if (rows := kept.few(path)) is not None:
-        return to_spark(spark, rows, schema)
-    # A root may have brackets in its name, which are no pattern.
-    reader = spark.read.schema(schema).option("__globPaths__", "false")
-    return reader.parquet(spark_url(path))
-
-
-def _of_source(rows: DataFrame) -> DataFrame:
-    return rows.select(F.col("kafka").withField("late", F.lit(False)).alias("kafka"))
-
-
-def _places(spark: SparkSession, path: UPath | None) -> DataFrame | None:
-    return None if path is None else _file(spark, path, PLACE)
-
-
-def _not_at(rows: DataFrame, places: DataFrame | None) -> DataFrame:
-    return _at(rows, places, "left_anti")
-
-
-def _at(rows: DataFrame, places: DataFrame | None, how: str) -> DataFrame:
-    """Of a whole value all records."""
-    if places is None:
-        return rows
-    # As columns of their own: where `places` is one row of literals, Spark's NestedColumnAliasing
-    # loses a struct's field out of an existence join's condition.
-    names = [f"own_{name}" for name in PLACE]
-    named = rows.select("*", *map(Column.alias, columns(rows), names))
-    own, at = ([each[name] for name in of] for each, of in ((named, names), (places, PLACE)))
-    same = (own[0] == at[0]) & (own[1] == at[1]) & ((at[2] == WHOLE) | (own[2] == at[2]))
-    return named.join(F.broadcast(places), same, how).drop(*names)

@@ -18,7 +18,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.place import PLACE, WHOLE, Place, same_sql, selected_sql
 from spark_jobs.storage.folders import remove_folder
-from spark_jobs.storage.root.store import is_remote
+from spark_jobs.storage.root.store import make_folder
 from spark_jobs.table.arrow_rows import MOST_BYTES, ROWS_AT_ONCE, few as rows_of, parquet_file
 from spark_jobs.values.spans import any_of
 
@@ -243,8 +243,7 @@ def _written(path: UPath, parts: Iterable[pa.RecordBatch]) -> UPath | None:
 def _write(path: UPath, columns: Sequence[str], parts: Iterable[pa.RecordBatch]) -> int:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only a stage writes
 
-    if not is_remote(str(path)):  # an object store has no folders
-        path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     schema, rows = arrow_schema(columns), 0
     with path.open("wb") as file, pq.ParquetWriter(file, schema) as writer:
         for part in parts:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame, Window, functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
-from spark_jobs.table.delta.table_layout import added_in
+from spark_jobs.table.added import added_in
 from spark_jobs.values.own_columns import own
 
 if TYPE_CHECKING:

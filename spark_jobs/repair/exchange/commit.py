@@ -1,12 +1,10 @@
-"""Commit: the rows of some spans replaced by others, in one commit by delta-rs."""
+"""Commit: the rows of some spans replaced by others, in one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
-
-import deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import StagingStale, SwapRefused, TableContended
@@ -15,10 +13,7 @@ from spark_jobs.repair.exchange.staging import same, select, within
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table import history
-from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.changes import changes
-from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.port import Table
+from spark_jobs.table.port import Opened, Overtaken, Said, Table, Unwritten
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
@@ -50,11 +45,7 @@ class Base(NamedTuple):
         """Whether a later version may have changed one of the rows, as far as the log alone tells:
         it reads no row. True if the log no longer tells.
         """
-        log = Log.of(self.table.path)
-        if not log.has(self.version, log.newest):
-            return True
-        later = changes(log, self.version, log.newest)
-        return any(each.touches(self.position.column, self.spans) for each in later)
+        return self.table.touched(self.version, self.position, self.spans)
 
     def compared(self) -> Base:
         """This, at the newest version. Raises StagingStale if the rows are others there."""
@@ -89,7 +80,7 @@ class Base(NamedTuple):
         )
 
 
-Write = Callable[[deltalake.DeltaTable, deltalake.CommitProperties], None]
+Write = Callable[[Opened, Said], None]
 """Makes the commit."""
 
 
@@ -127,8 +118,8 @@ def condition(table: Table, manifest: Manifest, rows: pa.Table) -> str:
 def overwriting(rows: pa.Table, where: str) -> Write:
     """Replaces the rows for which the condition holds; delta-rs refuses others."""
 
-    def write(table: deltalake.DeltaTable, said: deltalake.CommitProperties) -> None:
-        rewrite.overwrite(table, rows, where, commit_properties=said)
+    def write(table: Opened, said: Said) -> None:
+        table.overwrite(rows, where, said)
 
     return write
 
@@ -154,10 +145,10 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
     """
     path = base.table.path
     try:
-        _commit(paths, base, claim, write, held)
-    except CommitFailedError as error:
+        base.table.at_newest(partial(_commit, paths, base, claim, write, held))
+    except Overtaken as error:
         raise TableContended.swap_overtaken(path=path, error=_first(error)) from None
-    except DeltaError as error:
+    except Unwritten as error:
         raise SwapRefused.rows_refused(
             path=path,
             repair=claim.repair_id,
@@ -168,17 +159,18 @@ def replace(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) ->
     return made
 
 
-@door.patiently
-def _commit(paths: Paths, base: Base, claim: Claim, write: Write, held: Held) -> None:
-    table = door.confirmed(base.table.path, held)
+def _commit(
+    paths: Paths, base: Base, claim: Claim, write: Write, held: Held, table: Opened
+) -> None:
+    held.confirm()  # behind the read: what a later holder commits refuses this one
     if base.touched():
         if history.repair_version(table_of(paths), claim.repair_id, base.version) is None:
             raise TableContended.swap_overtaken(
                 path=base.table.path, error="rows of it were replaced."
             )
         return  # by this commit, whose answer was lost
-    said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version())}
-    write(table, door.here(said, claim.transaction))
+    said = {history.REPAIR: claim.repair_id, history.PASSED: passed(paths, table.version)}
+    write(table, Said(said, claim.transaction))
 
 
 def refuse_features(table: Table, *, merged: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Put keys: the exchange in a table that follows a key: delta-rs merges what each place gets.
+"""Put keys: the exchange in a table that follows a key: a merge of what each place gets.
 
 A row's place is `row_key`: of a Latest the key, of a History the key and `order_by`. Drains go on
 between the comparison and the exchange, and the highest position at a place stays. So each place is
@@ -9,7 +9,6 @@ alone decides; or it has what comes; or nobody knows its row.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,12 +17,11 @@ import pyarrow as pa
 from spark_jobs.errors import StagingStale, SwapRefused
 from spark_jobs.repair.exchange.commit import Base, Prepared, Rows, refuse_features
 from spark_jobs.repair.exchange.staging import texts
-from spark_jobs.sink.keyed.delta_rs import put, rows_of
+from spark_jobs.sink.keyed.by_place import put, rows_of
 from spark_jobs.spec.analysis.ranged import BY_KEY
 from spark_jobs.steps.keyed.merge import merged as merged_rows
 from spark_jobs.steps.keyed.places import Flags, Numbers, known_of, ranks
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
 from spark_jobs.table.port import Table
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import WHOLE, placed
@@ -43,13 +41,13 @@ def merged(kept: Table, claim: Claim, going: Rows, coming: Rows, step: Following
     has a place twice, or a feature with which a merge was not tried.
     """
     path, since = kept.path, claim.compared_at
-    table = door.open_table(path)
+    table = kept.open()
     # All rows of a version: any commit that changes one touches it.
-    base = Base(kept, table.version(), BY_KEY, EVER)
+    base = Base(kept, table.version, BY_KEY, EVER)
     if not claim.manifest.differing:
         return Prepared(base, None)
     refuse_features(kept, merged=True)
-    columns = kept.arrow(table.version())
+    columns = kept.arrow(table.version)
     sides = Sides(going(columns), coming(columns))
     wanted = pa.concat_tables([side.select(step.keys) for side in sides])
     now = rows_of(table, wanted, step, columns.names).cast(columns)
@@ -60,7 +58,8 @@ def merged(kept: Table, claim: Claim, going: Rows, coming: Rows, step: Following
         raise StagingStale.places_changed(table=path, version=since, places=made.odd)
     if made.lowers and (left := left_out(path, since, step)):
         raise StagingStale.changes_left_out(table=path, version=since, changes=left)
-    return Prepared(base, partial(put, made.rows, step))
+    places = put(made.rows, step)
+    return Prepared(base, lambda opened, said: opened.merge(places, said))
 
 
 def left_out(table: UPath, since: int, step: Following) -> int:
@@ -104,7 +103,8 @@ class Merging(NamedTuple):
 def merging(now: pa.Table, sides: Sides, step: Following) -> Merging:
     """`now`: all that the table has of the keys of both sides."""
     both = pa.concat_tables([now, *sides])
-    place, position = ranks(both, step.row_key), ranks(both, placed(step.order_by))
+    place = ranks(both, step.row_key)
+    position = ranks(both, placed(step.order_by, both.column_names))
     _, same = np.unique(texts(both.drop_columns([*step.spans])), return_inverse=True)
     known, ends = now.num_rows, now.num_rows + sides.going.num_rows
     parts = (slice(0, known), slice(known, ends), slice(ends, None))

@@ -100,8 +100,12 @@ class Outdated:
             each._replace(span=part)
             for of in self.open
             for each in of.touching
-            if not (part := each.span.within(limit)).empty
+            if self._has_rows(part := each.span.within(limit))
         ]
+
+    def _has_rows(self, part: Span) -> bool:
+        """Whether a row may be in it: none is where an open window begins."""
+        return not (part.empty or self._way.needed(part).empty)
 
     def intervals(self, within: Span, length: timedelta) -> Counter[datetime]:
         """Interval of `within`, by its start -> how many changes touch a row of it."""
@@ -127,7 +131,8 @@ class Outdated:
             known = [
                 span for each in tried if each.settles(of.marks, final=True) for span in each.spans
             ]
-            found += sum(bool(each.span.within(limit).without(known)) for each in of.touching)
+            left = (each.span.within(limit).without(known) for each in of.touching)
+            found += sum(any(map(self._has_rows, parts)) for parts in left)
         return found
 
     def among(self, spans: Sequence[Span]) -> Iterator[tuple[LookedUp, list[Changed]]]:

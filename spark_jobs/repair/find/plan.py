@@ -27,7 +27,7 @@ from spark_jobs.side.port import Pin
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.root.live_place import FOLDER
-from spark_jobs.storage.root.store import is_remote
+from spark_jobs.storage.root.store import make_folder
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import Position, Span, any_of
@@ -133,8 +133,7 @@ class RepairPlan(Stored):
     def store(self, paths: Paths) -> None:
         """Write it where the stage reads it."""
         folder = paths.staging(self.repair_id)
-        if not is_remote(str(folder)):  # an object store has no folders
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self.write(folder / PLAN)
 
     @property

@@ -15,7 +15,7 @@ from pydantic import Field as Described
 from spark_jobs.messages.part import Part
 from spark_jobs.repair.offsets.archived import Where, archived_or_why, beginning, located
 from spark_jobs.repair.offsets.holes import EVER, Hole, holes
-from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, less, merged
+from spark_jobs.repair.offsets.slices import MOST_RANGES, NEAR, Index, less, merged, together
 from spark_jobs.source.positions import Parts, Positions
 from spark_jobs.values.spans import Span, joined
 
@@ -75,15 +75,15 @@ def reading(
     Offsets between two that are needed are read too, if that is cheaper: but none that nobody has,
     and none of a hole that the ranges do not touch.
     """
-    noted = _joined((index.overlapping(spans, apart), every or {}))
+    noted = together((index.overlapping(spans, apart), every or {}))
     touched = [hole for hole in holes if spans and hole.touches(spans)]
     lost = located(noted, *places).nowhere
     parts = [TouchedHole(hole, located(hole.parts, *places)) for hole in touched]
-    wanted = _joined((noted, *(hole.parts for hole in touched)))
-    nowhere = _joined((lost, *(each.where.nowhere for each in parts)))
+    wanted = together((noted, *(hole.parts for hole in touched)))
+    nowhere = together((lost, *(each.where.nowhere for each in parts)))
     chosen = less(wanted, nowhere)
-    barred = _joined(
-        (less(_joined(hole.parts for hole in holes), chosen), _unreadable(index, places))
+    barred = together(
+        (less(together(hole.parts for hole in holes), chosen), _unreadable(index, places))
     )
     found = {p: tuple(_read(ranges, barred.get(p, ()))) for p, ranges in chosen.items()}
     needed = sum(stop - first for ranges in wanted.values() for first, stop in ranges)
@@ -92,14 +92,6 @@ def reading(
 
 def _read(ranges: Iterable[Offset], barred: Sequence[Offset]) -> list[Offset]:
     return merged(ranges, NEAR, MOST_RANGES, barred)
-
-
-def _joined(several: Iterable[Parts]) -> Parts:
-    found: dict[int, list[Offset]] = {}
-    for parts in several:
-        for partition, ranges in parts.items():
-            found.setdefault(partition, []).extend(ranges)
-    return {p: tuple(merged(ranges, 1, len(ranges))) for p, ranges in found.items() if ranges}
 
 
 def _unreadable(index: Index, places: tuple[Parts, Positions]) -> Parts:

@@ -145,6 +145,15 @@ def less(parts: Parts, others: Parts) -> Parts:
     return {p: ranges for p, ranges in found.items() if ranges}
 
 
+def together(several: Iterable[Parts]) -> Parts:
+    """All of them, and nothing between."""
+    found: dict[int, list[Offset]] = {}
+    for parts in several:
+        for partition, ranges in parts.items():
+            found.setdefault(partition, []).extend(ranges)
+    return {p: tuple(merged(ranges, 1, len(ranges))) for p, ranges in found.items() if ranges}
+
+
 def merged(
     ranges: Iterable[Offset],
     near: int = NEAR,

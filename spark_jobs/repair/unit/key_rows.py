@@ -5,26 +5,19 @@ records gives them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import (
-    Compared,
-    Computed,
-    Fetched,
-    Judging,
-    NoRecord,
-    late_places,
-)
+from spark_jobs.repair.compute.judging import Compared, Computed, NoRecord, late_places
 from spark_jobs.repair.compute.marked import marked as dependents
+from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.side.port import rows_of
@@ -38,6 +31,7 @@ from spark_jobs.steps.latest import contents, marked
 from spark_jobs.steps.operator import At, operator
 from spark_jobs.steps.sql import reason
 from spark_jobs.values.own_columns import (
+    AT_ELEMENT,
     CONTENTS,
     DELETED,
     DELETED_AT,
@@ -49,6 +43,13 @@ from spark_jobs.values.own_columns import (
 from spark_jobs.values.spans import any_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyspark.sql import Column
+
+    from spark_jobs.repair.compute.judging import (
+        Judging,
+    )
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.values.spans import Span
@@ -161,10 +162,11 @@ class KeyRows:
         if not plan.replays:
             return ()
         after = paired.where("op IS NOT NULL AND after IS NOT NULL").select("after.*")
-        places = F.array(F.struct(PARTITION, OFFSET))
+        parts = [PARTITION, OFFSET, *(n for n in after.columns if n == AT_ELEMENT)]
+        places = F.array(F.struct(*parts))
         if SET in after.columns:
             at_field = F.transform(
-                F.map_values(SET), lambda at: F.struct(at[PARTITION], at[OFFSET])
+                F.map_values(SET), lambda at: F.struct(*(at[name] for name in parts))
             )
             places = F.concat(places, at_field)
         deciding = {Place(*place) for (place,) in after.select(F.explode(places)).collect()}
@@ -180,6 +182,7 @@ class KeyRows:
                 topic_id=id_of(plan.topic_id, each.partition),
                 partition=each.partition,
                 offset=each.offset,
+                element=each.place.number,
                 source="quarantine",
                 fate=fate(each.place),
                 event_time=each.event_time,

@@ -4,28 +4,25 @@ late.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pyspark.sql import Column, DataFrame, Observation, functions as F
+from pyspark.sql import DataFrame, Observation, functions as F
 
 from spark_jobs.launch.few_records import computed_once
 from spark_jobs.messages.kind import KINDS
 from spark_jobs.repair.compute.change import change, explained, rows_after
-from spark_jobs.repair.compute.judging import Compared, Computed, Fetched, Judging, late_places
+from spark_jobs.repair.compute.judging import Compared, Computed, late_places
 from spark_jobs.repair.compute.marked import marked
+from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.compute.replay import replay
 from spark_jobs.repair.compute.staged import differing, hour, write_rows
-from spark_jobs.repair.find.late import LateRecord, LateSpans
+from spark_jobs.repair.find.late import LateSpans
 from spark_jobs.repair.find.outdated_rows import Outdated
-from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.repair.manifest import MergedRecord
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import id_of
 from spark_jobs.spec.analysis.looked_up import carried, telling
-from spark_jobs.spec.analysis.ranged import Ranged
 from spark_jobs.spec.analysis.rounding import output_key
 from spark_jobs.steps.canonical.chain import (
     Counted,
@@ -41,9 +38,18 @@ from spark_jobs.values.own_columns import own
 from spark_jobs.values.spans import Position, Span
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from pyspark.sql import Column
+
+    from spark_jobs.repair.compute.judging import Judging
+    from spark_jobs.repair.find.late import LateRecord
     from spark_jobs.repair.find.plan import RepairPlan
+    from spark_jobs.repair.find.quarantine import Replayable
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.analysis.ranged import Ranged
 
 AT: Final = own("at")
 Places = set[Place]
@@ -81,7 +87,7 @@ class RangeRows:
         explaining = _explaining(self._explains(used), spec, sides, first)
         copied = copies.get(spec.first_stateful)
         rows = self._placed(self._output(used, sides, first))
-        excised = len(self.judging.failing.columns[0]) if self._has_excised else 0
+        excised = sum(1 for _ in self.judging.failing.places()) if self._has_excised else 0
         return Computed(rows, explaining, fetched, read, entered, kept, copied, excised)
 
     def compare(self, computed: Computed) -> Compared:

@@ -100,7 +100,7 @@ class RangeUnit:
             late, used = count(paths, "late", *of), used_within(paths, spec.inputs, *of)
         # No record has a time there, or no window ends there.
         found = reading.parts or late or used or (ranges.replays and ranges.replays.records)
-        if not (found or reach.current):  # whose records may have gone
+        if not (found or (reach.current and needed)):  # whose records may have gone
             spans = ()
         return Found(
             spans,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from spark_jobs.errors import ProcessorFailed, SluiceError, StateIncompatible
 from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.environment import resume_remedy
+from spark_jobs.registry.fingerprint.code import resume_remedy
 from spark_jobs.registry.logic import parsed
 from spark_jobs.steps.bucket import OtherTypes, WrongResult
 

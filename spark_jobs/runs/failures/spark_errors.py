@@ -28,7 +28,7 @@ from spark_jobs.errors import (
     unexpected,
 )
 from spark_jobs.messages.carried import carried_in
-from spark_jobs.registry.fingerprint.environment import resume_remedy
+from spark_jobs.registry.fingerprint.code import resume_remedy
 from spark_jobs.runs.failures.code_errors import (
     FRAME,
     called_place,
@@ -38,8 +38,7 @@ from spark_jobs.runs.failures.code_errors import (
     worker_error,
 )
 from spark_jobs.runs.failures.data_error import DataError, constraint_error
-from spark_jobs.storage.root.store import sluice_url
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import sluice_url, translate_store_error
 
 MISUSED = {
     "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (

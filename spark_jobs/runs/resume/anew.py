@@ -5,7 +5,7 @@ so the change is free: it begins in a new place, and the topic is read again.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.identity import Identity, Present, Superseded, read_superseded
 from spark_jobs.checkpoint.log import Checkpoint
@@ -17,9 +17,11 @@ from spark_jobs.journal.change import Change, GoesLive, Scene, go_live
 from spark_jobs.journal.runner import carry_out
 from spark_jobs.ops import accounts
 from spark_jobs.source.sources import same_topics
-from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
+
+if TYPE_CHECKING:
+    from spark_jobs.runs.resume.settlers import Scene as Settling
 
 
 class Anew(NamedTuple):
@@ -87,8 +89,9 @@ class BeginAnew(GoesLive):
     superseded: Superseded
 
 
-def begin_anew(now: Present, paths: Paths, held: Held, run_id: str) -> tuple[str, ...]:
+def changed_spec(scene: Settling) -> tuple[str, ...]:
     """Let a new place be live where that is due; lines of what was done."""
+    now, paths, held, run_id = scene
     due = anew_due(now, paths)
     if due is None:
         return ()

@@ -10,14 +10,17 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from spark_jobs.checkpoint.log import Checkpoint
+from spark_jobs.checkpoint.pins import note
 from spark_jobs.ops import outdated
-from spark_jobs.side.port import Changed, Pin, side_of
+from spark_jobs.side.port import Changed, Pin, keep, side_of
 from spark_jobs.storage import failpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_jobs.checkpoint.pins import Pinned
+    from spark_jobs.runs.resume.settlers import SparkScene
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.side import SideTable
@@ -26,6 +29,15 @@ if TYPE_CHECKING:
 
 
 LOG = logging.getLogger(__name__)
+
+
+def newer_sides(scene: SparkScene) -> tuple[str, ...]:
+    """Mark what they have otherwise; then keep the versions, and note them."""
+    spec, settings, pinned, held = scene.now.spec, scene.settings, scene.pinned, scene.held
+    mark(scene.spark, spec, settings, scene.paths, scene.identity.generations, pinned, held)
+    keep(spec, settings, pinned.inputs)
+    note(pinned, Checkpoint(scene.paths.checkpoint), held)
+    return ()
 
 
 def mark(

@@ -5,35 +5,38 @@ from __future__ import annotations
 import logging
 from functools import partial
 from pkgutil import resolve_name
-from threading import Thread
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs import checks as expectations
-from spark_jobs.checkpoint.identity import Identity, Present, read_identity
+from spark_jobs.checkpoint.added_topics import with_new_topics
+from spark_jobs.checkpoint.identity import Present, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.notes.removed import note_removed
-from spark_jobs.checkpoint.pins import note as note_inputs, pin
+from spark_jobs.checkpoint.pins import pin
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.launch.cluster import Cluster
-from spark_jobs.launch.limits import StopRequest
 from spark_jobs.registry.fingerprint.fields import in_force
-from spark_jobs.runs.preflight import Preflight, cut, preflight
-from spark_jobs.runs.resume.settled import settled
-from spark_jobs.runs.run_outcome import RunOutcome
-from spark_jobs.runs.run_record import Note
-from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import keep, versions
+from spark_jobs.runs.preflight import cut, preflight
+from spark_jobs.runs.resume.settlers import FIRST, LAST, Scene, SparkScene, settle
+from spark_jobs.side.port import versions
 from spark_jobs.source.port import current_of, ends_of
 from spark_jobs.source.sources import source_of
-from spark_jobs.spec import Pipeline
 from spark_jobs.steps.sql import refuse_unsafe_checks, refuse_unsafe_trees
-from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths
 
-EXCISIONS, ADOPT = "excised", "spark_jobs.excise.adopt:adopt"
-"""Where a root's excisions are, and how a checkpoint takes them over."""
-MARK = "spark_jobs.runs.resume.marking:mark"
-"""What notes how tables beside the stream have changed."""
+if TYPE_CHECKING:
+    from threading import Thread
+
+    from spark_jobs.checkpoint.identity import Identity
+    from spark_jobs.launch.limits import StopRequest
+    from spark_jobs.launch.sessions import Sessions
+    from spark_jobs.runs.preflight import Preflight
+    from spark_jobs.runs.run_outcome import RunOutcome
+    from spark_jobs.runs.run_record import Note
+    from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.storage.lease_view import Held
+
+REMOVED = "spark_jobs.checkpoint.notes.removed:note_removed"
+"""What notes the offsets that an archive lacks."""
 LOG = logging.getLogger(__name__)
 
 
@@ -50,7 +53,7 @@ class Opened(NamedTuple):
 def opened(
     spec: Pipeline,
     settings: Settings,
-    cluster: Cluster,
+    cluster: Sessions,
     held: Held,
     note: Note,
     outcome: RunOutcome,
@@ -60,7 +63,9 @@ def opened(
     it. The first session starts here, if nothing was refused before. Raises what the preflight
     raises, and Stopped.
     """
-    now, paths = settled(spec, settings, held, outcome.run_id)
+    now = Present(with_new_topics(spec, settings))
+    settle(FIRST, Scene(now, Paths(settings.root, spec), held, outcome.run_id))
+    paths = Paths(settings.root, now.spec)  # another place's, if the pipeline began anew
     found = _looked(now, settings, paths, outcome, held)
     note.reads(found.topic, held)
     remove_orphan_checksums(found.checkpoint)
@@ -78,14 +83,10 @@ def opened(
         refuse_unsafe_checks(session, ours)
     if current := current_of(now.spec, source_of(now.spec, settings)):
         current.keep(pinned.since, outcome.inputs, held)
-    if now.spec.sides:
-        generations = found.identity.generations
-        resolve_name(MARK)(session, now.spec, settings, paths, generations, pinned, held)
-        keep(now.spec, settings, pinned.inputs)
-    note_inputs(pinned, found.checkpoint, held)
-    if (paths.root / EXCISIONS).exists():
-        ids = (found.identity.topic_id, found.identity.generations)
-        resolve_name(ADOPT)(now.spec, paths, ids, held, outcome.run_id)
+    settle(
+        LAST,
+        SparkScene(now, paths, held, outcome.run_id, settings, found.identity, pinned, session),
+    )
     run = Run(
         kind=outcome.kind,
         spec=ours,
@@ -122,7 +123,7 @@ def _looked(
     held.confirm()  # without the lease, another run may write these files now
     if spec.is_archive:
         gone = {p: [(at, last + 1)] for p, (at, last) in found.lost.items()}
-        note_removed(paths, gone, held)
+        resolve_name(REMOVED)(paths, gone, held)
     if ends and end:
         ends.note(end, held)
     outcome.end = end

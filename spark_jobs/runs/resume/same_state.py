@@ -5,6 +5,7 @@ A killed run may have put a batch's rows into the table, and not have committed 
 
 from __future__ import annotations
 
+from spark_jobs.checkpoint.identity import made_by, read_identity
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.errors import StateIncompatible
@@ -33,9 +34,11 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
 
 
 def forget_failing(run: Run) -> None:
-    """Forget the failing records of a batch that has not run: by the corrected expression they may
-    be good.
+    """Forget the failing records of a batch that has not run, where the spec or its code has
+    changed: by the corrected expression they may be good.
     """
+    if made_by(read_identity(run.paths)) == made_by(run.identity):
+        return
     known = read_failing(run.target.failing)
     begun = max(run.checkpoint.committed(), default=-1)
     kept = known.up_to(max(begun, run.target.table.newest_batch(run.target.owner)))

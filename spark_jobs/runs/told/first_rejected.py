@@ -6,16 +6,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.errors.base import visible
 from spark_jobs.messages.report import Account
 from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables
 from spark_jobs.spec import Pipeline
+from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage.root.paths import Paths
+
+if TYPE_CHECKING:
+    from spark_jobs.checkpoint.run import Run
 
 MOST_REASONS: Final = 3
 MOST_READ: Final = 1_000
@@ -41,6 +45,22 @@ KINDS: Final[dict[type, str]] = {
     dict: "object",
     type(None): "null",
 }
+
+
+def worth_telling(
+    run: Run, batches: Collection[int], account: Account, failed: Set[str]
+) -> tuple[str, ...]:
+    """Lines of a first run, and of one where a check of rejected records has `failed`. A run does
+    not fail for them.
+    """
+    if 0 not in batches and not failed & REJECTIONS:
+        return ()
+    shown = run.settings.record_bytes == "shown" and not run.spec.inputs.personal
+    of_it = (run.identity.generations, batches, account)
+    try:
+        return first_rejected(run.paths, run.spec, *of_it, shown=shown)
+    except Exception as error:  # noqa: BLE001 - lines for people
+        return (f"{run.spec.name}: the rejected records cannot be shown: {error}",)
 
 
 def first_rejected(

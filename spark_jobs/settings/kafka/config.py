@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from types import MappingProxyType
 
-from spark_jobs.errors import KafkaConfigInvalid
-from spark_jobs.settings.kafka import pem, properties_file
-from spark_jobs.settings.kafka.declared import Declared
 from spark_jobs.settings.kafka.names import BY_NAME, REGISTRY, TABLE
 
+DECLARED = "spark_jobs.settings.kafka.declared"
+"""What reads a declaration, and refuses a wrong one: an installation without one needs it not."""
 HANDLER = "sasl.login.callback.handler.class"
 """Java's property that makes it use tokens."""
 ALLOWED_URLS = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
@@ -63,30 +63,12 @@ class KafkaConfig:
 
         Raises KafkaConfigInvalid, whose message starts with `source` and names the property.
         """
-        return cls(Declared(given.items(), source).values())
+        return cls(resolve_name(f"{DECLARED}:checked")(given.items(), source))
 
     @classmethod
     def read(cls, path: str) -> KafkaConfig:
         """From a properties file. Raises KafkaConfigInvalid."""
-        source = f"SLUICE_KAFKA_CONFIG={path}"
-        file = Path(path)
-        try:
-            lines = [*properties_file.parse(file.read_text(encoding="utf-8"))]
-            exposed = pem.exposure(file)
-        except OSError as error:
-            raise KafkaConfigInvalid.file_unreadable(source=source, error=error.strerror) from None
-        except UnicodeDecodeError:
-            raise KafkaConfigInvalid.not_utf8(source=source) from None
-        except properties_file.Malformed as error:
-            raise KafkaConfigInvalid.not_properties(source=source, error=error) from None
-        config = cls(Declared(lines, source).values(), path)
-        if exposed and config.secrets():
-            raise KafkaConfigInvalid.secret_exposed(
-                source=source,
-                exposed=exposed,
-                path=path,
-            )
-        return config
+        return cls(resolve_name(f"{DECLARED}:read")(path), path)
 
     @property
     def brokers(self) -> str:
@@ -166,7 +148,7 @@ class KafkaConfig:
 
     def text(self) -> str:
         """The text of a properties file with all properties, including PEM and secrets."""
-        return properties_file.render(self._values)
+        return str(resolve_name(f"{__package__}.properties_file:render")(self._values))
 
     def write_to(self, path: Path) -> KafkaConfig:
         """Writes a file for another process and returns the config with its path.

@@ -13,8 +13,10 @@ from typing import NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from spark_jobs.errors import KafkaConfigInvalid
+from spark_jobs.settings.exposure import exposure
 from spark_jobs.settings.kafka import pem
 from spark_jobs.settings.kafka.names import BY_NAME, FIXED, REFUSED, REGISTRY
+from spark_jobs.settings.kafka.properties_file import Malformed, parse
 
 USER, PASSWORD = "sasl.username", "sasl.password"
 OAUTH = "sasl.oauthbearer."
@@ -251,7 +253,7 @@ class Declared:
                 f"Give the path of a PEM file; PEM text belongs in {BY_NAME[name].name}",
             )
         try:
-            exposed = pem.exposure(Path(path)) if secret else ""
+            exposed = exposure(Path(path)) if secret else ""
             text = Path(path).read_text(encoding="ascii", errors="replace")
         except OSError as error:
             # A name that is too long is more likely a key without its first line.
@@ -292,3 +294,29 @@ class Declared:
 
 def _has_controls(text: str) -> bool:
     return any(ord(letter) < ord(" ") for letter in text)
+
+
+def checked(given: Iterable[tuple[str, str]], source: str) -> dict[str, str]:
+    """The properties of a declaration, under librdkafka's names. Raises KafkaConfigInvalid, whose
+    message starts with `source` and names the property.
+    """
+    return Declared(given, source).values()
+
+
+def read(path: str) -> dict[str, str]:
+    """Those of a properties file. Raises KafkaConfigInvalid."""
+    source = f"SLUICE_KAFKA_CONFIG={path}"
+    file = Path(path)
+    try:
+        lines = [*parse(file.read_text(encoding="utf-8"))]
+        exposed = exposure(file)
+    except OSError as error:
+        raise KafkaConfigInvalid.file_unreadable(source=source, error=error.strerror) from None
+    except UnicodeDecodeError:
+        raise KafkaConfigInvalid.not_utf8(source=source) from None
+    except Malformed as error:
+        raise KafkaConfigInvalid.not_properties(source=source, error=error) from None
+    values = checked(lines, source)
+    if exposed and any(BY_NAME[name].secret for name in values):
+        raise KafkaConfigInvalid.secret_exposed(source=source, exposed=exposed, path=path)
+    return values

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import stat
-from pathlib import Path
 
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
 NO_KEY = "it has no readable private key"
@@ -65,18 +63,3 @@ def decrypted_key(text: str, password: str | None) -> str:
         serialization.NoEncryption(),
     )
     return private_key.private_bytes(encoding, form, bare).decode()
-
-
-def exposure(path: Path) -> str:
-    """Who besides the owner may change the file, or besides owner and group may read it, as text;
-    empty where nobody.
-
-    The group may read it: Kubernetes' fsGroup and systemd give a file to a service account in this
-    way.
-    """
-    mode = path.stat().st_mode
-    if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
-        who = "everybody on this machine" if mode & (stat.S_IROTH | stat.S_IWOTH) else "its group"
-        may = "change" if mode & (stat.S_IWOTH | stat.S_IWGRP) else "read"
-        return f"{who} may {may} it (mode {stat.S_IMODE(mode):04o})"
-    return ""

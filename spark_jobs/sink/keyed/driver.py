@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.storagelevel import StorageLevel
 
-from spark_jobs.table.delta.door import untried
-
 if TYPE_CHECKING:
-    import deltalake
     from pyspark.sql import DataFrame
 
-    from spark_jobs.sink.keyed.standing import Size
+    from spark_jobs.table.port import Opened
 
 MOST_CHANGES: Final = 50_000
 MOST_ROWS: Final = 2_000_000
@@ -24,12 +21,13 @@ the driver: it takes a gigabyte of memory then (bench/NOTES.md).
 """
 
 
-def takes_table(table: deltalake.DeltaTable, found: Size | None) -> bool:
+def takes_table(table: Opened) -> bool:
     """Whether it is small, and has no feature with which delta-rs was not tried: with some, such as
     deletion vectors, it reads no row, and with others it commits nothing.
     """
+    found = table.size()
     small = found is not None and found.all <= MOST_ROWS and found.bytes <= MOST_BYTES
-    return small and not untried(table)
+    return small and not table.untried()
 
 
 class Load(NamedTuple):

@@ -4,16 +4,12 @@ Spark. In other tables `sluice maintain` forgets them, without Spark.
 
 from __future__ import annotations
 
-import json
 import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_jobs.sink.keyed.standing import size
-from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.table.delta.commit import within
-from spark_jobs.table.delta.door import is_table, open_table, untried
 from spark_jobs.table.history import FORGOT
+from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
 
@@ -43,19 +39,12 @@ def forget_deletes(run: Run, step: Following) -> None:
 
 def forget(spark: SparkSession, path: UPath, after: timedelta, now: datetime) -> bool:
     """Forget what maintain would, in one commit a day at most. Whether there was one."""
-    if not is_table(path) or not untried(table := open_table(path)):
+    table = own_table(path)
+    if not table.exists() or not (opened := table.open()).untried():
         return False
-    found = size(table, path)
+    found = opened.size()
     if found is not None and not found.remembered:
         return False
-    from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
-
     before = (now - after).replace(hour=0, minute=0, second=0, microsecond=0)
     where = f"`{DELETED}` AND `{DELETED_AT}` < timestamp_micros({microseconds(before)})"
-    stored = DeltaTable.forPath(spark, spark_url(path))
-    if stored.toDF().where(where).isEmpty():
-        return False
-    note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps({FORGOT: where})}
-    with within(spark, note):
-        stored.delete(where)
-    return True
+    return table.remove_by_spark(spark, where, {FORGOT: where})

@@ -26,7 +26,8 @@ from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.merge import kept_anew, merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
 from spark_jobs.storage import failpoint
-from spark_jobs.table.delta.commit import Commit, again, within
+from spark_jobs.table.delta.commit import again, within
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import WHOLE, own
 
 if TYPE_CHECKING:

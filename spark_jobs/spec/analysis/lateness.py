@@ -54,11 +54,8 @@ def unheld(spec: Pipeline) -> tuple[Unheld, ...]:
     Of the event time only what is far in the past, and that only where no record is late by it: one
     far in the future is premature.
     """
-    return tuple(_but_ahead(each, spec) for each in _unheld(spec) if not _is_late(each, spec))
-
-
-def _is_late(limit: Unheld, spec: Pipeline) -> bool:
-    return limit.field == spec.inputs.event_time and late_if_far(spec)
+    late = spec.inputs.event_time if late_if_far(spec) else None
+    return tuple(_but_ahead(each, spec) for each in _unheld(spec) if each.field != late)
 
 
 def _but_ahead(limit: Unheld, spec: Pipeline) -> Unheld:

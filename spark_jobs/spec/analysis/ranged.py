@@ -52,6 +52,8 @@ class Ranged(NamedTuple):
         """The same of one input's records."""
         delay = self.spec.watermark_delay or timedelta()
         for step in reversed(self.spec.steps):
+            if span.empty:  # no row ends in it
+                break
             span = step.needed(span, delay, self.spec.ranges, of_input)
         return span
 

@@ -104,9 +104,16 @@ STATE_METRICS: dict[str, str] = {
 """Metric -> its meaning."""
 OF_THE_ACCOUNT: Final = frozenset({"unaccounted", "groups_unaccounted"})
 """Those by which the account does not agree."""
-TIMELY: Final = frozenset(
-    {"accepted_age_seconds", "event_age_seconds", "volume_of_hour", "volume_of_day"}
-)
+Clock = Literal["run", "event_time"]
+Of = Literal["hour", "day"]
+AGES: Final[dict[Clock, str]] = {
+    "run": "accepted_age_seconds",
+    "event_time": "event_age_seconds",
+}
+"""From what a record's age is counted -> the state metric."""
+VOLUMES: Final[dict[Of, str]] = {"hour": "volume_of_hour", "day": "volume_of_day"}
+"""Of what time records are compared -> the state metric."""
+TIMELY: Final = frozenset({*AGES.values(), *VOLUMES.values()})
 """Those that change while nothing happens (timely.py)."""
 OF_THE_REJECTED: Final = frozenset(
     {"nothing_accepted", "malformed_share", "premature_share", "rejected_share", "late_share"}

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final, Literal, Self
+from typing import Final, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.checks.check import Check, Severity, within as at_most
+from spark_jobs.spec.checks.check import (
+    AGES,
+    VOLUMES,
+    Check,
+    Clock,
+    Of,
+    Severity,
+    within as at_most,
+)
 from spark_jobs.spec.duration import Duration
 from spark_jobs.spec.model import Model, refuse
 
-Clock = Literal["run", "event_time"]
-Of = Literal["hour", "day"]
-AGES: Final[dict[Clock, str]] = {
-    "run": "accepted_age_seconds",
-    "event_time": "event_age_seconds",
-}
-"""From what a record's age is counted -> the state metric."""
-VOLUMES: Final[dict[Of, str]] = {"hour": "volume_of_hour", "day": "volume_of_day"}
-"""Of what time records are compared -> the state metric."""
 SPANS: Final = {VOLUMES["hour"]: timedelta(hours=1), VOLUMES["day"]: timedelta(days=1)}
 DAYS_OF_VOLUME: Final = 36
 """Days of ops.batches that it looks at: a day, the same ones of four weeks, and the run before."""

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 MOST_LEVELS: Final = 9
 AROUND: Final = r"`\$\.\d\b"
 """In a reason: how the place begins of a field of an element, or of what is around it."""
+OF_ENVELOPED: Final = (
+    "Leave envelope out, and name the whole way, as 'data.items[]', with up=1 for what is around it"
+)
+OF_TEXT: Final = "Use Json, Avro or Protobuf"
 _LISTS: Final = re.compile(r"(.*?)\[\]\.?")
 
 
@@ -78,14 +82,9 @@ def of_element(reason: str) -> str:
     return re.sub(AROUND, "`$", reason)
 
 
-def not_yet(what: str) -> tuple[str, str]:
-    """Why `each` is refused, and what to do."""
-    return f"a value with many records does not go with {what} yet", "Leave one of the two out"
-
-
-def refuse_each(each: str | None, fields: Sequence[Field], beside: Mapping[str, bool]) -> None:
+def refuse_each(each: str | None, fields: Sequence[Field], beside: Mapping[str, str]) -> None:
     """Refuse what a value with many records cannot have, by spec.model.refuse. `beside`: what of
-    the topic does not go with it -> whether it is there.
+    the topic does not go with it -> what to do.
     """
     above = [field for field in fields if field.up]
     if each is None:
@@ -97,9 +96,8 @@ def refuse_each(each: str | None, fields: Sequence[Field], beside: Mapping[str, 
         ways = levels(each)
     except ValueError as wrong:
         refuse("each", each, str(wrong), "Write it as 'resourceLogs[].logRecords[]' or '[]'")
-    for name, there in beside.items():
-        if there:
-            refuse("each", each, *not_yet(name))
+    for name, instead in beside.items():
+        refuse("each", each, f"a value with many records does not go with {name}", instead)
     for field in above:
         _refuse_up(field, ways)
 

@@ -19,6 +19,7 @@ class Compressed(Format):
 
     kind: ClassVar[str] = "compressed"
     decoder: ClassVar[str] = "spark_jobs.decode.compressed_decoder:CompressedDecoder"
+    elements: ClassVar[str] = "spark_jobs.decode.compressed_elements:CompressedElements"
 
     by: Literal["gzip", "zstd"]
     """the compression"""

@@ -31,7 +31,7 @@ class Following(Step):
     keys: tuple[str, ...] = Described(min_length=1)
     """the columns of the key"""
     order_by: tuple[str, ...] = Described(min_length=1)
-    """columns that order a key's changes; of equal ones the later offset wins"""
+    """columns that order a key's changes; of equal ones the later record wins"""
     deletes: Expression | None = Described(default=None, min_length=1)
     """a Spark SQL condition of a record that deletes"""
     missing: Literal["null", "keep"] | dict[str, Expression] = "null"

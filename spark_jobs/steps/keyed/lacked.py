@@ -47,7 +47,7 @@ class Setters(NamedTuple):
 
 def setters(of: Places, fields: Sequence[str], step: Following) -> Setters:
     """The setters of the rows at these places."""
-    names, number = placed(step.order_by), of.rows.num_rows
+    names, number = placed(step.order_by, of.rows.column_names), of.rows.num_rows
     owner, field, items = _entries(of.rows, SET, fields)
     own = of.rows.select(names)
     said = pa.table([items.field(name) for name in names], [*names]).cast(own.schema)

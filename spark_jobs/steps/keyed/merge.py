@@ -2,8 +2,8 @@
 
 A row's place is its `row_key`: of a Latest the key, of a History the key and `order_by`. A change's
 position is its `order_by`, then its offset in Kafka, and its partition where two of them have that
-offset. The highest position at a place stays. So batches and their order make no difference, and a
-batch that comes again changes nothing.
+offset; in one value its element. The highest position at a place stays. So batches and their order
+make no difference, and a batch that comes again changes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spark_jobs.spec.steps.history import CURRENT, VALID_FROM, VALID_TO
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.keyed.lacked import lacked
 from spark_jobs.steps.keyed.places import Flags, Numbers, Places, from_others, places, ranks
-from spark_jobs.values.own_columns import DELETED, PLACE, WHOLE
+from spark_jobs.values.own_columns import DELETED, WHOLE, place_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,8 @@ def kept_anew(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
     """The columns that a row of the table gets anew where it stays itself. `columns`: those of the
     changes.
     """
-    return (*PLACE, *step.spans, *from_others(step, columns))
+    names = [*columns]
+    return (*place_in(names), *step.spans, *from_others(step, names))
 
 
 class Merged(NamedTuple):
@@ -100,7 +101,7 @@ def _made(known: pa.Table, changes: pa.Table, step: Following) -> tuple[Places, 
     moved = (copied | fields.copied) & ~decides & ~fields.new
     other = fields.new | _differ(known, of.there, spans)
     anew = {name: of.rows[name].take(pa.array(stands)) for name in step.row_key}
-    anew |= {name: of.rows[name].take(pa.array(of.kept)) for name in PLACE}
+    anew |= {name: of.rows[name].take(pa.array(of.kept)) for name in place_in(of.rows.column_names)}
     anew |= {**fields.columns, **{name: spans[name] for name in step.spans}}
     fates = _fates(of, decides, copied, step)._replace(moved=int(moved.sum()))
     if step.spans:

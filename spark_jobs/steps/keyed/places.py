@@ -13,10 +13,10 @@ from spark_jobs.values.own_columns import (
     CONTENTS,
     DELETED,
     OF_A_KEY,
-    PLACE,
     SET,
     SET_CONTENTS,
     WHOLE,
+    place_in,
     placed,
 )
 
@@ -71,7 +71,8 @@ def known_of(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _compared(step: Following, columns: Iterable[str]) -> tuple[str, ...]:
-    return (*step.placed, DELETED, *PLACE, CONTENTS, *from_others(step, columns))
+    names = [*columns]
+    return (*step.placed, DELETED, *place_in(names), CONTENTS, *from_others(step, names))
 
 
 class Places(NamedTuple):
@@ -115,7 +116,7 @@ def places(known: pa.Table, changes: pa.Table, step: Following) -> Places:
     """
     rows = _joined(known, changes, _compared(step, changes.column_names))
     old = np.arange(rows.num_rows) < known.num_rows
-    at, position = ranks(rows, step.row_key), ranks(rows, placed(step.order_by))
+    at, position = ranks(rows, step.row_key), ranks(rows, placed(step.order_by, rows.column_names))
     # A record that is there already stands behind itself, so it stays.
     way = np.lexsort((old, position, at))
     number = int(at.max(initial=-1)) + 1
@@ -144,7 +145,7 @@ def misplaced(known: pa.Table, step: Following) -> dict[str, object] | None:
     """
     keys = known.select(step.keys)
     if step.spans or not step.highest_decides:
-        for name in (*step.placed, DELETED, *PLACE, CONTENTS):
+        for name in (*step.placed, DELETED, *place_in(known.column_names), CONTENTS):
             if known[name].null_count:
                 return _first(keys.filter(pc.is_null(known[name])))
     several = known.group_by([*step.row_key]).aggregate([([], "count_all")])

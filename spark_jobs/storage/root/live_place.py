@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from spark_jobs.errors import CheckpointBroken, RootNotWritable
 from spark_jobs.spec.archive import PREFIX
 from spark_jobs.storage.root.files import refuse_newer
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -8,13 +8,15 @@ imports no client.
 from __future__ import annotations
 
 import os
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.errors import SettingInvalid
+from spark_jobs.errors import SettingInvalid, SluiceError
 
 if TYPE_CHECKING:
     from upath import UPath
 
+TRANSLATED: Final = "spark_jobs.storage.root.store_errors:translated"
 SCHEME: Final = "s3://"
 PATH_STYLE: Final = "SLUICE_S3_PATH_STYLE"
 ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
@@ -47,6 +49,12 @@ _CHAIN: Final = (
 def is_remote(root: str) -> bool:
     """Whether the root is not a folder of this machine."""
     return "://" in root and not root.startswith(("file://", "local://"))
+
+
+def make_folder(folder: UPath) -> None:
+    """With all above it. An object store has none."""
+    if not is_remote(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def is_s3(root: str) -> bool:
@@ -184,3 +192,11 @@ class Store(NamedTuple):
             **({"region": self.region} if self.region else {}),
             "virtual_hosted_style_request": "false" if self.path_style else "true",
         }
+
+
+def translate_store_error(
+    error: BaseException, root: str = "", *, certain: bool = False
+) -> SluiceError | None:
+    """The error by store_errors.py, which is loaded where something has failed."""
+    found: SluiceError | None = resolve_name(TRANSLATED)(error, root, certain=certain)
+    return found

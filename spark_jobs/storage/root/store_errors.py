@@ -150,7 +150,7 @@ _UNREACHABLE: Final = {
 }
 
 
-def translate_store_error(
+def translated(
     error: BaseException, root: str = "", *, certain: bool = False
 ) -> SluiceError | None:
     """The error as RootRefused, RootUnreachable or RootNotWritable; None where neither store nor

@@ -19,7 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.storage.root.path_forms import sql_table
-from spark_jobs.storage.root.store_errors import translate_store_error
+from spark_jobs.storage.root.store import translate_store_error
 from spark_jobs.table.delta import compaction, door, rewrite
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import untried

@@ -17,11 +17,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, functions as F
-from upath import UPath
 
 from spark_jobs.errors import TableContended
-from spark_jobs.storage.root.path_forms import SparkPath
-from spark_jobs.table.entry import Note
+from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import own
 
 LOG = logging.getLogger(__name__)
@@ -107,22 +105,6 @@ ARCHIVED = {
     "parquet.enable.dictionary#value": "false",
 }
 """How an archive's files are compressed."""
-
-
-class Commit(NamedTuple):
-    """The table's path, and the transaction id: `owner` (pipeline/generation) and `batch_id`."""
-
-    path: SparkPath
-    owner: str
-    batch_id: int
-    note: Note
-    """Becomes the commit's userMetadata, as JSON."""
-    table: UPath = UPath()
-    """The same path, for delta-rs."""
-    records: int = 0
-    """The most records that the batch may have."""
-    confirm: Callable[[], None] = lambda: None
-    """Raises LeaseLost. Of Spark's commits the log store of S3 asks too."""
 
 
 def append(rows: DataFrame, commit: Commit) -> None:

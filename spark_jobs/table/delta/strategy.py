@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.delta import commit
-from spark_jobs.table.delta.commit import Commit, in_words
+from spark_jobs.table.delta.commit import in_words
 from spark_jobs.table.delta.table_layout import order, parts
+from spark_jobs.table.entry import Commit
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -17,8 +17,9 @@ from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door, rewrite
-from spark_jobs.table.delta.answer import answer, streamed
+from spark_jobs.table.delta.answer import answer, reader_of, streamed
 from spark_jobs.table.delta.care_steps import in_words, steps
+from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import name_invariants, untried, unwritable
 from spark_jobs.table.delta.log_entries import GENERATION, told, write_first_checksum
 from spark_jobs.table.delta.table_layout import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.table.port import Opened, Size
     from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
@@ -189,13 +191,13 @@ class Delta(Table):
 
     def sum_of(self, version: int, column: str) -> int | None:
         """See Table."""
-        from spark_jobs.table.delta.written_rows import sum_of  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.added import sum_of  # noqa: PLC0415 - as above
 
         return sum_of(self.path, version, column)
 
     def added(self, version: int) -> pa.Table | None:
         """See Table."""
-        from spark_jobs.table.delta.written_rows import added  # noqa: PLC0415 - as above
+        from spark_jobs.table.delta.added import added  # noqa: PLC0415 - as above
 
         return added(self.path, version)
 
@@ -266,6 +268,53 @@ class Delta(Table):
                 writer_properties=compaction.ZSTD,
                 commit_properties=door.here(dict(said) if said else None),
             )
+
+    def open(self) -> Opened:
+        """See Table."""
+        from spark_jobs.table.delta.opened import DeltaOpened  # noqa: PLC0415 - few runs need it
+
+        return DeltaOpened(self.path)
+
+    def at_newest(self, work: Callable[[Opened], None]) -> None:
+        """See Table."""
+        from spark_jobs.table.delta.opened import at_newest  # noqa: PLC0415 - as above
+
+        at_newest(self.path, work)
+
+    def touched(self, since: int, position: Position, spans: Sequence[Span]) -> bool:
+        """See Table."""
+        from spark_jobs.table.delta.changes import changes  # noqa: PLC0415 - as above
+
+        log = Log.of(self.path)
+        if not log.has(since, log.newest):
+            return True
+        later = changes(log, since, log.newest)
+        return any(each.touches(position.column, spans) for each in later)
+
+    def live_rows(self, version: int) -> Size | None:
+        """See Table."""
+        from spark_jobs.table.delta.live_rows import size_at  # noqa: PLC0415 - as above
+
+        return size_at(self.path, version)
+
+    def feed(self, version: int) -> pa.RecordBatchReader | None:
+        """See Table."""
+        given = door.change_feed(self.path, version - 1, version)
+        return None if given is None else reader_of(given)
+
+    def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:
+        """See Table."""
+        from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
+
+        from spark_jobs.table.delta.commit import within  # noqa: PLC0415 - as above
+
+        stored = DeltaTable.forPath(spark, spark_url(self.path))
+        if stored.toDF().where(where).isEmpty():
+            return False
+        note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(said)}
+        with within(spark, note):
+            stored.delete(where)
+        return True
 
     def untried(self, *, merged: bool = False) -> Sequence[str]:
         """See Table."""

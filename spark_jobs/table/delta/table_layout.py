@@ -24,6 +24,7 @@ from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.model import refusal
+from spark_jobs.table.added import MARK
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import confirmed, here
@@ -128,10 +129,6 @@ def set_properties(path: UPath, spec: Pipeline, held: Held | None) -> None:
         LOG.warning("%s has new properties: %s", path, ", ".join(sorted(wanted)))
 
 
-MARK: Final = "sluice.added"
-"""In the metadata of a column: the version of the table that first had it."""
-
-
 def add_columns(
     path: UPath, columns: StructType, newer: Collection[str], held: Held | None = None
 ) -> tuple[str, ...]:
@@ -150,16 +147,6 @@ def add_columns(
         marked = [_marked(field, table.version() + 1) for field in missing]
         table.alter.add_columns(marked, commit_properties=here())
     return tuple(field.name for field in missing)
-
-
-def is_added(field: StructField) -> bool:
-    """Whether the table has rows from before this column of it."""
-    return MARK in field.metadata
-
-
-def added_in(field: StructField) -> int:
-    """The version of the table that first had this column of it; 0 of one that it began with."""
-    return int(field.metadata.get(MARK, 0))
 
 
 def _marked(field: StructField, version: int) -> deltalake.Field:

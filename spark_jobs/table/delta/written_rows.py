@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession, Window, functions as F
@@ -107,40 +106,6 @@ def _batches(path: UPath, made: Replay, wanted: pa.Schema) -> Iterator[pa.Record
         with parquet_file(path / unquote(file["path"])) as parquet:
             for rows in parquet.iter_batches(ROWS_AT_ONCE, columns=wanted.names):
                 yield rows.select(wanted.names).cast(wanted)
-
-
-def sum_of(table: UPath, version: int, column: str) -> int | None:
-    """The sum of a column over the rows that the version added.
-
-    None if its entry of the log or one of its files is gone (VACUUM, log clean-up).
-    """
-    total = 0
-    try:
-        for action in Log.of(table).commit(version):
-            if "add" in action:
-                with parquet_file(table / unquote(action["add"]["path"])) as file:
-                    read = file.read(columns=[column])
-                total += pc.sum(read[column]).as_py() or 0
-    except FileNotFoundError:
-        return None
-    return total
-
-
-def added(table: UPath, version: int) -> pa.Table | None:
-    """As Table.added."""
-    found = []
-    try:
-        for action in Log.of(table).commit(version):
-            if "remove" in action and changes_data(action["remove"]):
-                return None
-            if "add" in action:
-                if action["add"].get("partitionValues"):  # columns that the file has not
-                    return None
-                with parquet_file(table / unquote(action["add"]["path"])) as file:
-                    found.append(file.read())
-    except FileNotFoundError:
-        return None
-    return pa.concat_tables(found, promote_options="default") if found else pa.table({})
 
 
 def changed_rows(spark: SparkSession, path: UPath, since: int, version: int) -> DataFrame | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import gc
 import importlib
 
-from pyspark.daemon import manager
+from spark_jobs.launch.quiet_python_daemon import serve
 
 IMPORTED = (
     "pandas",
@@ -38,7 +38,7 @@ def main() -> None:
     # What is imported by now lives as long as its process: no worker looks through it for garbage.
     gc.collect()
     gc.freeze()
-    manager()
+    serve()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Its main thread does the drains, as the main thread of main.py does one. Other t
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -29,6 +30,7 @@ from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
 from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import Address, log_path
+from spark_jobs.launch.warm.start import BORN
 from spark_jobs.launch.warm.stay import USUAL
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
@@ -249,3 +251,9 @@ def _status(run: Run, words: list[str]) -> int:
     except BaseException:  # noqa: BLE001 - as Python ends a process
         traceback.print_exc()
         return 1
+
+
+def serve(socket: str, run: Callable[[list[str]], int]) -> int:
+    """Be a worker at this socket until it ends. `run` does one drain, by its words."""
+    born = json.loads(os.environ.pop(BORN))
+    Worker(Path(socket), born, Limits.of(Settings.from_environment()), run).work()
