@@ -120,11 +120,14 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
     declared = reader.spec.inputs.of_place(wanted.topic)
     state = source_of(archive_spec(declared, Archive()), settings).state()
     has, _ = archived_or_why(root, Topics([declared]), state.id)
-    clock, there = clock_of(declared), together((state.earliest.parts(state.latest), has))
+    clock, every = clock_of(declared), together((state.earliest.parts(state.latest), has))
+    there: Parts = every
+    gone: Parts = {}
     for each in readers:
         if clock_of(each.spec.inputs.of_place(wanted.topic)) == clock:  # else of other times
             with suppress(SluiceError):  # a damaged checkpoint tells of no record
-                there = _less(there, each, (wanted.topic, state.id), wanted.span)
+                others, such = _drained(each, (wanted.topic, state.id), wanted.span)
+                there, gone = less(there, others), together((gone, less(such, every)))
     parts = {p: tuple(merged(ranges)) for p, ranges in there.items()}
     if (offsets := offsets_in(parts)) > wanted.most_records:
         raise RangeInvalid.too_many_records(
@@ -148,7 +151,8 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         raise DecisionRefused.too_many_excised(most=MOST)
     noted = [each for each in excisions(root, wanted.topic) if each.topic_id == state.id]
     records = [*_new(found, noted)]
-    lines = tuple(_lines(wanted, told.counts, len(found), len(found) - len(records)))
+    again = len(found) - len(records)
+    lines = tuple(_lines(wanted, told.counts, len(found), again, offsets_in(gone)))
     if not records:
         return Looked(None, lines)
     personal = {name for each in readers for name in each.spec.inputs.personal}
@@ -178,9 +182,11 @@ def _new(records: Sequence[Record], noted: Sequence[Excision]) -> Iterator[Recor
     return (each for each in records if not any(each.place in places for places in known))
 
 
-def _lines(wanted: Wanted, told: Counts, found: int, again: int) -> Iterator[str]:
+def _lines(wanted: Wanted, told: Counts, found: int, again: int, gone: int) -> Iterator[str]:
     yield f"{wanted.topic}: {found:,} records fulfil the condition"
     yield f"  read            {told.read:,} records that Kafka and archives have now"
+    if gone:
+        yield f"  gone            up to {gone:,} of these times, which nobody has: rows keep them"
     if told.undecoded:
         yield f"  not asked       {told.undecoded:,} that do not decode: no row has them"
     if told.headerless and "header" in wanted.where:
@@ -193,12 +199,14 @@ def _lines(wanted: Wanted, told: Counts, found: int, again: int) -> Iterator[str
         yield "                  taken out by its `sluice undo`"
 
 
-def _less(there: Parts, reader: Reader, of: tuple[str, str], span: Span) -> Parts:
-    """Without what this pipeline has drained and knows not to have these event times."""
+def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Parts]:
+    """What this pipeline has drained of the topic: the records of which it knows that they have not
+    these event times, and the others.
+    """
     (topic, topic_id), (spec, paths) = of, (reader.spec, reader.paths)
     known, audited = read_identity(paths), read_cursor(paths.cursor).audited
     if known is None or audited < 0:
-        return there
+        return {}, {}
     generations = known.generations
     end = Checkpoint(paths.checkpoint).batch(audited).end
     index = Index.read(paths, generations, beginning(paths, generations), end)
@@ -217,7 +225,8 @@ def _less(there: Parts, reader: Reader, of: tuple[str, str], span: Span) -> Part
     for each in (*wanted, index.lacking):
         others = less(others, each)
     ids = known.topic_id.split(BETWEEN)
-    for n, parts in by_input(others).items():
+    for n, every in by_input(drained).items():
         if n < len(spec.inputs) and (spec.inputs[n].place, ids[n]) == (topic, topic_id):
-            there = less(there, parts)
-    return there
+            without = by_input(others).get(n, {})
+            return without, less(every, without)
+    return {}, {}

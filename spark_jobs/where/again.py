@@ -31,9 +31,8 @@ from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.own_columns import EMPTY
-from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, alike, values
+from spark_jobs.where.ask import DROPPED, Answer, Question, Seen, alike, deduplicates, values
 from spark_jobs.where.asked import union, within
-from spark_jobs.where.copies import deduplicates
 from spark_jobs.where.kept import Kept
 
 if TYPE_CHECKING:

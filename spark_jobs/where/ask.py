@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_jobs.settings.installation import Settings
+    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Step
 
 FAILED, COUNTS = "failed.txt", "counts.json"
 """In a job's folder: why it has no answer; what is told beside it."""
@@ -173,6 +175,11 @@ def _numbers(table: pa.Table) -> pa.Table:
         elif pa.types.is_date32(field.type):
             table = table.set_column(at, field.name, table.column(at).cast(pa.int32()))
     return table
+
+
+def deduplicates(spec: Pipeline) -> Step | None:
+    """The step by which accepted records are copies of others; None if none is."""
+    return spec.entry if spec.entry and spec.entry.balance.drops_duplicates else None
 
 
 def alike(

@@ -41,8 +41,8 @@ from spark_jobs.where.ask import (
     RULES,
     WHY,
     Question,
+    deduplicates,
 )
-from spark_jobs.where.copies import deduplicates
 from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
 
 if TYPE_CHECKING:

@@ -103,11 +103,6 @@ def _sure(here: Iterable[Copy]) -> bool:
     return any(each.certain for each in here)
 
 
-def deduplicates(spec: Pipeline) -> Step | None:
-    """The step by which accepted records are copies of others; None if none is."""
-    return spec.entry if spec.entry and spec.entry.balance.drops_duplicates else None
-
-
 def among(
     reader: Reader, step: Step, batches: Collection[Accounted], reach: int | None
 ) -> tuple[Parts, int | None]:

@@ -12,7 +12,7 @@ from spark_jobs.source.positions import parts_of
 from spark_jobs.values.times import time_of
 from spark_jobs.where import copies
 from spark_jobs.where.again import by_counts
-from spark_jobs.where.ask import DROPPED
+from spark_jobs.where.ask import DROPPED, deduplicates
 from spark_jobs.where.asked import within
 from spark_jobs.where.expanded import OTHERS
 from spark_jobs.where.fate import Became, Fate
@@ -151,7 +151,7 @@ class Outcomes(NamedTuple):
         self, asked: Mapping[Place, Accounted]
     ) -> tuple[Mapping[Place, Seen], Mapping[Place, set[Place]]]:
         """The records, and of copies those that a Deduplicate may have kept."""
-        reader, step = self.reader, copies.deduplicates(self.reader.spec)
+        reader, step = self.reader, deduplicates(self.reader.spec)
         # What a step before state has left out is no copy, and nobody looks for its copies.
         may = {p: b for p, b in asked.items() if by_counts(b, reader.spec) is not False}
         if step is None or not may:

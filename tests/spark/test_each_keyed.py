@@ -169,6 +169,7 @@ def test_the_table_is_duckdbs_over_elements_killed_replayed_and_verified_from_th
     archive = Archived(made.scene)
     archive.run("archive")
     assert [row["value"].decode() for row in archive.rows()] == made.values
+    assert all(row["event_time"] == row["kafka_timestamp"] for row in archive.rows())
     empty(made.scene)
     assert topic_state(made.scene.settings, made.scene.topic).earliest.by_partition == {0: 50}
     report = made.verify()

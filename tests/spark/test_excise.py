@@ -38,6 +38,7 @@ from tests.harness.crash import over
 from tests.harness.long_form import LONG
 from tests.harness.scene import Scene
 from tests.harness.turns import alike
+from tests.spark.test_retention import remove_before
 from tests.spark.told import asking, fates
 from tests.unit.specs import deduplicate, pipeline, topic
 
@@ -282,6 +283,9 @@ def test_of_a_value_with_many_records_some_are_taken_out_and_brought_back(kafka,
     assert excised(made, "replay", reason="sent cents")
     held_against_duckdb(releases, 6, "true")
     verified(made, start=START, end=START + 6 * HOUR)
+    remove_before(made, 0, 3)
+    lines = releases.look().lines
+    assert "  gone            up to 3 of these times, which nobody has: rows keep them" in lines
 
 
 GAP = timedelta(minutes=10)

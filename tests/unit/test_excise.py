@@ -24,7 +24,7 @@ from spark_jobs.errors import (
     SpecInvalid,
 )
 from spark_jobs.excise.adopt import adopt, around, pending, taken_over
-from spark_jobs.excise.look import Looked, Reader, Wanted, _less, look
+from spark_jobs.excise.look import Looked, Reader, Wanted, _drained, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
@@ -39,6 +39,7 @@ from spark_jobs.excise.told import effect, following
 from spark_jobs.journal.change import under_way
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
+from spark_jobs.repair.offsets.slices import less, together
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Deduplicate, Field, Pipeline, State, Table
@@ -348,18 +349,20 @@ def test_what_a_person_has_declined_no_drain_starts_again(root):
 
 def asked_parts(root: Marked, *readers: Pipeline) -> list[int]:
     """The offsets at which the records of the fifth day are looked for."""
-    left = {0: ((0, 10),)}
+    left = {0: ((0, 12),)}
     own = (root.spec.topic.name, root.identity.topic_id)
     for each in readers:
-        left = _less(left, Reader(each, root.settings), own, days(5))
+        others, such = _drained(Reader(each, root.settings), own, days(5))
+        assert together((others, such)) == {0: ((0, 10),)}, "all that it has drained"
+        left = less(left, others)
     return [n for first, stop in left.get(0, ()) for n in range(first, stop)]
 
 
 def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root):
-    assert asked_parts(root, root.spec) == [5]
+    assert asked_parts(root, root.spec) == [5, 10, 11]
     own = {"pipeline": root.spec.name, "generation": "g1", "batch_id": 7, "run_id": "r"}
     root.put("quarantine", own | {"kind": "malformed", "partition": 0, "offset": 7})
-    assert asked_parts(root, root.spec) == [5, 7], "no slice has its event time"
+    assert asked_parts(root, root.spec) == [5, 7, 10, 11], "no slice has its event time"
 
 
 def test_a_reader_with_another_event_time_has_rows_of_any_time(root):

@@ -7,8 +7,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.source.port import Sampled
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.where.again import decoded
-from spark_jobs.where.ask import DROPPED
-from spark_jobs.where.copies import deduplicates
+from spark_jobs.where.ask import DROPPED, deduplicates
 from tests.unit.specs import TWO_APART, deduplicate, pipeline, topic
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC).isoformat()
