@@ -315,7 +315,7 @@ class Report(Part):
     )
     inputs: dict[str, int] = Described(
         default_factory=dict,
-        description="table beside the stream -> its version",
+        description="table beside -> its version",
     )
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,
