@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Literal, NamedTuple
 
 Counted = Literal["rows", "timers", "timeouts"]
@@ -35,5 +34,3 @@ class Expires(NamedTuple):
     column: str = ""
     by: Clock = "nothing"
     counted: Counted = "rows"
-    after: timedelta = timedelta()
-    """How long after the column's time."""
