@@ -177,7 +177,7 @@ class Measures(NamedTuple):
 def told(measures: Measures) -> Iterator[str]:
     """A few lines."""
     if measures.sizes is None:
-        yield "key sizes: the store on the heap does not tell them"
+        yield "key sizes: its store does not tell them"
     else:
         yield from _sizes(measures.sizes)
     for each in measures.expiry:

@@ -65,12 +65,13 @@ def key_sizes(
         .collect()
     )
     found = counted.get
+    timed = any(variable.kind == "TimerState" for variable in operator.variables)
     return KeySizes(
         columns=tuple(name.removeprefix(PREFIX) for name in key),  # of buckets, bucket
         keys=found["keys"],
         rows=found["rows"] or 0,
         bytes=found["bytes"] or 0,
-        untimed=found["untimed"] if _sets_timers(operator) else None,
+        untimed=found["untimed"] if timed else None,
         powers=tuple(
             Power(power=place, keys=keys) for place in range(POWERS) if (keys := found[f"p{place}"])
         ),
@@ -112,10 +113,6 @@ def _key(stored: DataFrame) -> dict[str, Column]:
     return {name: at.getField(name).alias(f"k{place}") for place, name in enumerate(names)}
 
 
-def _sets_timers(operator: StateOperator) -> bool:
-    return any(variable.kind == "TimerState" for variable in operator.variables)
-
-
 HOUR: Final = 3_600_000_000
 """Microseconds."""
 LADDER: Final = ((48, 1), (60 * 24, 24), (10 * 365 * 24, 30 * 24))
@@ -147,7 +144,8 @@ def expiry(
     rows: dict[int | None, int] = {LATER if when.column else None: table.total}
     if when.column and since is not None:
         stored, columns = opened(spark, checkpoint, batch, operator, variable, step)
-        rows = _by_span(stored, next(each for each in columns if each.name == when.column), since)
+        column = next(each for each in columns if each.name == when.column)
+        rows = _by_span(stored, column, since - when.after)
     return Expiry(
         variable=variable.name,
         counted=when.counted,

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
-from spark_jobs.messages.job import StateQuery
+from spark_jobs.messages.job import ShowState, StateQuery
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.expires import Variable
@@ -42,6 +42,10 @@ class _Purged(StateUnreadable):
     """Spark has purged the state of the batch."""
 
 
+def viewed(job: ShowState, spec: Pipeline, settings: Settings) -> Iterator[str]:
+    return state_view(spec, settings, job.query)
+
+
 def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterator[str]:
     """Lines for a terminal.
 
@@ -60,10 +64,8 @@ def state_view(spec: Pipeline, settings: Settings, query: StateQuery) -> Iterato
         operator, reading = _read_variables(spark, target, number, target.batch, query.limit)
         yield from _state(target, number, operator, reading)
         if query.keep or query.measured:
-            measures = Measures(None, ())
-            if not spec.steps[number - 1].takes:  # each side has stores of its own
-                measures = _measures(spark, target, number, operator, reading, now)
-                yield from told(measures)
+            measures = _measures(spark, target, number, operator, reading, now)
+            yield from told(measures)
             answered.append(_answer(target, number, operator, reading, measures))
     if query.keep:
         path = Paths(settings.root, spec).state_answer
@@ -98,10 +100,11 @@ def _measures(
 ) -> Measures:
     checkpoint, batch = state_url(target.checkpoint.folder), target.batch
     since = Instants(target.checkpoint.watermark(batch), now)
+    apart = target.spec.steps[number - 1].takes  # each side has stores of its own
     with _purged_meanwhile(target, batch):
         return Measures(
             key_sizes(spark, checkpoint, batch, operator)
-            if target.spec.state.provider == "rocksdb"
+            if target.spec.state.provider == "rocksdb" and not apart
             else None,
             tuple(
                 expiry(spark, checkpoint, batch, operator, target.spec, number, table, since)

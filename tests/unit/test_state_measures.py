@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_jobs.spec import Field, State
-from spark_jobs.spec.steps.expires import Variable
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.state.answer import (
     Expiring,
     Expiry,
@@ -56,7 +56,7 @@ def of(variable: Variable, *names: str) -> Table:
 def test_what_rows_wait_for_is_that_by_which_spark_removes_them(step, more, table, expected):
     spec = pipeline(steps=(step,), **more)
     found = step.expires(table.variable, table.names, spec.topic.event_time, spec.output_mode)
-    assert found == expected
+    assert found == Expires(*expected)
 
 
 SIZES = KeySizes(
@@ -88,7 +88,7 @@ def test_a_step_is_told_in_a_few_lines():
 def test_what_is_not_known_is_no_number():
     none = ROWS.model_copy(update={"since": None, "spans": (), "later": 38, "never": 0})
     lines = [*told(Measures(None, (none,)))]
-    assert lines[0] == "key sizes: the store on the heap does not tell them"
+    assert lines[0] == "key sizes: its store does not tell them"
     assert lines[1].endswith("38; there is no watermark yet")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 Counted = Literal["rows", "timers", "timeouts"]
@@ -34,3 +35,5 @@ class Expires(NamedTuple):
     column: str = ""
     by: Clock = "nothing"
     counted: Counted = "rows"
+    after: timedelta = timedelta()
+    """How long after the column's time."""

@@ -29,6 +29,7 @@ from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
 from spark_jobs.spec.steps.deduplicate import Deduplicate
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.spans import Span, Times
@@ -145,6 +146,15 @@ class Join(Step):
         if prefix is None:
             prefix = re.sub(r"\W", "_", self.right, flags=re.ASCII) + "_"
         return prefix + column
+
+    def expires(
+        self, variable: Variable, columns: Sequence[str], time: str | None, mode: str
+    ) -> Expires:
+        """Once the watermark has passed the times of all rows that it could be joined with."""
+        left, right = self.times
+        begin, end = self.within
+        column, after = (left, end) if variable.name == self.left else (right, -begin)
+        return Expires(column, "watermark", after=after)
 
     @property
     def found(self) -> dict[str, str]:
