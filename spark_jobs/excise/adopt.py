@@ -124,6 +124,8 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
     """Likewise, by a command. Whether batches have read records that are refused by now. Raises
     LeaseHeld.
     """
+    if read_identity(paths) is None:  # its first run does; there is nothing to lease
+        return False
     with leased(paths, who) as held:
         known = read_identity(paths)
         if known is None:

@@ -470,6 +470,13 @@ def test_what_is_no_topic_of_kafka_is_refused_by_its_name(root, installed, tmp_p
     assert "no topic of Kafka" in told.output
 
 
+def test_a_pipeline_that_was_never_drained_leaves_it_to_its_first_run(root):
+    noted(root, 2)
+    never = Drains.of(root.settings.root, root.spec.model_copy(update={"name": "never"}))
+    assert not taken_over(never.spec, never.paths, "ana")
+    assert not never.paths.above.exists()
+
+
 def test_a_broken_pipeline_keeps_no_other_from_it(root, installed, tmp_path, monkeypatch):
     """Neither one whose spec does not load, nor one whose checkpoint is damaged."""
     made = noted(root, 2, 12)
