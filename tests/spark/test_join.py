@@ -284,6 +284,7 @@ def seen_by(scratch: Scratch) -> None:
         "it waits in the state for a row of orders, until 2026-03-01 13:10:00",
     ]
     _, *lines = state_view(scratch.spec, scratch.settings, StateQuery(measured=True))
+    lines, measured = lines[:6], lines[6:]
     assert [" ".join(line.split()) for line in lines] == [
         "orders: 1 row",
         "order_id at amount",
@@ -292,6 +293,9 @@ def seen_by(scratch: Scratch) -> None:
         "order_id by_at by_paid",
         "y4 2026-03-01 13:00:00 1",
     ]
+    of_sides = [line for line in measured if "rows expire with the watermark" in line]
+    assert [line.partition(":")[0] for line in of_sides] == ["orders", "payments"]
+    assert all("1 within" in line for line in of_sides)
     query = StateQuery(keys=("order_id=y4",))
     assert "payments: 1 row" in [*state_view(scratch.spec, scratch.settings, query)]
 
