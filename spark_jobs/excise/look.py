@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.notes.excised import PER_VALUE, Places, text_of
+from spark_jobs.checkpoint.notes.excised import FAR, Places, text_of
 from spark_jobs.errors import DecisionRefused, RangeInvalid, SluiceError
 from spark_jobs.excise.note import Excision, Record, clock_of, excisions, slots_of
 from spark_jobs.launch.question import Failed
@@ -147,7 +147,7 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         ) from None
     columns = (told.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT, AT))
     found = [Record(Place(*place), at) for *place, at in zip(*columns, strict=True)]
-    if len(found) > MOST or any(each.place.element >= PER_VALUE - 1 for each in found):
+    if len(found) > MOST or any(each.place.element >= FAR for each in found):
         raise DecisionRefused.too_many_excised(most=MOST)
     noted = [each for each in excisions(root, wanted.topic) if each.topic_id == state.id]
     records = [*_new(found, noted)]

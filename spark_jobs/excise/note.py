@@ -97,12 +97,13 @@ class Excision(Stored):
         """
         # The checkpoint may not know the newest topics yet.
         known = zip(spec.inputs, topic_ids.split(BETWEEN), strict=False)
-        ours = (self.topic, self.topic_id)
         return tuple(
-            n
-            for n, (topic, id_) in enumerate(known)
-            if (topic.place, id_) == ours and self.each in {"", topic.each}
+            n for n, (topic, id_) in enumerate(known) if id_ == self.topic_id and self.fits(topic)
         )
+
+    def fits(self, topic: Topic) -> bool:
+        """Whether its records are records of this topic, as a pipeline declares it."""
+        return topic.place == self.topic and self.each in {"", topic.each}
 
     def places_in(self, numbers: Iterable[int]) -> PlacesText:
         """Its places, as a pipeline with these numbers has the topic."""

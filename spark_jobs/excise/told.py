@@ -44,13 +44,15 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     """Of an excision that the pipeline's checkpoint may not have taken over yet."""
     name, spec, paths = reader.name, reader.spec, reader.paths
     known = read_identity(paths)
+    if not any(map(excision.fits, spec.inputs)):
+        yield f"{name}: it does not take values apart by {excision.each}, and keeps them"
+        return
     if known is None:
         yield f"{name}: no run yet; its first one leaves them out"
         return
     numbers = excision.numbers(spec, known.topic_id)
     if not numbers:
-        elements = f", or does not take values apart by {excision.each}" if excision.each else ""
-        yield f"{name}: its checkpoint is of another topic with this name{elements}"
+        yield f"{name}: its checkpoint is of another topic with this name"
         return
     _, since = made(paths, known.generation)
     places = Places.told(excision.places_in(numbers))

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
 from spark_jobs.checkpoint.lease import lease
-from spark_jobs.checkpoint.notes.excised import Known, Places, Refused, text_of
+from spark_jobs.checkpoint.notes.excised import FAR, Known, Places, Refused, text_of
 from spark_jobs.checkpoint.notes.failing import UNREAD, FailingRecord, FailingRecords, read_failing
 from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.cli import app
@@ -22,6 +22,7 @@ from spark_jobs.errors import (
     LeaseHeld,
     RebuildRefused,
     SpecInvalid,
+    VersionNotLive,
 )
 from spark_jobs.excise.adopt import adopt, around, pending, taken_over
 from spark_jobs.excise.look import Looked, Reader, Wanted, _drained, look
@@ -96,6 +97,23 @@ PLACES = st.tuples(st.integers(0, 2), st.integers(0, 40)).map(lambda at: Place(*
 ELEMENTS = st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 9)).map(
     lambda at: Place(*at)
 )
+
+
+def test_an_element_of_a_huge_value_is_none_of_the_next_value():
+    of = Refused({}, [Known("why", Places.told({0: "8,10:0-3"}))])
+    for element in (FAR - 1, FAR, 2**20, 2**31 - 1):
+        assert of.get(Place(0, 7, element)) is None
+        assert of.get(Place(0, 8, element)) == "why"
+        assert of.get(Place(0, 9, element)) is None
+
+
+def test_who_asks_for_each_part_of_a_batch_counts_no_places(monkeypatch):
+    of = Refused({}, [Known("why", Places.told({0: "8"}))])
+    monkeypatch.setattr(Places, "__len__", lambda _: pytest.fail("it counts"))
+    assert of
+    assert not Refused({}, [Known("why", Places.told({}))])
+    assert not of.at({0: [(9, 12)]})
+    assert of.at({0: [(8, 9)]})
 
 
 @pytest.mark.parametrize("some", [PLACES, ELEMENTS], ids=["values", "elements"])
@@ -429,10 +447,11 @@ def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
     made.write(note := file_of(root.paths.root, "sales", made.id))
     assert '"format_version": 2' in note.read_text()
     assert not taken(root), "a whole value is none of them"
-    assert [*effect(Reader(root.spec, root.settings), made)] == [
-        "sales_hourly: its checkpoint is of another topic with this name, or does not take values "
-        "apart by items[]"
-    ]
+    keeps = "it does not take values apart by items[], and keeps them"
+    never = root.spec.model_copy(update={"name": "never"})
+    for each in (root.spec, never):
+        told = [*effect(Reader(each, root.settings), made)]
+        assert told == [f"{each.name}: {keeps}"]
     apart = taking_apart(root, "items[]")
     assert next(effect(apart, made)) == "sales_hourly: 2 in its batches, 1 to come"
     assert taken_over(apart.spec, root.paths, "ana")
@@ -492,6 +511,28 @@ def test_a_broken_pipeline_keeps_no_other_from_it(root, installed, tmp_path, mon
     assert refused(root) == ([12], [2, 12])
     assert installed("sales", "--lift", made.id, "--execute").exit_code == SpecInvalid.exit_status
     assert refused(root) == ([], [])
+
+
+def test_a_pipeline_that_nothing_drains_now_keeps_no_other_from_it(tmp_path, monkeypatch):
+    """Its NEXT is gone out of spec.py, first in a rebuild, then behind the switch to it."""
+    both = Rebuilt(tmp_path)
+    made = noted(both.live, 7)
+    monkeypatch.setenv("SLUICE_ROOT", both.root)
+    monkeypatch.setenv("SLUICE_KAFKA", "127.0.0.1:1")
+    spec = "from tests.unit.drains import SPEC\n"
+    other = spec + 'SPEC = SPEC.model_copy(update={"name": "sales_too"})\n'
+    deployed(tmp_path, monkeypatch, spec, sales_too=other)
+    words = ("excise", "--topic", "sales", "--execute")
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == RebuildRefused.exit_status, told.output
+    assert refused(both.live) == ([7], [7])
+    assert refused(both.side) == ([], [])
+    assert taken(both.side)
+    both.switch()
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == VersionNotLive.exit_status, told.output
+    assert f"excision {made.id}" in told.output
+    assert "sales_too: no run yet; its first one leaves them out" in told.output
 
 
 def test_a_dry_run_that_finds_nothing_new_takes_nothing_over(root, installed, monkeypatch):

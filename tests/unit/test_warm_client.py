@@ -22,6 +22,7 @@ from spark_jobs.launch.warm.link import (
     Accepted,
     Busy,
     Drain,
+    End,
     Ended,
     Ending,
     Go,
@@ -159,6 +160,32 @@ def test_a_worker_that_ends_behind_a_drain_is_not_waited_for(settings, caplog):
     assert "ends behind drain other: it is old" in said
     assert isinstance(peer.then, Gone)
     peer.link.close()
+
+
+@pytest.mark.parametrize("at_work", ["", "drain other"])
+def test_a_worker_of_another_version_is_asked_to_end_and_another_one_started(
+    settings, caplog, started, at_work
+):
+    """It does not know a field of the question, and says nothing: it would wait for hours."""
+    path, heard = socket_path(settings.root), []
+    listener = listening(path)
+
+    def serve() -> None:
+        while not heard or isinstance(heard[-1], Drain) or at_work:
+            link = Link(listener.accept()[0])
+            heard.append(link.receive(10))
+            if isinstance(heard[-1], End):
+                if not at_work:
+                    path.unlink()
+                link.send(Shown(7, "", 1, 10, at_work, "asked"))
+            link.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    said = cold(settings, caplog)
+    assert [type(each) for each in heard] == [Drain, End, Drain, End][: 4 if at_work else 2]
+    assert "of another version" in caplog.text
+    assert [each[0] for each in started] == ([] if at_work else [path])
+    assert ("does not answer" in said) == bool(at_work)
 
 
 @pytest.fixture

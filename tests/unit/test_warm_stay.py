@@ -2,6 +2,7 @@
 
 import pytest
 
+from spark_jobs.launch.warm.inside.worker import Limits
 from spark_jobs.launch.warm.stay import idle_seconds
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
@@ -34,5 +35,8 @@ def test_where_the_pipeline_is_not_found_it_waits_as_for_a_rare_one():
     assert idle_seconds(SETTINGS, "nobody_has_it") == 60 * 15
 
 
-def test_a_number_decides_whatever_the_schedule():
-    assert idle_seconds(SETTINGS._replace(warm_idle_minutes="3"), "nobody_has_it") == 180
+def test_a_number_decides_whatever_the_schedule_behind_a_run_and_before_the_first():
+    three = SETTINGS._replace(warm_idle_minutes="3")
+    assert idle_seconds(three, "nobody_has_it") == 180
+    assert Limits.of(three).idle_seconds == 180
+    assert Limits.of(SETTINGS).idle_seconds == 60 * 15

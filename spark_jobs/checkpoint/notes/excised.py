@@ -21,6 +21,8 @@ EXCISED: Final = "excised records"
 """
 PER_VALUE: Final = 2**20
 """Numbers of a value: the first is of all of it, the others of its elements."""
+FAR: Final = PER_VALUE - 2
+"""Elements from this one on share the last number: no excision has one."""
 PlacesText = dict[int, str]
 """Partition -> its offsets, ascending: "5-9,12"; of elements "12:0-3,12:7"."""
 
@@ -91,6 +93,9 @@ class Places:
         for partition, numbers in self._numbers():
             yield from (Place(partition, n // PER_VALUE, n % PER_VALUE - 1) for n in numbers)
 
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
     def __len__(self) -> int:
         return sum(len(numbers) for _, numbers in self._numbers())
 
@@ -123,7 +128,7 @@ def of_elements(texts: PlacesText) -> bool:
 
 
 def _number(place: Place) -> int:
-    return place.offset * PER_VALUE + place.element + 1
+    return place.offset * PER_VALUE + min(place.element, FAR) + 1
 
 
 def _text(first: Place, last: Place) -> str:
@@ -226,6 +231,10 @@ class Refused(Mapping[Place, str]):
         """The excised records, each once an excision."""
         for _, places, number in self._excised:
             yield from (each for each in places if number > self._spared.get(each, 0))
+
+    def __bool__(self) -> bool:
+        """Whether it may have one. Asked for each part of a batch, so it counts no million."""
+        return bool(self._named) or any(each.places for each in self._excised)
 
     def __len__(self) -> int:
         """At most."""

@@ -88,7 +88,7 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
     with with_spark():
         from spark_jobs.excise.look import Wanted  # noqa: PLC0415 - Delta, which the help does not need
 
-        place, roots = _readers(topic, specs := _specs(ends))
+        place, roots = _readers(topic, specs := _specs(ends), ends)
         who = getpass.getuser()
         wanted = Wanted(place, where, span, reason, who, most_records) if span else None
         left = [
@@ -145,8 +145,12 @@ def _specs(ends: list[int]) -> list[Pipeline]:
     return specs
 
 
-def _readers(name: str, specs: Sequence[Pipeline]) -> tuple[str, list[list[Reader]]]:
-    """The topic with its cluster, and its pipelines by their roots."""
+def _readers(
+    name: str, specs: Sequence[Pipeline], ends: list[int]
+) -> tuple[str, list[list[Reader]]]:
+    """The topic with its cluster, and its pipelines by their roots, as `_specs` has them: also one
+    of which no spec drains, or whose NEXT is lost, is told.
+    """
     from spark_jobs.excise.look import Reader  # noqa: PLC0415 - as above
 
     topics = [each for spec in specs for each in spec.inputs]
@@ -162,11 +166,15 @@ def _readers(name: str, specs: Sequence[Pipeline]) -> tuple[str, list[list[Reade
     for spec in specs:
         if any((each.place, each.source) == (named[0], Topic.source) for each in spec.inputs):
             settings = installation(spec)._replace(next="off")
-            of_root = found.setdefault(settings.root, [])
-            of_root.append(Reader(live_spec(spec, settings.root, about=False), settings))
-            if rebuilt(of_root[-1].paths.above):
-                following = live_spec(spec, settings.root, about=True)
-                of_root.append(Reader(following, settings._replace(next="on")))
+            try:
+                live = Reader(live_spec(spec, settings.root, about=False), settings)
+                found.setdefault(settings.root, []).append(live)
+                if rebuilt(live.paths.above):
+                    following = live_spec(spec, settings.root, about=True)
+                    found[settings.root].append(Reader(following, settings._replace(next="on")))
+            except SluiceError as error:
+                say_error(error)
+                ends.append(error.exit_status)
     return named[0], [*found.values()]
 
 

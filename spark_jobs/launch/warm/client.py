@@ -19,7 +19,7 @@ from spark_jobs.launch.foreground import interrupts
 from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.submit import application, command, environment, serve_command
 from spark_jobs.launch.warm.fingerprint import taken
-from spark_jobs.launch.warm.fits import no_room_because, unfit_because
+from spark_jobs.launch.warm.fits import no_room_because, shown, unfit_because
 from spark_jobs.launch.warm.link import (
     PATIENCE_SECONDS,
     Accepted,
@@ -115,6 +115,9 @@ class Warm:
                 return _Taken(f"the worker ends behind {answer.run}: {answer.why}")
             if isinstance(answer, Changed):
                 LOG.info("a new worker: changed since the last one: %s", ", ".join(answer.parts))
+            # Of another version of Sluice, which does not understand what a run is.
+            if isinstance(answer, BadMessage | Gone) and shown(self._socket, ends=True):
+                LOG.info("a new worker: the last one is of another version of Sluice")
         return _Taken(f"the worker does not answer; see {log_path(self._socket)}")
 
     def follow(self) -> None:

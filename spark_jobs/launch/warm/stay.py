@@ -22,14 +22,21 @@ LATE = timedelta(minutes=10)
 """How much later than its time a scheduled run may come."""
 
 
+def least_seconds(settings: Settings) -> float:
+    """How long a worker waits at least, also before its first run."""
+    by_schedule = settings.warm_idle_minutes == BY_SCHEDULE
+    return USUAL.total_seconds() if by_schedule else 60.0 * int(settings.warm_idle_minutes)
+
+
 def idle_seconds(settings: Settings, pipeline: str) -> float:
     """How long a worker waits behind a run of this pipeline. By schedule: until its next one, if
-    that one comes SOON.
+    two of them are never further apart than SOON.
     """
+    least = least_seconds(settings)
     if settings.warm_idle_minutes != BY_SCHEDULE:
-        return 60.0 * int(settings.warm_idle_minutes)
+        return least
     with suppress(SluiceError):  # a preview's pipeline may not be found by its name
         wait = longest_wait(registry.load(pipeline).schedule.cron)
         if wait <= SOON:
-            return max(USUAL, wait + LATE).total_seconds()
-    return USUAL.total_seconds()
+            return max(least, (wait + LATE).total_seconds())
+    return least

@@ -31,7 +31,7 @@ from spark_jobs.launch.warm.inside.surroundings import as_a_process
 from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import Address, log_path
 from spark_jobs.launch.warm.start import BORN
-from spark_jobs.launch.warm.stay import USUAL
+from spark_jobs.launch.warm.stay import least_seconds
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
 
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
         """The installation's limits."""
         return cls(
             int(settings.warm_drains),
-            USUAL.total_seconds(),
+            least_seconds(settings),
             int(settings.warm_memory_mb),
             partial(short_because, settings) if settings.warm == "auto" else _stays,
         )
