@@ -167,7 +167,7 @@ def test_a_worker_of_another_version_is_asked_to_end_and_another_one_started(
     settings, caplog, started, at_work
 ):
     """It does not know a field of the question, and says nothing: it would wait for hours."""
-    path, heard = socket_path(settings.root), []
+    path, heard = socket_path(settings.root), list[object]()
     listener = listening(path)
 
     def serve() -> None:
