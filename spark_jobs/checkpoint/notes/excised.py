@@ -232,6 +232,14 @@ class Refused(Mapping[Place, str]):
         for _, places, number in self._excised:
             yield from (each for each in places if number > self._spared.get(each, 0))
 
+    def most(self, *, spread: bool) -> int | None:
+        """How many records excisions name, at most. None where values are taken apart (`spread`),
+        and one is named as a whole: of its records nobody knows how many there are.
+        """
+        places = [*self.places()]
+        unknown = spread and any(each.number is None for each in places)
+        return None if unknown else len(places)
+
     def __bool__(self) -> bool:
         """Whether it may have one. Asked for each part of a batch, so it counts no million."""
         return bool(self._named) or any(each.places for each in self._excised)

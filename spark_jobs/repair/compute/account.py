@@ -135,8 +135,6 @@ def change_of(
     counts = told.gained is not None and not plan.current
     gained = (told.gained or 0) - became.count("merged") if counts else 0
     newly_bad, excised = left
-    # Of an excised record nobody knows whether a group had it, or a copy comes in its place.
-    in_groups = abs(gained) if gained > 0 else max(0, -gained - computed.excised)
     return Change(
         **told.rows,
         merged=became.count("merged"),
@@ -146,11 +144,20 @@ def change_of(
         replayed=sum(record.source == "quarantine" for record in merged),
         newly_bad=newly_bad,
         excised=excised,
-        count_difference=in_groups,
+        count_difference=beyond(gained, computed.excised),
         thinned=thinned(plan, given.topic),
         unaccounted=given.unaccounted - thinned(plan, given.topic),
         parts=parts(way, plan.spans, carried),
     )
+
+
+def beyond(gained: int, excised: int | None) -> int:
+    """By how many records groups differ that none explains. Of an excised one nobody knows whether
+    a group had it, or a copy comes in its place.
+    """
+    if gained > 0:
+        return gained
+    return 0 if excised is None else max(0, -gained - excised)
 
 
 def parts(way: Ranged, spans: Sequence[Span], carried: DataFrame | None) -> int:

@@ -91,8 +91,8 @@ class Computed(NamedTuple):
     """Records behind the first step, if it is a Deduplicate: rows bigint, late as above."""
     copies: Seen | None
     """reused_keys and ambiguous_copies of that Deduplicate (steps/canonical/deduplicate.py)."""
-    excised: int = 0
-    """Excised records, at most, that the table's rows may have."""
+    excised: int | None = 0
+    """Excised records, at most, that the table's rows may have; None where nobody knows."""
 
 
 class Compared(NamedTuple):

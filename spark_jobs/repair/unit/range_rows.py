@@ -87,7 +87,8 @@ class RangeRows:
         explaining = _explaining(self._explains(used), spec, sides, first)
         copied = copies.get(spec.first_stateful)
         rows = self._placed(self._output(used, sides, first))
-        excised = sum(1 for _ in self.judging.failing.places()) if self._has_excised else 0
+        of = self.judging.failing
+        excised = of.most(spread=spec.inputs.spread) if self._has_excised else 0
         return Computed(rows, explaining, fetched, read, entered, kept, copied, excised)
 
     def compare(self, computed: Computed) -> Compared:
