@@ -108,7 +108,7 @@ VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
     ),
     "SLUICE_WARM_IDLE_MINUTES": (
         "minutes without a run after which a worker ends; schedule: 15, or 10 behind the next "
-        "scheduled run where these are at most 2 hours apart, at night too",
+        "scheduled run where that always comes within 2 hours",
         BY_SCHEDULE,
     ),
     "SLUICE_WARM_MEMORY_MB": (

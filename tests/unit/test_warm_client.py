@@ -167,22 +167,26 @@ def test_a_worker_of_another_version_is_asked_to_end_and_another_one_started(
     settings, caplog, started, at_work
 ):
     """It does not know a field of the question, and says nothing: it would wait for hours."""
-    path, heard = socket_path(settings.root), list[object]()
+    path, heard = socket_path(settings.root), list[type]()
+    asked = [Drain, End] * (2 if at_work else 1)
     listener = listening(path)
 
     def serve() -> None:
-        while not heard or isinstance(heard[-1], Drain) or at_work:
-            link = Link(listener.accept()[0])
-            heard.append(link.receive(10))
-            if isinstance(heard[-1], End):
-                if not at_work:
-                    path.unlink()
-                link.send(Shown(7, "", 1, 10, at_work, "asked"))
-            link.close()
+        with listener:
+            while len(heard) < len(asked):
+                link = Link(listener.accept()[0])
+                heard.append(type(link.receive(10)))
+                if heard[-1] is End:
+                    if not at_work:
+                        path.unlink()
+                    link.send(Shown(7, "", 1, 10, at_work, "asked"))
+                link.close()
 
-    threading.Thread(target=serve, daemon=True).start()
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
     said = cold(settings, caplog)
-    assert [type(each) for each in heard] == [Drain, End, Drain, End][: 4 if at_work else 2]
+    thread.join()
+    assert heard == asked
     assert "of another version" in caplog.text
     assert [each[0] for each in started] == ([] if at_work else [path])
     assert ("does not answer" in said) == bool(at_work)
