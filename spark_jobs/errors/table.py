@@ -34,6 +34,16 @@ class TableChanged(SluiceError):
         "The file {file} is torn, or none of Parquet's: {error}.",
         "Put it back from a backup; without one compute its rows again from Kafka: `sluice reset`.",
     )
+    file_resized = reason(
+        "The file {file} has {has:,} bytes, and the log of {table} says {size:,}: another file was "
+        "put in its place.",
+        "Put it back from a backup; without one compute its rows again from Kafka: `sluice reset`.",
+    )
+    file_gone = reason(
+        "The file {file} is gone, and version {version} of {table} has rows in it.",
+        "Put it back from a backup. Without one, if that is the newest version, compute its rows "
+        "again from Kafka: `sluice reset`.",
+    )
     key_broken = reason(
         "Somebody has written rows of the key {key} into {table}: several at one place, or one "
         "without a place.",
