@@ -131,8 +131,8 @@ class FilesUnfit(SluiceError):
         "Rename it back. Or set copies='skip' in the spec: what has come since is read then.",
     )
     like_one_gone = reason(
-        "{name} in {path} begins with all {stop:,} bytes of {of}, which is gone. It may be that "
-        "file, renamed: the list of files is of an older Sluice, which noted no number of the disk.",
+        "{name} in {path} begins with all {stop:,} bytes of {of}, which is gone. It may be "
+        "that file, renamed: an older Sluice noted no number that the disk has for it.",
         "Rename it back if it is. Or set copies='skip' in the spec, and what has come since is "
         "read; or 'read', and all of it is, as of another file.",
     )
