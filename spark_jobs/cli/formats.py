@@ -105,7 +105,7 @@ def _text(value: date | Decimal | float) -> str:
     if isinstance(value, float):
         return {inf: "Infinity", -inf: "-Infinity"}.get(value, "NaN")
     if not isinstance(value, datetime):
-        return str(value)
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
     at = in_utc(value)
     return at if isinstance(at, str) else at.isoformat().replace("+00:00", "Z")
 

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from upath import UPath
 
 LOG = logging.getLogger(__name__)
-OF_A_FILE: Final = re.compile("parquet|corrupt|thrift|not found|range", re.IGNORECASE)
+OF_A_FILE: Final = re.compile(
+    "parquet|corrupt|thrift|object at location|requested range", re.IGNORECASE
+)
 """What the error of a reader says that has met such a file."""
+MOST_READ: Final = 4_000_000_000
+"""Bytes of the files that are read for it, where it names none."""
 
 
 def refuse(tables: Iterable[deltalake.DeltaTable], error: Exception) -> None:
@@ -46,10 +50,11 @@ def _look(table: deltalake.DeltaTable, said: str) -> None:
     entries = table.get_add_actions()
     pairs = zip(*(entries.column(of).to_pylist() for of in ("path", "size_bytes")), strict=True)
     files = [(place(table, path), size) for path, size in pairs]
-    files.sort(key=lambda each: each[0].name not in said)
-    for file, size in files:
+    named = [each for each in files if each[0].name in said]
+    for file, size in (*named, *files):
         _refuse_size(table, file, size)
-    for file, _ in files:
+    few = sum(size for _, size in files) <= MOST_READ
+    for file, _ in named or (files if few else ()):
         with parquet_file(file) as content:
             for _ in content.iter_batches():
                 pass
