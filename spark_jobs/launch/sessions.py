@@ -40,7 +40,7 @@ class Sessions:
         return session(self._name, state, self._settings.root)
 
 
-def sessions(name: str, settings: Settings) -> Sessions:
+def sessions_of(name: str, settings: Settings) -> Sessions:
     """By the installation's master."""
     made: Sessions = (Sessions if settings.local else resolve_name(CLUSTER))(name, settings)
     return made

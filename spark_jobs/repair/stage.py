@@ -16,7 +16,7 @@ from spark_jobs.errors import SluiceError, StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.few_records import for_records, release
 from spark_jobs.launch.limits import StopRequest
-from spark_jobs.launch.sessions import sessions
+from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.repair.comparison import Comparison
 from spark_jobs.repair.compute.failing import named
@@ -74,7 +74,7 @@ def _run(
     spec = in_force(spec, known.fingerprint)
     with (
         lease(paths.staging_lease, outcome.run_id) as held,
-        sessions(spec.name, settings) as cluster,
+        sessions_of(spec.name, settings) as cluster,
     ):
         outcome.lap("settle")
         stop.raise_if_asked()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.audit.audit import Audit
 from spark_jobs.journal.runner import leased, settle as settle_begun
 from spark_jobs.launch.limits import RunLimits
-from spark_jobs.launch.sessions import sessions
+from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
 from spark_jobs.runs.preflight import refuse_restored
@@ -78,7 +78,7 @@ def _run(
     with (
         leased(paths, outcome.run_id) as held,
         begun(paths, outcome) as note,
-        sessions(paths.pipeline, settings) as cluster,
+        sessions_of(paths.pipeline, settings) as cluster,
     ):
         failpoint.at("leased")
         opening = opened(spec, settings, cluster, held, note, outcome, stop)

@@ -27,7 +27,7 @@ from spark_jobs.errors import RepartitionRefused
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.launch import processes
-from spark_jobs.launch.sessions import sessions
+from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.messages import job as jobs
 from spark_jobs.runs.resume.moved_root import name_own
 from spark_jobs.runs.to_move import look
@@ -85,7 +85,7 @@ def repartition(spec: Pipeline, settings: Settings, wanted: int) -> Iterator[str
     """
     paths = Paths(settings.root, spec)
     require_writable(paths)
-    with leased(paths, WHO) as held, sessions(spec.name, settings) as cluster:
+    with leased(paths, WHO) as held, sessions_of(spec.name, settings) as cluster:
         failpoint.at("repartition.leased")
         look(spec, paths, wanted)  # it refuses before anything is changed
         yield from name_own(paths, held)

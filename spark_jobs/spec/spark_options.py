@@ -40,6 +40,7 @@ OWNED = {
     "spark.submit.deployMode": "the report is a file of the machine that starts the run",
     "spark.app.name": "it is the pipeline's name",
     "spark.driver.memory": "SLUICE_DRIVER_MEMORY sets it",
+    "spark.python.daemon.module": "workers have their own daemon",
     **dict.fromkeys(
         ("spark.archives", "spark.submit.pyFiles", "spark.files", "spark.executorEnv.PYTHONPATH"),
         _CODE,

@@ -73,7 +73,7 @@ class _Cluster:
 def stood_in() -> Iterator[None]:
     """Within the block a repartition finds it."""
     with (
-        patch.object(repartition, "sessions", _Cluster),
+        patch.object(repartition, "sessions_of", _Cluster),
         patch.object(repartition, "contents", _contents),
     ):
         yield

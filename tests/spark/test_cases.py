@@ -59,12 +59,12 @@ def test_the_cases_of_a_pipeline_pass(monkeypatch, name, cases):
     """Those of the tests' own are killed, repaired, taken back and rewound."""
     if name == "daily_flights":
         monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")
-    lines = [*prove(Prove(pipelines=(name,)), Settings.from_environment())]
+    lines = [*prove(Prove(pipelines=(name,)), None, Settings.from_environment())]
     assert [line.split()[:2] for line in lines] == [["ok", f"{name}:"]] * cases
 
 
 def test_a_wrong_case_fails_and_what_differs_is_shown(own):
-    told, lines = prove(Prove(pipelines=("flight_events",)), Settings.from_environment()), []
+    told, lines = prove(Prove(pipelines=("flight_events",)), None, Settings.from_environment()), []
     with fails(CasesFailed, "some", failed=4, all_=5):
         lines.extend(" ".join(line.partition(" (")[0].split()) for line in told)
     of = [line for line in lines if "flight_events:" in line]

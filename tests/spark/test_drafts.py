@@ -130,11 +130,11 @@ def test_a_drafts_cases_hold_its_key_and_its_delay_and_its_drain_is_what_duckdb_
         folder.write(package / each, of.replace('name="drafted"', f'name="{each}"'), told)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SLUICE_PIPELINES", package.name)
-    lines = [*prove(Prove(pipelines=("drafted",)), settings)]
+    lines = [*prove(Prove(pipelines=("drafted",)), None, settings)]
     assert [line.split()[0] for line in lines] == ["ok"] * (1 + bool(late))
     for each in wrong:
         with fails(CasesFailed, "some", failed=1, all_=1):
-            [*prove(Prove(pipelines=(each,)), settings)]
+            [*prove(Prove(pipelines=(each,)), None, settings)]
     report = drain(registry.load("drafted"), settings, "run")
     assert report.status == "succeeded", report.problem
     assert (report.account.unaccounted, report.account.read) == (0, len(sent))

@@ -407,7 +407,7 @@ def own(tmp_path, monkeypatch):
 @BY_TURNS
 def test_the_cases_of_a_join_name_each_records_topic(spark, own):
     settings = Settings.from_environment(reads=False)
-    assert [line[:2] for line in prove(Prove(pipelines=("paid_orders",)), settings)] == ["ok"]
+    assert [line[:2] for line in prove(Prove(pipelines=("paid_orders",)), None, settings)] == ["ok"]
     (own / "tests.yaml").write_text(f"cases:\n  - {NAMELESS}\n")
     with fails(CaseInvalid, "topic_wrong"):
-        list(prove(Prove(pipelines=("paid_orders",)), settings))
+        list(prove(Prove(pipelines=("paid_orders",)), None, settings))

@@ -16,7 +16,7 @@ from spark_jobs.errors import CheckpointBroken, RepartitionRefused
 from spark_jobs.journal.change import under_way
 from spark_jobs.launch import submit
 from spark_jobs.launch.processes import kill_tree
-from spark_jobs.launch.sessions import sessions
+from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.messages.job import Repartition, StateQuery
 from spark_jobs.runs.repartition import contents, repartition
 from spark_jobs.state.view import state_view
@@ -241,7 +241,7 @@ def test_a_key_in_another_store_than_its_own_is_misplaced(images):
     base, taken = images
     made = over(base, taken["repartition.counts"])
     folder, newest = str(made.paths.checkpoint), max(Checkpoint(made.paths.checkpoint).committed())
-    with sessions("contents", made.settings) as cluster:
+    with sessions_of("contents", made.settings) as cluster:
         spark = cluster.session(made.spec.state)
         for batch, stores in ((newest, 4), (newest - 1, 2)):
             found = contents(spark, folder, batch, stores)

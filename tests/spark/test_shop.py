@@ -203,5 +203,5 @@ def test_the_cases_of_the_shop_give_rows_of_its_dimensions(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.examples.shop")
     session("cases", registry.load("known_orders").state)
     pipelines = ("known_orders", "order_facts", "daily_revenue")
-    lines = [*prove(Prove(pipelines=pipelines), Settings.from_environment())]
+    lines = [*prove(Prove(pipelines=pipelines), None, Settings.from_environment())]
     assert [line.split()[0] for line in lines] == ["ok"] * 6, lines

@@ -30,7 +30,7 @@ class Settled:
         self.said: list[str] = []
         self._settings = Settings(str(root), "127.0.0.1:1", root, "local[1]", "1g")
         monkeypatch.setattr(draining, "leased", self._lease)
-        monkeypatch.setattr(draining, "sessions", lambda *_: nullcontext())
+        monkeypatch.setattr(draining, "sessions_of", lambda *_: nullcontext())
         monkeypatch.setattr(draining, "require_writable", lambda _: self.done.append("writable"))
         monkeypatch.setattr(failpoint, "at", self.done.append)
         monkeypatch.setattr(

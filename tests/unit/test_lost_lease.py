@@ -79,7 +79,7 @@ def test_the_identity_that_the_next_run_has_made_is_not_overwritten(tmp_path, mo
 
     written: list[Any] = []
     monkeypatch.setattr(drain, "leased", lost)
-    monkeypatch.setattr(drain, "Cluster", lambda *_: nullcontext())
+    monkeypatch.setattr(drain, "sessions_of", lambda *_: nullcontext())
     found = SimpleNamespace(
         identity=SimpleNamespace(write=written.append),
         lines=(),

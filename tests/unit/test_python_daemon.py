@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import time
+from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
@@ -19,11 +20,18 @@ from tests.harness.patience import patient
 SPARKS, OWN = "pyspark.daemon", ALONE["spark.python.daemon.module"]
 
 
+@pytest.fixture
+def folder():
+    """A socket's path has room for some 100 letters: a lane's tmp_path is too long."""
+    with TemporaryDirectory(dir="/tmp") as made:
+        yield made
+
+
 @pytest.mark.parametrize(
     ("module", "traces"), [(SPARKS, 1), (OWN, 0), (DAEMON, 0)], ids=["sparks", "own", "warm"]
 )
-def test_a_worker_that_nobody_listens_to_ends_and_prints_no_stack_trace(tmp_path, module, traces):
-    told = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": str(tmp_path),
+def test_a_worker_that_nobody_listens_to_ends_and_prints_no_stack_trace(folder, module, traces):
+    told = {"PYTHON_UNIX_DOMAIN_ENABLED": "true", "PYTHON_WORKER_FACTORY_SOCK_DIR": folder,
             "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1"}  # fmt: skip
     words = [sys.executable, "-m", module, "pyspark.worker"]
     with subprocess.Popen(

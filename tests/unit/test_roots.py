@@ -32,6 +32,7 @@ EU = pipeline(name="eu_sales", root="eu")
 SPEC = "from tests.unit.specs import *\nfrom spark_jobs.spec import Archive\n\nSPEC = pipeline(name={!r}, {})\n"
 MAY_ASK_WITHOUT_A_PIPELINE = {
     "spark_jobs/main.py",  # in a process that a run has started: the run's
+    "spark_jobs/launch/warm/inside/worker.py",  # the same, of the run that started the worker
     "spark_jobs/cli/sample.py",  # no pipeline yet, or no root at all
     "spark_jobs/cli/specs.py",
     "spark_jobs/cli/bad_day/numbers.py",  # a pipeline's, without Kafka
