@@ -7,7 +7,7 @@ from spark_jobs.errors.base import SluiceError, reason
 
 class TableChanged(SluiceError):
     """The table lacks a column that the query writes, or has it with another type, or other
-    partitions; or somebody has written rows of a key into it, or changed one of its files.
+    partitions; or somebody has written rows of a key into it, or changed a file.
     """
 
     code, exit_status = "TABLE_CHANGED", 33

@@ -18,7 +18,7 @@ EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
 """Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
 1677 and behind 2262 become others.
 """
-TORN: Final = "spark_jobs.table.delta.torn:refuse"
+TORN: Final = "spark_jobs.table.delta.whole:refuse_torn"
 """What finds the file that a reader has failed on."""
 
 
