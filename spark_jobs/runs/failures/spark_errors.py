@@ -155,7 +155,7 @@ _UNREADABLE = re.compile(
     r"|(?P<state>\[CANNOT_LOAD_STATE_STORE[\w.]*\] .*?)\.? (?:If the stream job|SQLSTATE)"
 )
 _TORN = re.compile(
-    r"Checksum error: (?:file:)?(?P<changed>[^\n]+?\.parquet)(?= at -?\d+ exp:|\n|$)"
+    r"Checksum error: (?:file:)?(?P<changed>[^\n]+?\.parquet)(?= at -?\d+|\n|$)"
     r"|(?P<none>(?:file:|s3a:)[^\n]*?\.parquet) is not a Parquet file"
 )
 """A file of a table: a checkpoint has none of Parquet."""
