@@ -185,7 +185,7 @@ def test_a_worker_of_another_version_is_asked_to_end_and_another_one_started(
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     said = cold(settings, caplog)
-    thread.join()
+    thread.join(10)
     assert heard == asked
     assert "of another version" in caplog.text
     assert [each[0] for each in started] == ([] if at_work else [path])
