@@ -23,6 +23,7 @@ from spark_jobs.spec.analysis.columns import columns_of, origins_of
 from spark_jobs.spec.archive import PREFIX, archive_name
 from spark_jobs.storage.root.live_place import LIVE
 from spark_jobs.storage.root.paths import CHECKPOINTS
+from spark_jobs.values.python_times import rows_of
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -147,7 +148,7 @@ class Census:
                 self._not_compared(path, "one has another type than the field")
         found = {number for number, values in told.items() if values}
         anywhere = kind_of(path).values_anywhere
-        for number, row in enumerate(_texts(rows) if asked else rows.to_pylist()):
+        for number, row in enumerate(_texts(rows) if asked else rows_of(rows)):
             if number in told:  # a good record is asked by its fields: 17 may be another's
                 for name in VALUES:
                     row.pop(name, None)
@@ -248,7 +249,7 @@ def _texts(rows: pa.Table) -> Iterator[dict[str, object]]:
     """The rows without plain numbers and times: the condition has asked for these."""
     kinds = (pa.types.is_primitive, pa.types.is_decimal)
     kept = [field.name for field in rows.schema if not any(is_(field.type) for is_ in kinds)]
-    yield from rows.select(kept).to_pylist()
+    yield from rows_of(rows.select(kept))
 
 
 def _parts(path: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from math import inf, isfinite
 from typing import Any
 
 from spark_jobs.cli.layout import Column, Layout, cell, lay_out
@@ -84,9 +85,9 @@ def exact(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it. Bytes are text where they are UTF-8, otherwise {"base64": "..."};
-    days and decimals are texts; of a map the pairs.
+    days, decimals and what is no finite number are texts; of a map the pairs.
     """
-    if isinstance(value, date | Decimal):
+    if isinstance(value, date | Decimal) or (isinstance(value, float) and not isfinite(value)):
         return _text(value)
     if isinstance(value, bytes):
         try:
@@ -100,9 +101,11 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _text(value: date | Decimal) -> str:
+def _text(value: date | Decimal | float) -> str:
+    if isinstance(value, float):
+        return {inf: "Infinity", -inf: "-Infinity"}.get(value, "NaN")
     if not isinstance(value, datetime):
-        return str(value)
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
     at = in_utc(value)
     return at if isinstance(at, str) else at.isoformat().replace("+00:00", "Z")
 

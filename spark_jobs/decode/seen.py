@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.decode.alone import of_value
-from spark_jobs.decode.formats import Records, decoder_class, enveloped, taken_apart
+from spark_jobs.decode.formats import TOMBSTONE, Records, decoder_class, enveloped, taken_apart
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.base import visible
 from spark_jobs.ops.json_of_tables import FieldShown
 from spark_jobs.ops.rejected import Headers as Kept
+from spark_jobs.spec.fields.each import of_element
+from spark_jobs.values.own_columns import EMPTY
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -35,7 +37,12 @@ def seen(
     record = Records.alone(value, headers)
     found, reasons = list[FieldShown](), list[str]()
     try:
-        for field, column, why in _each(topic, root, record, element):
+        given = decoder_class(topic.format).prepare(topic.format, topic, str(root), None)
+        record, refused = _element(topic, given, record, element)
+        if refused:
+            return (), visible(refused, MOST_FIELD)
+        for field, column, told in _each(topic, given, record):
+            why = of_element(told) if told and topic.each else told
             got = None if why else column[0].as_py()
             text = None if got is None else json.dumps(got, ensure_ascii=False, default=str)
             found.append(
@@ -54,10 +61,24 @@ def seen(
     return tuple(found), ""
 
 
-def _each(topic: Topic, root: UPath, record: Records, element: int | None) -> Iterator[Read]:
-    given = decoder_class(topic.format).prepare(topic.format, topic, str(root), None)
+def _element(
+    topic: Topic, given: object, value: Records, element: int | None
+) -> tuple[Records, str]:
+    """The record of the value, and why it is none; itself, where a value is one."""
+    taken = taken_apart(value, topic, given)
+    if taken.of is None:
+        return value, ""
+    for at, each in enumerate(taken.of):
+        if each.number is None:
+            return value, each.why or TOMBSTONE
+        if each.number == element:
+            return taken.records.at([at]), each.why or ""
+    count = sum(each.number != EMPTY for each in taken.of)
+    return value, f"by today's spec its value has {count:,} records"
+
+
+def _each(topic: Topic, given: object, record: Records) -> Iterator[Read]:
     if around := enveloped(topic):
         yield from around.each(topic, given, record)
         return
-    taken = taken_apart(record, topic, given)
-    yield from of_value(topic, given, taken.records.at([element or 0]), topic.value_places)
+    yield from of_value(topic, given, record, topic.value_places)

@@ -130,6 +130,12 @@ class FilesUnfit(SluiceError):
         "{name} in {path} is {of}, renamed: its first {stop:,} bytes are read already.",
         "Rename it back. Or set copies='skip' in the spec: what has come since is read then.",
     )
+    like_one_gone = reason(
+        "{name} in {path} begins with all {stop:,} bytes of {of}, which is gone. It may be "
+        "that file, renamed: an older Sluice noted no number that the disk has for it.",
+        "Rename it back if it is. Or set copies='skip' in the spec, and what has come since is "
+        "read; or 'read', and all of it is, as of another file.",
+    )
     compressed = reason(
         "{name} in {path} is compressed, by its name. Of text Sluice reads gzip alone.",
         "Write it plain or as .gz, or leave it out: names='*.jsonl' in the spec.",

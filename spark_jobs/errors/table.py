@@ -7,7 +7,7 @@ from spark_jobs.errors.base import SluiceError, reason
 
 class TableChanged(SluiceError):
     """The table lacks a column that the query writes, or has it with another type, or other
-    partitions; or somebody has written rows of a key into it.
+    partitions; or somebody has written rows of a key into it, or changed a file.
     """
 
     code, exit_status = "TABLE_CHANGED", 33
@@ -33,6 +33,16 @@ class TableChanged(SluiceError):
     file_torn = reason(
         "The file {file} is torn, or none of Parquet's: {error}.",
         "Put it back from a backup; without one compute its rows again from Kafka: `sluice reset`.",
+    )
+    file_resized = reason(
+        "The file {file} has {has:,} bytes, and the log of {table} says {size:,}: another file was "
+        "put in its place.",
+        "Put it back from a backup; without one compute its rows again from Kafka: `sluice reset`.",
+    )
+    file_gone = reason(
+        "The file {file} is gone, and version {version} of {table} has rows in it.",
+        "Put it back from a backup. Without one, if that is the newest version, compute its rows "
+        "again from Kafka: `sluice reset`.",
     )
     key_broken = reason(
         "Somebody has written rows of the key {key} into {table}: several at one place, or one "

@@ -112,7 +112,8 @@ def _renamed(
     if not went:
         return None
     if declared.copies == "refuse":
-        raise FilesUnfit.renamed(name=now.name, of=went[-1].name, path=folder, stop=went[-1].stop)
+        refused = FilesUnfit.renamed if went[-1].inode else FilesUnfit.like_one_gone
+        raise refused(name=now.name, of=went[-1].name, path=folder, stop=went[-1].stop)
     return went[-1]
 
 

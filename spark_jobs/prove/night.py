@@ -40,6 +40,8 @@ RUN_PREFIX = "prove-"
 WEEK = timedelta(days=7)
 COLD: Final = 15.0
 """Processor seconds of a small day's proof by an application of its own, on two cores."""
+VERDICTS: Final = REFUTING | {RangeThinned.code}
+"""Problems of a verify that has computed the rows of its day."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 Verify = Callable[[RepairPlan, str], Report]
 """Computes a plan under the id of a run, and gives the report."""
@@ -52,6 +54,8 @@ class Took(NamedTuple):
     at: datetime
     seconds: float
     """Of the processor."""
+    judged: bool = True
+    """Whether it came to a verdict. One that failed at once says nothing of what a proof takes."""
 
 
 class Budget(NamedTuple):
@@ -65,8 +69,8 @@ class Budget(NamedTuple):
     """What is left of the share: of a week, and of the days since the last proof."""
     cost: float
     """What one proof is expected to take: as the longest of the week, or the newest before it. With
-    none known, as half of the week's drains took less, for a first load says nothing of a day, and
-    at least COLD.
+    no verdict among them at least as half of the week's drains took less, for a first load says
+    nothing of a day, and at least COLD.
     """
 
     @classmethod
@@ -78,9 +82,11 @@ class Budget(NamedTuple):
         waited = max(now - proofs[-1].at, timedelta()) if of_week else WEEK
         took, spent = sum(each.seconds for each in drains), sum(of_week)
         left = max(min(share * took * (waited / WEEK), share * took - spent), 0.0)
-        known = of_week or [each.seconds for each in proofs[-1:]]
-        usual = max(median(each.seconds for each in drains), COLD) if drains else 0.0
-        return cls(took, spent, left, max(known) if known else usual)
+        known = [each for each in proofs if each.at > now - WEEK] or proofs[-1:]
+        longest = max((each.seconds for each in known), default=0.0)
+        if drains and not any(each.judged for each in known):
+            longest = max(longest, median(each.seconds for each in drains), COLD)
+        return cls(took, spent, left, longest)
 
     def allows(self, tonight: Sequence[float]) -> bool:
         """Whether another proof is begun behind those that took so much: only if it fits when it
@@ -115,12 +121,16 @@ def _of(paths: Paths, now: datetime) -> str:
 
 def _runs(paths: Paths, now: datetime, where: str) -> list[Took]:
     """Ascending."""
-    columns = "started_at, ended_at, report"
+    columns = "started_at, ended_at, problem, report"
     sql = f"SELECT {columns} FROM runs WHERE {_of(paths, now)} AND {where} ORDER BY ended_at"
     rows: list[Row] = ops_tables.query(paths.root, "runs", sql).to_pylist()
     counted = (json.loads(each["report"] or "{}").get("processor_seconds") for each in rows)
     return [
-        Took(each["ended_at"], seconds(of_it, each["started_at"], each["ended_at"]))
+        Took(
+            each["ended_at"],
+            seconds(of_it, each["started_at"], each["ended_at"]),
+            each["problem"] is None or each["problem"] in VERDICTS,
+        )
         for each, of_it in zip(rows, counted, strict=True)
     ]
 

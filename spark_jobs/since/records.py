@@ -29,7 +29,9 @@ def asked_by(spec: Pipeline, row: dict[str, Any]) -> str:
     """The command, of a row with all columns of the table; empty where these do not tell which
     records it has. Of copies it finds each.
     """
-    if spec.keyed:  # the row says which record it is
+    if spec.keyed:  # the row says which record it is; a person's says nothing
+        if row[PARTITION] is None:
+            return ""
         place = Place.at(row[PARTITION], row[OFFSET], row.get(AT_ELEMENT))
         return f"sluice where {spec.name} {place.text(spec.inputs.shown)}"
     key = condition(spec, row)

@@ -51,7 +51,7 @@ def parquet_file(path: UPath) -> Iterator[pq.ParquetFile]:
             # The system's errors have a number, and a connection's a class. Arrow's have neither.
             if isinstance(error, OSError) and (type(error) is not OSError or error.errno):
                 raise
-            first = str(error).partition("\n")[0]
+            first = str(error).partition("\n")[0].rstrip(". ")
             raise TableChanged.file_torn(file=path, error=first) from error
 
 

@@ -311,7 +311,8 @@ class Table(Protocol):
 
     def at_newest(self, work: Callable[[Opened], None]) -> None:  # noqa: ARG002 - as above
         """Do the work on its newest version, and anew where another writer was faster. Raises
-        Overtaken, Unwritten, and what the work raises.
+        Overtaken, Unwritten, TableChanged for a file that is not as the table says, and what the
+        work raises.
         """
         raise self.lacks("replace", "a commit without Spark")
 
@@ -380,7 +381,7 @@ class Table(Protocol):
     ) -> pa.Table:
         """The answer to SQL (DataFusion's) over the rows of the version, the newest without one, by
         this name, and over the newest rows of other tables by theirs: read without Spark, in
-        memory.
+        memory. Raises TableChanged for a file that is not as the table says.
         """
         raise self.lacks("query", "a question that is asked without Spark")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_jobs.spec.analysis.ranged import ranged, unranged
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import AT_ELEMENT, OF_A_KEY, OFFSET, PARTITION
+from spark_jobs.values.python_times import rows_of
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import date_of, iso, time_of
 from spark_jobs.where.ask import alike, key_of, values
@@ -101,7 +102,7 @@ class InTable:
         names = ", ".join(f'"{name}"' for name in self._table.columns() if name not in OF_A_KEY)
         most = f" LIMIT {SHOWN + 1}" if own is None else ""
         answer = self._table.query(f"SELECT {names} FROM t WHERE {where}{most}")
-        found = answer.to_pylist()
+        found = rows_of(answer)
         if own is not None:  # the condition leaves out what has no comparison there
             pairs = zip(found, values(answer), strict=True)
             found = [row for row, compared in pairs if _same(compared, own)]

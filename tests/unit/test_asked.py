@@ -2,8 +2,11 @@
 
 import pytest
 
+from spark_jobs.since.records import asked_by
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import parts_of
+from spark_jobs.spec import Latest
+from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
 from spark_jobs.where.asked import MOST, places
 from tests.unit.specs import EU, TWO_APART, pipeline, topic
 
@@ -33,6 +36,13 @@ def test_a_record_of_a_value_with_many_has_its_number_behind():
     of_many = pipeline(topic=topic(each="[]")).inputs
     assert places(of_many, ["3:7:2", "3:8"]) == [Place(3, 7, 2), Place(3, 8)]
     assert Place(3, 7, 2).text() == "3:7:2"
+
+
+def test_a_row_of_a_key_says_its_record_and_one_that_a_person_wrote_says_none():
+    spec = pipeline(steps=(Latest(keys=("id",), order_by=("at",)),))
+    row = {PARTITION: 3, OFFSET: 7, AT_ELEMENT: 2}
+    assert asked_by(spec, row) == f"sluice where {spec.name} 3:7:2"
+    assert asked_by(spec, dict.fromkeys(row)) == ""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
+from math import inf, nan
 
 import pytest
 
@@ -71,10 +72,16 @@ def test_bytes_and_times_within_a_value_are_as_json_has_them():
 
 
 def test_days_decimals_and_maps_of_a_tables_row_are_in_json():
-    row = {"day": NOON.date(), "amount": Decimal("1.50"), "tags": [("a", Decimal(2))]}
+    row = {"day": NOON.date(), "amount": Decimal("1.50"), "tags": [("a", Decimal("0E-7"))]}
     assert json.loads(json.dumps(plain(row))) == {
-        "day": "2026-11-22", "amount": "1.50", "tags": [["a", "2"]],
+        "day": "2026-11-22", "amount": "1.50", "tags": [["a", "0.0000000"]],
     }  # fmt: skip
+
+
+def test_json_has_no_number_that_is_none():
+    given = [nan, {"x": -inf}, inf, 1.5]
+    text = json.dumps(plain(given), allow_nan=False)
+    assert json.loads(text) == ["NaN", {"x": "-Infinity"}, "Infinity", 1.5]
 
 
 def test_a_time_without_a_zone_is_utc_at_both_ends_of_pythons_times():

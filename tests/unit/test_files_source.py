@@ -189,7 +189,7 @@ def test_a_list_of_before_has_no_numbers_of_the_disk_and_its_renamed_files_are_k
     path.rename(made.folder / "b")
     made.put("b", "1", "2", "3", age=100)
     made.put("c", "1", "9")
-    with fails(FilesUnfit, "renamed", name="b", of="a", stop=4):
+    with fails(FilesUnfit, "like_one_gone", name="b", of="a", stop=4):
         made.note()
     made.declare(copies="skip")
     assert made.note() == ("b was a, and is read from byte 4 on",)

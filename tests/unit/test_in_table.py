@@ -59,6 +59,17 @@ def test_a_record_is_found_behind_more_rows_than_are_shown(tmp_path):
     assert ([row["amount"] for row in rows], why) == ([amounts[-1]], "")
 
 
+def test_a_row_with_a_time_that_python_has_not_is_told(tmp_path):
+    table, [record] = of(tmp_path, "double", 1.5)
+    [log] = tmp_path.rglob("_delta_log")
+    whole = deltalake.DeltaTable(log.parent)
+    far = pa.array([253_402_300_800_000_000], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    rows = pa.table(whole.to_pyarrow_table()).append_column("ends", far)
+    deltalake.write_deltalake(whole, rows, mode="overwrite", schema_mode="overwrite")
+    [row], why = table.rows((0, 0), record)
+    assert (row["ends"], why) == ("+10000-01-01T00:00:00Z", "")
+
+
 def test_of_copies_those_are_told_that_the_batchs_version_may_have_written(tmp_path):
     table, [one, two] = of(tmp_path, "double", 1.5, 2.5)
     copies = {(0, 0): one.row, (0, 1): two.row, (0, 2): one.row | {"shop": "t"}}

@@ -308,6 +308,16 @@ def test_a_first_proof_is_expected_to_start_spark_where_drains_found_it_warm():
     assert Budget.of(1, NOW, [Took(NOW, 4), Took(NOW, 5)], []).cost == COLD
 
 
+def test_a_proof_that_failed_at_once_is_no_price(drained):
+    """A broker that was away took a second. Each night would begin with any number of days."""
+    at = NOW - WEEK + HOUR
+    away = {"problem": "KAFKA_UNREACHABLE", "kind": "verify", "started_at": at, "ended_at": at}
+    drained.ended(f"{RUN_PREFIX}1", processor_seconds=0.0, **away)
+    assert budget(drained.paths, 0.1, NOW).cost == 100, "as half of the drains"
+    ran(drained, "verify", f"{RUN_PREFIX}2", WEEK - 2 * HOUR, 7)
+    assert budget(drained.paths, 0.1, NOW).cost == 7
+
+
 PRICES = st.floats(0.1, 50)
 
 

@@ -47,6 +47,7 @@ def event(format_: Format, value: bytes, root: UPath, **headers: bytes) -> Shown
     } or why
 
 
+NO_INT = "Expected `int | null`, got `array`"
 BINARY = {"ce_specversion": b"1.0", "ce_id": b"e", "ce_sign": b"\xff"}
 JSON_EVENT = b"application/cloudevents+json"
 
@@ -86,3 +87,23 @@ TEXT = b"\x282026-11-26T10:00:00Z"
 def test_what_is_good_of_a_value_is_shown_beside_what_is_not(format_, value, wanted, tmp_path):
     found = shown(format_, value, UPath(tmp_path))
     assert found[: len(wanted)] == wanted if isinstance(wanted, str) else found == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "element", "told"),
+    [
+        (b'{"l": [{"n": 1}, {"n": []}]}', 1, {"n": f"{NO_INT} - at `$.n`", "note": None}),
+        (b'{"l": [{"n": 1}, 2]}', 7, "by today's spec its value has 2 records"),
+        (b'{"l": []}', 0, "by today's spec its value has 0 records"),
+        (b'{"m": []}', None, "`$.l` is missing or null: an empty list is []"),
+        (b"{", None, "not JSON: Input data was truncated"),
+    ],
+    ids=["bad", "gone", "of none", "no list", "no JSON"],
+)
+def test_an_element_is_shown_and_where_its_value_has_none_it_is_told_why(
+    value, element, told, tmp_path
+):
+    at = Field(name="at", type="timestamp", part="timestamp")
+    topic = Topic(name="t", event_time="at", fields=(at, *FIELDS[1:]), each="l[]")
+    fields, why = seen(topic, UPath(tmp_path), value, None, element)
+    assert ({each.name: each.wrong for each in fields} or why) == told

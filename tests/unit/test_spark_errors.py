@@ -16,6 +16,7 @@ from spark_jobs.errors import (
     RegistryUnreachable,
     RowRefused,
     SparkFailed,
+    TableChanged,
     unexpected,
 )
 from spark_jobs.messages.carried import carried
@@ -243,3 +244,18 @@ def test_a_timestamp_that_sparks_own_reader_cannot_read_is_named_with_the_jar_th
     assert not found.retry
     place = {"topic": "sales", "partition": "3", "offset": "41"}
     because(found, JarsMissing, "timestamp_unreadable", **place)
+
+
+@pytest.mark.parametrize(
+    ("said", "file"),
+    [
+        ("Checksum error: file:/r/a b/tables/t/p.parquet at 20 exp: 6 got: 1", "/r/a b/tables/t/p.parquet"),
+        ("Checksum error: file:/r/t/p.parquet at 17920", "/r/t/p.parquet"),
+        ("x: file:/r/a b/t/p.parquet is not a Parquet file (length is too low: 0)", "/r/a b/t/p.parquet"),
+        ("x: s3a://b/t/p.parquet is not a Parquet file. Expected magic", "s3://b/t/p.parquet"),
+    ],
+    ids=["checksum", "behind its end", "empty", "no footer"],
+)  # fmt: skip
+def test_a_torn_file_of_a_table_is_no_broken_checkpoint(said, file):
+    found = translate_error(RuntimeError(f"java.lang.Exception: {said}\n\tat org.apache"), "mine")
+    because(found, TableChanged, "file_torn", file=file)

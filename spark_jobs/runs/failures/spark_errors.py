@@ -25,6 +25,7 @@ from spark_jobs.errors import (
     SparkFailed,
     SpecInvalid,
     StateMisused,
+    TableChanged,
     unexpected,
 )
 from spark_jobs.messages.carried import carried_in
@@ -153,6 +154,11 @@ _UNREADABLE = re.compile(
     r"|FileNotFoundException: (?:No such file or directory: )?(?P<lost>s3a://\S+/state/\S+)"
     r"|(?P<state>\[CANNOT_LOAD_STATE_STORE[\w.]*\] .*?)\.? (?:If the stream job|SQLSTATE)"
 )
+_TORN = re.compile(
+    r"Checksum error: (?:file:)?(?P<changed>[^\n]+?\.parquet)(?= at -?\d+|\n|$)"
+    r"|(?P<none>(?:file:|s3a:)[^\n]*?\.parquet) is not a Parquet file"
+)
+"""A file of a table: a checkpoint has none of Parquet."""
 _SETS_STATE = re.compile(r"in (update|put|appendValue|appendList|updateValue)\b")
 
 
@@ -169,6 +175,7 @@ def translated(error: BaseException, pipeline: str, lost: str) -> SluiceError:
     known = (
         carried_in(text)
         or _reader_error(text)
+        or _table_error(text)
         or _checkpoint_error(text, pipeline)
         or constraint_error(text, pipeline)
         or _logic_error(text, pipeline)
@@ -200,6 +207,14 @@ def _reader_error(text: str) -> SluiceError | None:
         offset=at["offset"],
         timestamp=at["number"],
     )
+
+
+def _table_error(text: str) -> SluiceError | None:
+    if (torn := _TORN.search(text)) is None:
+        return None
+    file = torn["changed"] or sluice_url(torn["none"]).removeprefix("file:")
+    error = "its checksum is another" if torn["changed"] else "Spark finds no footer in it"
+    return TableChanged.file_torn(file=file, error=error)
 
 
 def _checkpoint_error(text: str, pipeline: str) -> SluiceError | None:

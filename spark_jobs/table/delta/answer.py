@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
+from deltalake.exceptions import DeltaError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,6 +18,8 @@ EXACT: Final = {"datafusion.execution.parquet.coerce_int96": "us"}
 """Times that plain Spark wrote keep their years: as nanoseconds, delta-rs' default, those before
 1677 and behind 2262 become others.
 """
+TORN: Final = "spark_jobs.table.delta.whole:refuse_torn"
+"""What finds the file that a reader has failed on."""
 
 
 def streamed(
@@ -37,12 +42,23 @@ def reader_of(given: Any) -> pa.RecordBatchReader:  # Any: the readers of delta-
 
 
 def answer(sql: str, tables: Mapping[str, deltalake.DeltaTable]) -> pa.Table:
-    """The whole answer, in memory, as `streamed` gives it.
+    """The whole answer, in memory, as `streamed` gives it. Raises TableChanged for a torn file.
 
     pa.table() gives the same, but first imports pandas, to ask whether it was given a frame of it:
     half a second of each command that reads a table.
     """
-    return streamed(sql, tables).read_all()
+    with torn_named(tables.values):
+        return streamed(sql, tables).read_all()
+
+
+@contextmanager
+def torn_named(tables: Callable[[], Iterable[deltalake.DeltaTable]]) -> Iterator[None]:
+    """Within the block TableChanged names a file of these tables that is not as their logs say."""
+    try:
+        yield
+    except (DeltaError, OSError, ValueError) as error:  # Arrow's are ValueErrors
+        resolve_name(TORN)(tables(), error)
+        raise
 
 
 def aside(schema: pa.Schema, parts: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:

@@ -9,6 +9,7 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.table.delta import door, rewrite
+from spark_jobs.table.delta.answer import torn_named
 from spark_jobs.table.delta.live_rows import size
 from spark_jobs.table.port import Merge, Opened, Overtaken, Said, Size, Unwritten
 from spark_jobs.values.own_columns import DELETED, WHOLE
@@ -85,7 +86,8 @@ def _properties(said: Said) -> deltalake.CommitProperties:
 def at_newest(path: UPath, work: Callable[[Opened], None]) -> None:
     """See Table."""
     try:
-        _tried(path, work)
+        with torn_named(lambda: [door.open_table(path)]):
+            _tried(path, work)
     except CommitFailedError as error:
         raise Overtaken(str(error)) from error
     except DeltaError as error:

@@ -117,8 +117,8 @@ def make_exact(table: deltalake.DeltaTable) -> int:
     return len(old)
 
 
-def _place(table: deltalake.DeltaTable, path: str) -> UPath:
-    """Where the file of that entry is."""
+def place(table: deltalake.DeltaTable, path: str) -> UPath:
+    """Where the file of that entry of the log is."""
     if "://" in path or path.startswith(("/", "file:")):
         return opened(from_uri(path))
     return _folder(table) / unquote(path)
@@ -135,7 +135,7 @@ def _has_times(table: deltalake.DeltaTable) -> bool:
 def _is_old(table: deltalake.DeltaTable, path: str) -> bool:
     if (known := _seen.get(asked := (table.table_uri, path))) is None:
         try:
-            with parquet_file(_place(table, path)) as file:
+            with parquet_file(place(table, path)) as file:
                 known = _seen[asked] = "INT96" in _kinds(file.metadata)
         except FileNotFoundError:
             return False  # who reads its rows says so
@@ -153,8 +153,8 @@ def _rewritten(table: deltalake.DeltaTable, file: Action) -> Action:
 
     folder, slash, _ = file["path"].rpartition("/")
     path = f"{folder}{slash}part-00000-{uuid.uuid4()}-c000.snappy.parquet"
-    new = _place(table, path)
-    with parquet_file(_place(table, file["path"])) as source:
+    new = place(table, path)
+    with parquet_file(place(table, file["path"])) as source:
         if LEGACY in (source.metadata.metadata or {}):
             raise _refusal(table, "a file has INT96 timestamps of the Julian calendar")
         kinds, exact = iter(_kinds(source.metadata)), pa.timestamp("us", "UTC")
