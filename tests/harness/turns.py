@@ -2,8 +2,8 @@
 all.
 
 A form is one set of a test's parameters; those that are skipped are none. So is each test of a
-file whose promises others hold, too, and each of several that show one promise in different places. What all forms cost says in how many turns they
-come: ALLOWED seconds a turn. One form at least is in every run, and two forms of one test are both.
+file whose promises others hold, too, and each of several that show one promise in different places.
+What all forms cost says in how many turns they come: ALLOWED seconds a turn. One form at least is in every run, and two forms of one test are both.
 """
 
 from __future__ import annotations
