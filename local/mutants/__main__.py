@@ -1,0 +1,88 @@
+"""`make mutants FILE=... TESTS=...`: what no test sees of a file; without FILE the table of ten
+files by their unit tests.
+
+MOST mutants of a file are tried, drawn by SEED. For packages whose tests need no Spark.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from spark_jobs.settings.installation import REPO
+
+HERE = Path(__file__).parent
+PYTHON = REPO / ".local" / "mutants" / "bin" / "python"
+MOST, SEED = (os.environ.get(name, usual) for name, usual in (("MOST", "60"), ("SEED", "56")))
+TABLE: dict[str, tuple[str, ...]] = {}
+"""File below spark_jobs -> its tests below tests/unit."""
+
+
+def main(file: str, tests: str) -> None:
+    """Exits with 1 if the tests fail without a change."""
+    told = []
+    for each, of in {file: tests.split()}.items() if file else _table():
+        all_, tried, alive = fates(each, of)
+        print(*alive, sep="\n")  # noqa: T201 - the answer
+        dead = tried - len(alive)
+        told.append(f"| `{each}` | {all_} | {tried} | {dead} | {len(alive)} |")
+        print(told[-1], flush=True)  # noqa: T201
+    print(
+        "| file | mutants | tried | dead | alive |",
+        "| --- | --- | --- | --- | --- |",
+        *told,
+        sep="\n",
+    )  # noqa: T201
+
+
+def _table():
+    return [
+        (f"spark_jobs/{file}.py", [f"tests/unit/{name}.py" for name in tests])
+        for file, tests in TABLE.items()
+    ]
+
+
+def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
+    """How many mutants there are, how many were tried, and what those that live change."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder)
+        _copy_tracked_files(copy)
+        made = subprocess.run(
+            [PYTHON, HERE / "make.py", file, MOST, SEED], cwd=copy, capture_output=True, check=True
+        )
+        variables = {"PYTHONPATH": f"{copy}:{copy / 'plugins'}", "PATH": "/usr/bin:/bin"}
+        ran = subprocess.run(
+            [sys.executable, HERE / "run.py", file, *tests],
+            cwd=copy, env=variables, input=made.stdout, stdout=subprocess.PIPE, check=True,
+        )  # fmt: skip
+    whole, *mutants = map(json.loads, ran.stdout.splitlines())
+    if not whole["lives"]:
+        sys.exit(f"{' '.join(tests)} fails before anything was changed")
+    alive = [_diff(whole["source"], each) for each in mutants if each["lives"]]
+    return whole["all"], len(mutants), alive
+
+
+def _diff(source: str, mutant: dict[str, str]) -> str:
+    """By a line of what it is, and those that it changes."""
+    texts = (source.splitlines(), mutant["text"].splitlines())
+    return "\n".join([mutant["name"], *[*difflib.unified_diff(*texts, lineterm="", n=1)][2:]])
+
+
+def _copy_tracked_files(to: Path) -> None:
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPO, capture_output=True, text=True, check=True
+    ).stdout
+    for name in filter(None, names.split("\0")):
+        if (REPO / name).exists():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPO / name, to / name)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
