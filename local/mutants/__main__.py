@@ -38,18 +38,14 @@ TABLE = {
 def main(file: str, tests: str) -> None:
     """Exits with 1 if the tests fail without a change."""
     told = []
-    for each, of in [(file, tests)] if file else map(_named, *zip(*TABLE.items(), strict=True)):
+    for each, of in [(file, tests)] if file else [_named(*each) for each in TABLE.items()]:
         all_, tried, alive = fates(each, of.split())
         print(*alive, sep="\n")  # noqa: T201 - the answer
         dead = tried - len(alive)
         told.append(f"| `{each}` | {all_} | {tried} | {dead} | {len(alive)} |")
         print(told[-1], flush=True)  # noqa: T201
-    print(
-        "| file | mutants | tried | dead | alive |",
-        "| --- | --- | --- | --- | --- |",
-        *told,
-        sep="\n",
-    )  # noqa: T201
+    head = ("| file | mutants | tried | dead | alive |", "| --- | --- | --- | --- | --- |")
+    print(*head, *told, sep="\n")  # noqa: T201
 
 
 def _named(file: str, tests: str) -> tuple[str, str]:
