@@ -17,7 +17,6 @@ from tempfile import mkdtemp
 
 import deltalake  # noqa: F401 - for the forks
 import duckdb  # noqa: F401
-import hypothesis  # noqa: F401
 import pyarrow.compute
 import pyarrow.dataset
 import pyarrow.parquet  # noqa: F401
