@@ -1,7 +1,7 @@
 """How the suite is laid over lanes and days: on small suites of their own, by pytest itself."""
 
+import os
 import re
-import subprocess
 import sys
 from collections import defaultdict
 
@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness.costs import TESTS, by_night
 from tests.harness.lanes import MINUTES, ORDER, Place, needs_session, ordered, scope
+from tests.harness.ran import ran
 from tests.harness.turns import MOST, left, turns
 
 CONFTEST = """
@@ -55,19 +56,10 @@ AIRFLOW = 'import os\nassert os.environ["PYTEST_XDIST_WORKER"] == "gw2"\n' + LIG
 
 
 def lanes(folder, *options: str) -> str:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-rA",
-        "--rootdir",
-        *options,
-    ]
-    return subprocess.run(
-        [*command, str(folder)], capture_output=True, text=True, check=False
-    ).stdout
+    # Of the plugins lanes alone: each process would import all.
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-rA", "--rootdir")
+    return ran(sys.executable, "-m", "pytest", *plain, *options, folder, env=env).stdout
 
 
 @pytest.fixture(scope="module")
