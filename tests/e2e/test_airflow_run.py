@@ -13,6 +13,7 @@ import psutil
 import pytest
 from upath import UPath
 
+from local import airflow_api
 from local.airflow_api import Api
 from local.airflow_settings import USER
 from spark_jobs.errors import CheckFailed
@@ -91,7 +92,8 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
     shutil.copytree(REPO / "dags", dags)
     (dags / "own.py").write_text(OWN_FILE)
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
-    with receiving() as lineage, statsd() as metrics:
+    with receiving() as lineage, statsd() as metrics, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(airflow_api, "POLL_SECONDS", 3.0)
         variables = {
             "SLUICE_KAFKA": kafka,
             "SLUICE_ROOT": str(root),
@@ -104,6 +106,8 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
             "AIRFLOW__METRICS__METRICS_ALLOW_LIST": "sluice",
             # No file changes meanwhile, and to read one again takes a second of a core.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
+            # Who looks often takes a fifth of the processor seconds.
+            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "1.5",
         }
         with served(home, variables) as running, Api(running) as client:
             client.await_dags({PIPELINE, ACCEPT, OWN})

@@ -43,7 +43,7 @@ def vacuumed(root: Root | Drains) -> None:
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(300))
 @given(st.sets(st.integers(0, 200)), st.lists(st.booleans(), min_size=1, max_size=200))
 def test_each_flip_that_is_told_is_one_and_none_is_missed_where_all_were_asked(gone, answers):
     askable = [n for n in range(len(answers)) if n not in gone]
