@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.log import Checkpoint, ids
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FILE, read_failing
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import SideGone
 from spark_jobs.side.port import Pin, gone, newest
 from spark_jobs.storage.root.live_place import FOLDER, spark_folder
 from spark_jobs.storage.root.paths import CHECKPOINTS
 from spark_jobs.storage.root.store import make_folder
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath

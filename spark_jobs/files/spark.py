@@ -18,10 +18,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
+from spark_jobs.errors.carried import carried
 from spark_jobs.files.folder import folder_of
 from spark_jobs.files.noted import Listed
 from spark_jobs.files.records import Asked, Piece, pieces, read, tasks
-from spark_jobs.messages.carried import carried
 from spark_jobs.values.own_columns import HEADERS
 
 if TYPE_CHECKING:

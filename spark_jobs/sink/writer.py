@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.checkpoint.run import Run
+from spark_jobs.errors.carried import carried
 from spark_jobs.launch.limits import RunLimits
-from spark_jobs.messages.carried import carried
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers

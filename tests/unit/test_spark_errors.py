@@ -19,7 +19,7 @@ from spark_jobs.errors import (
     TableChanged,
     unexpected,
 )
-from spark_jobs.messages.carried import carried
+from spark_jobs.errors.carried import carried
 from spark_jobs.messages.report import Problem
 from spark_jobs.runs.failures.failed import translate_error
 from tests.harness.refused import because, has
