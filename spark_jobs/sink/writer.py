@@ -14,7 +14,6 @@ from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.errors.carried import carried
-from spark_jobs.launch.limits import RunLimits
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
@@ -48,13 +47,18 @@ class Written(NamedTuple):
 
 
 def start(
-    rows: DataFrame, run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
+    rows: DataFrame,
+    run: Run,
+    admit: Callable[[int], bool],
+    timers: Timers,
+    audited: Callable[[], int],
 ) -> StreamingQuery:
-    """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the
-    run allow, and stops. `audited` gives the last batch that is accounted for.
+    """Start the query with availableNow: it reads what Kafka holds now, as far as it is allowed,
+    and stops. `admit` says whether a batch, by its id, may run; `audited` gives the last batch that
+    is accounted for.
     """
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
-    writer = writer.foreachBatch(_writer(run, limits, timers, audited))
+    writer = writer.foreachBatch(_writer(run, admit, timers, audited))
     return (
         writer.option("checkpointLocation", spark_url(run.target.checkpoint))
         .trigger(availableNow=True)
@@ -63,7 +67,7 @@ def start(
 
 
 def _writer(
-    run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
+    run: Run, admit: Callable[[int], bool], timers: Timers, audited: Callable[[], int]
 ) -> Callable[[DataFrame, int], None]:
     """The function for foreachBatch: lets the table commit a batch with owner and batch id.
 
@@ -79,7 +83,7 @@ def _writer(
     def write(batch: DataFrame, batch_id: int) -> None:
         if next(first) == 0:  # each batch of a query has the same plan
             refuse_late_rows(plan_of_batch(run.spark), run.spec)
-        if not limits.admit(run.checkpoint.batch(batch_id)):
+        if not admit(batch_id):
             # The batch stays planned and uncommitted. The driver sees that a limit is reached and
             # stops the query, which interrupts this sleep (runs/query.py).
             _sleep(batch.sparkSession, STOP_WAIT_MS)

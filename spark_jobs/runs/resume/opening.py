@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from threading import Thread
 
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.launch.limits import StopRequest
     from spark_jobs.launch.sessions import Sessions
     from spark_jobs.runs.preflight import Preflight
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.runs.run_record import Note
+    from spark_jobs.runs.watch.limits import StopRequest
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
