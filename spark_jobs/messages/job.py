@@ -107,7 +107,7 @@ class StateQuery(NamedTuple):
 class ShowState(_OfPipeline, _Printing):
     """Print the state of its stateful steps."""
 
-    done_by: ClassVar[str] = "spark_jobs.state.view:viewed"
+    done_by: ClassVar[str] = "spark_jobs.runs.told.state_view:viewed"
     do: Literal["state"] = "state"
     query: StateQuery
 

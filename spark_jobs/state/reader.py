@@ -17,8 +17,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.state.keys import parse
 from spark_jobs.state.open_groups import start_coordinator
-from spark_jobs.state.query import parse
 from spark_jobs.state.table import StoreColumn, Table, store_columns
 from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
 from spark_jobs.storage.root.path_forms import SparkPath

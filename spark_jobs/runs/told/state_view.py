@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
 from spark_jobs.messages.job import ShowState, StateQuery
+from spark_jobs.runs.told.state_query import StateTarget, format_batches, resolve
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.steps.expires import Variable
@@ -25,7 +26,6 @@ from spark_jobs.state.answer import (
     told,
 )
 from spark_jobs.state.measures import Instants, expiry, key_sizes
-from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table
 from spark_jobs.state.text import row_changes
