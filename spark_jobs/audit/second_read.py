@@ -21,11 +21,11 @@ from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.rejected_record import BYTES, RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.reader_options import tasks

@@ -25,9 +25,9 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.repair.staged_verdict import staged_verdict
 from spark_jobs.repair.unit.unit import unit_of
-from spark_jobs.side.port import as_json
 from spark_jobs.steps.classify import QUARANTINED
 from spark_jobs.storage import failpoint
+from spark_jobs.storage.pin import as_json
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import reported
 from spark_jobs.runs.watch.limits import StopRequest
-from spark_jobs.side.port import versions
 from spark_jobs.steps.sql import refuse_unsafe_trees
+from spark_jobs.storage.pin import versions
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:

@@ -2,5 +2,5 @@
 
 May import: errors, registry, settings, spec, storage, table, values. Imported by: admin,
 checkpoint, cli, dataflow, excise, ops, proof, repair, runs, sluice_airflow, steps, upstream.
-Never here: which version a batch has; checkpoint/pins.py notes it.
+Never here: which version a batch has; side/pins.py notes it.
 """

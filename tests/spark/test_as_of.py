@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 
-from spark_jobs.checkpoint import pins
+from spark_jobs.side import pins
 from spark_jobs.messages.request import Request
 from spark_jobs.proof.acts import acted, image_at
 from spark_jobs.proof.cases import Act, Record

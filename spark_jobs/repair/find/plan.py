@@ -22,9 +22,9 @@ from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.runs.preflight import Preflight
-from spark_jobs.side.port import Pin
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.live_place import FOLDER
 from spark_jobs.storage.root.store import make_folder
 from spark_jobs.storage.stored import Stored

@@ -1,0 +1,33 @@
+"""Pin: which version of a table beside the stream is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Pin(BaseModel):
+    """One version of one table, for ever."""
+
+    model_config = ConfigDict(frozen=True)
+
+    table_id: str
+    """The table's identity: one that is made anew has another."""
+    version: int
+    """Its number there. A later version has a higher one."""
+
+
+Inputs = Mapping[str, Pin]
+"""The name of each table beside the stream -> the version that is read."""
+
+
+def as_json(inputs: Inputs) -> str | None:
+    """As ops.repairs has them; None where there are none."""
+    return json.dumps({name: pin.model_dump() for name, pin in inputs.items()}) if inputs else None
+
+
+def versions(inputs: Inputs) -> dict[str, int]:
+    """The number of each version alone."""
+    return {name: pin.version for name, pin in inputs.items()}
