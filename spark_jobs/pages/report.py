@@ -23,6 +23,7 @@ from spark_jobs.pages import growth as growth_words
 from spark_jobs.pages.chart import Chart
 from spark_jobs.pages.charts_of_runs import accounts, by_phase, lags, late_shares
 from spark_jobs.pages.growth import growth
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.prove.covered import covered
@@ -100,7 +101,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             figures=found,
             growth=growth(paths.root, spec),
             words=growth_words,
-            run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
+            run=_run(run_page(paths.root, spec.name, runs[0].run_id)) if runs else None,
             covered=covered,
             segments=segments(covered) if covered else [],
             unasked="A report does not ask it.",

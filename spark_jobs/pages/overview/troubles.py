@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.pages.next_steps import next_steps
 from spark_jobs.pages.overview.json_of_overview import Place, TroubleLine
 from spark_jobs.pages.overview.reading import SLACK, Reading
 from spark_jobs.spec.analysis.ranged import unranged
