@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.side.initial_state import initial_state
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
 from spark_jobs.steps.latest import contents
 from spark_jobs.table import arrow_rows
