@@ -31,6 +31,14 @@ TOPIC: Final = re.compile(r"(?<!spark_jobs\.)\bspec\.topic\b")
 POSITIONS: Final = re.compile(r"\.by_partition\b")
 SOURCE: Final = f"{PRODUCT}/source/"
 """Where positions may be looked into."""
+RUNS: Final = "runs"
+COMMANDS: Final = {
+    "admin", "census", "cli", "contracts", "draft", "excise", "install", "main", "proof", "prove",
+    "repair", "since", "tune", "where",
+}  # fmt: skip
+"""The rooms of commands, which put together what lies below the runs or beside them. One that the
+runs need is none.
+"""
 SMALL: Final = 6
 """Lines of a function's body, without its docstring."""
 
@@ -123,7 +131,8 @@ def figures(root: Path) -> dict[str, Figure]:
             POSITIONS,
             (file for file in (*product, *plugins) if not str(file.path).startswith(SOURCE)),
         ),
-        "most rooms that a room imports": widest_room(product),
+        "most rooms that a room imports": widest_room(product, of_commands=False),
+        "most rooms that a command imports": widest_room(product, of_commands=True),
         "most imports of a file": most_imports(product),
         "basenames of several files": Figure(
             sum(count > 1 for count in Counter(file.path.name for file in product).values())
@@ -187,15 +196,25 @@ def reach(files: Iterable[File], start: str) -> list[File]:
     return list(found.values())
 
 
-def widest_room(files: Iterable[File]) -> Figure:
-    """How many other rooms, or files beside the rooms, the room imports that imports most."""
-    rooms: dict[str, set[str]] = {}
+def widest_room(files: Iterable[File], *, of_commands: bool) -> Figure:
+    """How many other rooms, or files beside the rooms, the room imports that imports most: of the
+    runs and the commands' rooms, or of all others.
+    """
+    rooms: dict[str, set[str]] = {file.room: set() for file in files}
     for file in files:
         for each in file.imports:
             top, *inner = f"{each.module}.{each.name}".split(".")
-            if top == PRODUCT and inner[0] != file.room:
-                rooms.setdefault(file.room, set()).add(inner[0])
-    return _most((len(others), room) for room, others in rooms.items())
+            if top == PRODUCT and inner[0] in rooms:
+                rooms[file.room] |= {inner[0]} - {file.room}
+    needed, waiting = set[str](), [RUNS]
+    while waiting:
+        more = rooms.get(waiting.pop(), set()) - needed
+        needed |= more
+        waiting += more
+    apart = {RUNS} | (COMMANDS - needed)
+    return _most(
+        (len(others), room) for room, others in rooms.items() if (room in apart) == of_commands
+    )
 
 
 def most_imports(files: Iterable[File]) -> Figure:

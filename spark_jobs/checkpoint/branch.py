@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.schema_notes import follow
 from spark_jobs.storage.folders import copy
+from spark_jobs.storage.pin import INPUTS
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 
 if TYPE_CHECKING:
     from upath import UPath
 
 
-INPUTS = "inputs"
-"""Where the versions of the tables beside the stream are noted (side/pins.py)."""
 LOGS = ("offsets", "commits")
 NOTES = "/_metadata/v2"
 """Where transformWithState's notes are, by their batch: the number of stores among them. Spark

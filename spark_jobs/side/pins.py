@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.branch import INPUTS
 from spark_jobs.checkpoint.log import Checkpoint, ids
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FILE, read_failing
 from spark_jobs.errors import SideGone
 from spark_jobs.side.port import gone, newest
-from spark_jobs.storage.pin import Pin
+from spark_jobs.storage.pin import INPUTS, Pin
 from spark_jobs.storage.root.live_place import FOLDER, spark_folder
 from spark_jobs.storage.root.paths import CHECKPOINTS
 from spark_jobs.storage.root.store import make_folder

@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
+from spark_jobs.messages.state_answer import Expiring, Expiry, KeySizes, LargeKey, Power, cells
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.answer import Expiring, Expiry, KeySizes, LargeKey, Power, cells
 from spark_jobs.state.reader import TIMERS, StateOperator, opened
 from spark_jobs.state.table import StoreColumn, Table
 from spark_jobs.state.text import format_value

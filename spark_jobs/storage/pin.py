@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
+
+INPUTS: Final = "inputs"
+"""The folder, in Spark's, in which the versions for a checkpoint's batches are noted (side/pins.py)."""
 
 
 class Pin(BaseModel):

@@ -22,6 +22,7 @@ from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import OpsUnreadable
 from spark_jobs.messages.request import Request
+from spark_jobs.messages.state_answer import StateAnswer, read_answer
 from spark_jobs.ops import at_work as works, rejected as ops_rejected
 from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import BatchLine, RecordPage, Rejected, RunPage, Withheld
@@ -38,7 +39,6 @@ from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage
 from spark_jobs.repair.find.ranges_due import Touched, touched
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
-from spark_jobs.state.answer import StateAnswer, read_answer
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span
 
