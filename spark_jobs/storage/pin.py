@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict
 
 INPUTS: Final = "inputs"
-"""The folder, in Spark's, in which the versions for a checkpoint's batches are noted (side/pins.py)."""
+"""The folder in Spark's, where the versions that batches read are noted (side/pins.py)."""
 
 
 class Pin(BaseModel):
