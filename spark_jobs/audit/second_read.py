@@ -79,7 +79,11 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
         seen.append(rule_counts(spec.inputs, spec.inputs.rules))
     classified = (Observation(), seen) if seen else None
     columns = rejected_columns(spec.inputs)
-    capture = _few(run, there)
+    # Raw bytes of rejected records, while they may pass the driver.
+    readers = tasks(run.spec.reader_options, len(there.end), len(run.spec.inputs))
+    capture = CapturePolicy(
+        there.late_before_ms, COLLECTED_BYTES // max(1, readers), there.clock_ms
+    )
     policy = SlicePolicy.of(
         there.covered, late_for_certain(spec, there.late_before_ms), there.clock_ms
     )
@@ -121,12 +125,6 @@ def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
         if number.isdigit() and count is not None:
             found[int(number)][what] = count
     return dict(found)
-
-
-def _few(run: Run, part: Batch) -> CapturePolicy:
-    """Captures the raw bytes of rejected records while they may pass the driver."""
-    readers = tasks(run.spec.reader_options, len(part.end), len(run.spec.inputs))
-    return CapturePolicy(part.late_before_ms, COLLECTED_BYTES // max(1, readers), part.clock_ms)
 
 
 def _outcomes(

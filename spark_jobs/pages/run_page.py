@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from spark_jobs.errors import FormatNewer, ReportMissing
@@ -12,7 +12,7 @@ from spark_jobs.messages.report import Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.accounts import failing_rules
 from spark_jobs.ops.history import LINE, batches_of, run_line, sum_of
-from spark_jobs.ops.json_of_tables import BatchLine, RunPage, TopicLine
+from spark_jobs.ops.json_of_tables import RunPage, TopicLine
 from spark_jobs.ops.or_why import was_told
 from spark_jobs.ops.terms import NEWEST, moment
 from spark_jobs.ops.views import OF_A_TOPIC
@@ -40,7 +40,7 @@ def run_page(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
     line = run_line(found[0])
     results = report.checks if report else ()
     of_run = tuple(batches_of(root, pipeline, run_id))
-    cut_off = _cut_off(report, of_run)
+    cut_off = bool(of_run) and not (report and report.batches)
     account = report.account if report and not cut_off else sum_of(of_run)
     return RunPage(
         line=line,
@@ -64,10 +64,6 @@ def run_page(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
         next_command=next_steps(line, results)[0].command,
         next_steps=next_steps(line, results),
     )
-
-
-def _cut_off(report: Report | None, batches: Sequence[BatchLine]) -> bool:
-    return bool(batches) and not (report and report.batches)
 
 
 def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:

@@ -130,7 +130,10 @@ def note(pinned: Pinned, checkpoint: Checkpoint, held: Held) -> None:
         return
     make_folder(folder)
     Pins(inputs=pinned.inputs).over(folder / str(first)).put(folder / str(first), held)
-    _forget(checkpoint, held.confirm)
+    oldest = min(checkpoint.planned(), default=0)  # what Spark has forgotten
+    for number in [each for each in ids(folder) if each <= oldest][:-1]:
+        held.confirm()
+        (folder / str(number)).unlink(missing_ok=True)
 
 
 def still_read(root: UPath) -> set[Pin]:
@@ -165,11 +168,3 @@ def _noted(batch: int, checkpoint: Checkpoint) -> Pins | None:
         return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
     except ValueError:  # torn: it says nothing, and what an older one says is not of this batch
         return None
-
-
-def _forget(checkpoint: Checkpoint, confirm: Callable[[], None]) -> None:
-    """Remove the notes of batches that Spark has forgotten."""
-    oldest, folder = min(checkpoint.planned(), default=0), checkpoint.folder / INPUTS
-    for number in [each for each in ids(folder) if each <= oldest][:-1]:
-        confirm()
-        (folder / str(number)).unlink(missing_ok=True)
