@@ -78,7 +78,6 @@ def _ended(report: Report, job: Run) -> int:
 
 
 def _reported(job: Run, stop: StopRequest) -> Report:
-    """Do a run, and write its report."""
     with Watchdog(job.kind, job.pipeline, job.run_id, opened(job.report)) as watchdog:
         return _written(_report_of(job, stop, watchdog), job)
 

@@ -32,7 +32,6 @@ class OfDelta(NamedTuple):
     path: UPath
 
     def now(self) -> Pin:
-        """See Versions."""
         if not door.is_table(self.path):
             raise DimensionUnfit.absent(name=self.name, place=self.path)
         table = door.open_table(self.path)
