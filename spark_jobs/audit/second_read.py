@@ -29,8 +29,7 @@ from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.reader_options import tasks
-from spark_jobs.state.open_groups import start_coordinator
-from spark_jobs.state.table import store_columns
+from spark_jobs.state.table import store_columns, store_rows
 from spark_jobs.steps.by_rules import has_rules, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
@@ -219,17 +218,7 @@ def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
 
 
 def _known(run: Run, batch: int) -> DataFrame:
-    checkpoint = state_url(run.target.checkpoint)
-    start_coordinator(run.spark)
-    # Spark numbers operators from the sink to the source.
     first = sum(each.stateful for each in run.spec.steps) - 1
-    stored = (
-        run.spark.read.format("statestore")
-        .option("batchId", batch)
-        .option("operatorId", first)
-        .load(checkpoint)
-    )
-    columns = store_columns(stored, "dedupe", None)
-    return stored.select(
-        *(column.expression.alias(column.name) for column in columns if column.role == "key")
-    )
+    rows = store_rows(run.spark, state_url(run.target.checkpoint), batch, first)
+    keys = (each for each in store_columns(rows, "dedupe", None) if each.role == "key")
+    return rows.select(*(each.expression.alias(each.name) for each in keys))
