@@ -96,4 +96,4 @@ def test_a_figure_that_grows_fails_until_it_is_kept_and_one_that_falls_does_not(
     main(tree, kept, keep=True)
     (tree / "spark_jobs/more.py").unlink()
     main(tree, kept, keep=False)
-    assert "kept: 13" in capsys.readouterr().out.splitlines()[-14]
+    assert "kept: 13" in capsys.readouterr().out.splitlines()[-16]
