@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from spark_jobs.errors.base import SluiceError, by_code
+from spark_jobs.errors.base import SluiceError, Value, by_code
 
 SAID: Final = ("code", "what", "remedy", "reason", "parameters")
 MARK: Final = "carried by Spark: "
@@ -43,6 +43,6 @@ def carried_in(text: str) -> SluiceError | None:
                     "remedy": str(remedy),
                     "reason": str(reason),
                     "parameters": dict(parameters),
-                }:
+                } if all(isinstance(each, Value) for each in parameters.values()):
                     return by_code(code)(what, remedy, reason, parameters)
     return None
