@@ -22,9 +22,8 @@ from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
 from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import types_of
-from spark_jobs.storage.pin import Pin
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.changed import Changed
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import own
 from spark_jobs.values.spans import EPOCH, MICROSECOND

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.side import SideTable
-    from spark_jobs.storage.pin import Inputs, Pin
-    from spark_jobs.values.changed import Changed
+    from spark_jobs.storage.pin import Changed, Inputs, Pin
 
 
 class Side(Protocol):

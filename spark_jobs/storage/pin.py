@@ -1,10 +1,11 @@
-"""Pin: which version of a table beside the stream is read."""
+"""Pin: which version of a table beside the stream is read, and what another one has otherwise."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from datetime import datetime
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -35,3 +36,14 @@ def as_json(inputs: Inputs) -> str | None:
 def versions(inputs: Inputs) -> dict[str, int]:
     """The number of each version alone."""
     return {name: pin.version for name, pin in inputs.items()}
+
+
+class Changed(NamedTuple):
+    """Rows that a later version has otherwise: what was computed with them may differ."""
+
+    key: str | None
+    """The columns of the table's key -> their values, as JSON; None: any key."""
+    start: datetime | None
+    """The first event time that it concerns; None: since ever."""
+    end: datetime | None
+    """The event time after the last; None: for ever."""

@@ -13,9 +13,8 @@ from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.steps.step import Balance, Step
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.pin import Pin
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.topics.flights import FLIGHTS
-from spark_jobs.values.changed import Changed
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over

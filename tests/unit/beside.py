@@ -9,8 +9,7 @@ from pydantic import Field
 
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.steps.step import Balance, Step
-from spark_jobs.storage.pin import Pin
-from spark_jobs.values.changed import Changed
+from spark_jobs.storage.pin import Changed, Pin
 
 
 class Numbered(SideTable):

@@ -9,8 +9,7 @@ import pytest
 
 from spark_jobs.admin.care import settled_steps
 from spark_jobs.side.pins import noted_now
-from spark_jobs.storage.pin import Pin
-from spark_jobs.values.changed import Changed
+from spark_jobs.storage.pin import Changed, Pin
 from tests.unit import beside
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import days, drained

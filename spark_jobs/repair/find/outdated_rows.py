@@ -31,8 +31,8 @@ from spark_jobs.repair.find.rows_of_keys import (
 )
 from spark_jobs.repair.find.standing import Part, Standing, in_parts
 from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
+from spark_jobs.storage.pin import Changed
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.changed import Changed
 from spark_jobs.values.spans import (
     FIRST,
     LAST,

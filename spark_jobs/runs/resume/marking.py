@@ -15,8 +15,7 @@ from spark_jobs.ops import outdated
 from spark_jobs.side.pins import note
 from spark_jobs.side.port import keep, side_of
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.pin import Pin
-from spark_jobs.values.changed import Changed
+from spark_jobs.storage.pin import Changed, Pin
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
