@@ -11,8 +11,8 @@ from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops.outdated import MOST, put
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import RUN_PREFIX, touched, untried
-from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec import Transform
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.values.spans import MICROSECOND, Span
 from tests.harness.turns import held_by
 from tests.unit.checkpoints import Alone
