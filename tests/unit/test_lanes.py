@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from tests.harness.costs import TESTS, by_night
-from tests.harness.lanes import MINUTES, ORDER, Place, needs_session, ordered, scope
+from tests.harness.lanes import MINUTES, ORDER, Place, ordered, scope
 from tests.harness.ran import ran
 from tests.harness.turns import MOST, left, turns
 
@@ -137,15 +137,6 @@ def test_a_seed_shuffles_the_tests_and_gives_the_same_order_again():
             ordered(items, {})
             orders.append("".join(items))
     assert orders[0] == orders[1] != orders[2]
-
-
-@pytest.mark.parametrize(
-    ("unit", "needed"),
-    [("tests/spark/test_drain.py::test_it", True), ("spark/test_doctor.py", True), ("airflow", False),
-     ("e2e", True), ("tests/unit/test_spark_errors.py::test_it[spark]", False)],
-)  # fmt: skip
-def test_a_session_is_for_the_folders_that_use_it(unit, needed):
-    assert needs_session(unit) is needed
 
 
 def test_a_file_with_a_fixture_for_several_of_its_tests_stays_in_one_lane():

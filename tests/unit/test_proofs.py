@@ -12,16 +12,7 @@ from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account, Problem
 from spark_jobs.ops import repairs
 from spark_jobs.prove.covered import covered
-from spark_jobs.prove.night import (
-    COLD,
-    RUN_PREFIX,
-    WEEK,
-    Budget,
-    Took,
-    budget,
-    prove,
-    tonight,
-)
+from spark_jobs.prove.night import COLD, RUN_PREFIX, WEEK, Budget, Took, budget, prove, tonight
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.settings.installation import Settings, proves
 from spark_jobs.source.port import SourceState
