@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from resource import RLIMIT_CPU, setrlimit
 from shutil import rmtree
 from signal import SIGKILL
 from tempfile import mkdtemp
@@ -25,12 +26,15 @@ import pyspark.sql.types  # noqa: F401
 import pytest
 
 SECONDS = 60
+"""Of a processor, for the tests of a text. One that ends no loop is dead by them."""
+WAITS = 20
+"""Times so long by the clock: the machine may be busy."""
 
 
-def lives(words: list[str], seconds: float) -> bool:
+def lives(words: list[str], seconds: int = SECONDS) -> bool:
     """Whether the tests pass in time, in a process of their own."""
     if child := os.fork():
-        until = time.monotonic() + seconds
+        until = time.monotonic() + WAITS * seconds
         while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < until:
             time.sleep(0.01)
         if not ended[0]:
@@ -38,6 +42,7 @@ def lives(words: list[str], seconds: float) -> bool:
             ended = os.waitpid(child, 0)
         return ended[1] == 0
     os.setsid()
+    setrlimit(RLIMIT_CPU, (seconds, seconds))
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)
@@ -51,7 +56,7 @@ def main(file: Path, words: list[str]) -> None:
         file.write_text(mutant.get("text") or mutant["source"])
         # Bytecode of another text of the same second and size is no longer this one's.
         os.utime(file, (number, number))
-        print(json.dumps(mutant | {"lives": lives(words, SECONDS)}), flush=True)  # noqa: T201
+        print(json.dumps(mutant | {"lives": lives(words)}), flush=True)  # noqa: T201
         for left in Path(temporary).iterdir():
             rmtree(left) if left.is_dir() else left.unlink()
 
