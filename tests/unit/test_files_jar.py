@@ -23,7 +23,7 @@ OURS = [f"{key.removeprefix('spark.hadoop.')}={value}" for key, value in submit.
 HADOOPS_OWN: list[str] = []
 BY_URL = ": by URL "
 Done = subprocess.CompletedProcess[str]
-compiled = alike("the jar of files")  # each drain on a disk uses it
+pytestmark = alike("the jar of files")  # each drain on a disk uses it
 
 
 def installation(jars: Path, **changes: str) -> Settings:
@@ -87,7 +87,6 @@ def both(class_path, tmp_path_factory) -> list[list[str]]:
     ]
 
 
-@compiled
 def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make_them(both):
     ours, hadoop = both
     assert ours[0] == f"classes {' '.join(submit.FILES.values())}"
@@ -110,7 +109,6 @@ def test_files_modes_links_checksums_and_renames_are_as_hadoops_own_classes_make
         assert line in compared, "the program asks for it"
 
 
-@compiled
 def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes_it_for_what_it_leads_to(
     both,
 ):
@@ -123,7 +121,6 @@ def test_a_link_that_is_named_with_its_scheme_is_a_link_though_hadoops_own_takes
     assert not any("link true" in line for line in hadoop if BY_URL in line)
 
 
-@compiled
 def test_no_process_starts_for_them_where_hadoops_own_need_chmod(class_path, both, tmp_path):
     """The same without any program to be found, but for what takes Hadoop's processes."""
     (nothing := tmp_path / "bin").mkdir()
@@ -137,7 +134,6 @@ def test_no_process_starts_for_them_where_hadoops_own_need_chmod(class_path, bot
     assert "chmod" in hadoop.stderr
 
 
-@compiled
 def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar, tmp_path):
     assert files_jar.make(installation(tmp_path)).read_bytes() == jar.read_bytes()
     wanted = {
@@ -153,7 +149,6 @@ def test_the_jar_is_the_same_bytes_when_it_is_made_again(jar, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [submit.FILES_JAR]
 
 
-@compiled
 def test_janinos_classes_are_pysparks_without_a_signature_and_with_the_licence(jar):
     ours = zipfile.ZipFile(jar)
     for pattern in ("janino-*.jar", "commons-compiler-*.jar"):
@@ -168,7 +163,6 @@ def test_janinos_classes_are_pysparks_without_a_signature_and_with_the_licence(j
     assert b"Redistribution" in ours.read("META-INF/licenses/LICENSE-janino.txt")
 
 
-@compiled
 def test_sources_that_do_not_compile_leave_the_jar_as_it_was(tmp_path, monkeypatch):
     (tmp_path / "java").mkdir()
     (tmp_path / "java" / "Broken.java").write_text("class Broken { int answer() { return no; } }")
