@@ -1,5 +1,5 @@
-"""Care: the steps of `sluice maintain` for a pipeline's table, for the archive of a topic, for
-slices that lose late records, and for places that nobody needs any more.
+"""Care: the steps of `sluice maintain` for a pipeline's table, for the archive of a topic, and for
+places that nobody needs any more.
 
 Versions that somebody may read stay whole: the published one and the one published before, those
 that the published table has shown within the retention, the one from which the checks read what is
@@ -23,13 +23,12 @@ from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.checkpoint.pins import noted_now, still_read
 from spark_jobs.errors import MaintenanceRefused, TableLacks
-from spark_jobs.ops import ops_tables, outdated
+from spark_jobs.ops import outdated
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
 from spark_jobs.table.published.table import (
@@ -252,35 +251,3 @@ def remove_place(paths: Paths, dead: Dead, held: Held) -> None:
         remove_folder(paths.tables / dead.table)
         remove_folder(paths.root / "staging" / dead.table)
     fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above, held)
-
-
-_HIDING = "late > 0"
-
-
-def without_late(root: UPath, where: str) -> int:
-    """How many of the slices, for which the SQL condition holds, leave late records out."""
-    counted = ops_tables.query(
-        root, "slices", f"SELECT count(*) AS n FROM slices WHERE {where} AND {_HIDING}"
-    )
-    return int(counted.to_pylist()[0]["n"])
-
-
-@door.patiently
-def add_late(root: UPath, where: str) -> None:
-    """Let these slices leave none out, in one commit."""
-    first = _either("first_event_time", "<", "first_late_time")
-    last = _either("last_event_time", ">", "last_late_time")
-    door.open_table(root / "ops" / "slices").update(
-        updates={
-            "first_event_time": first,
-            "last_event_time": last,
-            "late": "0",
-            "first_late_time": "NULL",
-            "last_late_time": "NULL",
-        },
-        predicate=f"{where} AND {_HIDING}",
-    )
-
-
-def _either(one: str, sign: str, other: str) -> str:
-    return f"CASE WHEN {one} {sign} {other} THEN {one} ELSE {other} END"

@@ -203,7 +203,7 @@ class OpsUnreadable(SluiceError):
 
     log_broken = reason(
         "The log of the ops table {path} cannot be read: {error}.",
-        "Put {path}/_delta_log back from a backup. Tables and published rows are not touched.",
+        "Put {log} back from a backup. Tables and published rows are not touched.",
     )
     file_broken = reason(
         "A file of the ops table {path} cannot be read: {error}.",

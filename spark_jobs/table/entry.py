@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict
 
 from upath import UPath
 
 from spark_jobs.storage.root.path_forms import SparkPath
+
+if TYPE_CHECKING:
+    from spark_jobs.values.spans import Span
 
 
 class Note(TypedDict, total=False):
@@ -48,6 +51,21 @@ class Entry(NamedTuple):
         if not isinstance(owner, str) or type(batch) is not int:
             return {}
         return {"sluice": owner, "batch": batch}
+
+
+class Change(Protocol):
+    """What a commit may have changed."""
+
+    @property
+    def version(self) -> int:
+        """The commit's."""
+
+    @property
+    def restores(self) -> bool:
+        """Whether it had the rows of an earlier version again."""
+
+    def touches(self, column: str, spans: Iterable[Span]) -> bool:
+        """Whether rows with times of this column in one of the spans may be among them."""
 
 
 class OfBatch(NamedTuple):

@@ -12,12 +12,12 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.errors import MaintenanceRefused, TableContended
-from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
+from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, RELEASED
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door, rewrite
-from spark_jobs.table.delta.answer import answer, reader_of, streamed
+from spark_jobs.table.delta.answer import answer, reader_of
 from spark_jobs.table.delta.care_steps import in_words, steps
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import name_invariants, untried, unwritable
@@ -30,8 +30,8 @@ from spark_jobs.table.delta.table_layout import (
     refuse_unfit,
     set_properties,
 )
-from spark_jobs.table.entry import Entry, OfBatch
-from spark_jobs.table.port import RELEASED, Ability, Needed, Step, Table
+from spark_jobs.table.entry import Change, Entry, OfBatch
+from spark_jobs.table.port import Ability, Needed, Step, Table
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
-    from spark_jobs.table.port import Opened, Size
+    from spark_jobs.table.entry import Commit
+    from spark_jobs.table.opened import Opened, OpenedBySpark
     from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
@@ -212,20 +213,6 @@ class Delta(Table):
         others = {each: door.open_table(table.path) for each, table in beside.items()}
         return answer(sql, {name: self._at(version), **others})
 
-    def opened(self, name: str = "t") -> Callable[[str], pa.RecordBatchReader]:
-        """See Table. While delta-rs writes what the answer gives, no table can be opened: it would
-        wait for the thread that writes.
-        """
-        in_order = {"datafusion.execution.target_partitions": "1"}
-        table = self._at(None)
-        return lambda sql: streamed(sql, {name: table}, in_order)
-
-    def arrow(self, version: int | None = None) -> pa.Schema:
-        """See Table."""
-        import pyarrow as pa  # noqa: PLC0415 - a plan with nothing new reads no table
-
-        return pa.schema(self._at(version).schema().to_arrow())
-
     def _at(self, version: int | None) -> deltalake.DeltaTable:
         return door.open_table(self.path, version)
 
@@ -269,11 +256,11 @@ class Delta(Table):
                 commit_properties=door.here(dict(said) if said else None),
             )
 
-    def open(self) -> Opened:
+    def open(self, version: int | None = None) -> Opened:
         """See Table."""
         from spark_jobs.table.delta.opened import DeltaOpened  # noqa: PLC0415 - few runs need it
 
-        return DeltaOpened(self.path)
+        return DeltaOpened(self.path, version)
 
     def at_newest(self, work: Callable[[Opened], None]) -> None:
         """See Table."""
@@ -281,21 +268,21 @@ class Delta(Table):
 
         at_newest(self.path, work)
 
-    def touched(self, since: int, position: Position, spans: Sequence[Span]) -> bool:
+    def at_newest_by_spark(
+        self, spark: SparkSession, commit: Commit, work: Callable[[OpenedBySpark], None]
+    ) -> None:
+        """See Table."""
+        from spark_jobs.table.delta.replacing import at_newest  # noqa: PLC0415 - as above
+
+        at_newest(spark, commit, work)
+
+    def changes(self, since: int) -> Sequence[Change] | None:
         """See Table."""
         from spark_jobs.table.delta.changes import changes  # noqa: PLC0415 - as above
 
         log = Log.of(self.path)
-        if not log.has(since, log.newest):
-            return True
-        later = changes(log, since, log.newest)
-        return any(each.touches(position.column, spans) for each in later)
-
-    def live_rows(self, version: int) -> Size | None:
-        """See Table."""
-        from spark_jobs.table.delta.live_rows import size_at  # noqa: PLC0415 - as above
-
-        return size_at(self.path, version)
+        told = since <= log.newest and log.has(since, log.newest)
+        return [*changes(log, since, log.newest)] if told else None
 
     def feed(self, version: int) -> pa.RecordBatchReader | None:
         """See Table."""

@@ -1,0 +1,70 @@
+"""Maintenance: what `sluice maintain` does in a shared table, in steps that are complete in
+themselves. Each raises TableContended or MaintenanceRefused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.delta.care_steps import in_words
+from spark_jobs.table.shared.table import CHECKPOINTS, PART, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from upath import UPath
+
+
+def unused_files(path: UPath) -> int:
+    """How many files the table has not had for RETENTION."""
+    return compaction.vacuum(path, execute=False)
+
+
+def tidy(path: UPath) -> None:
+    """Remove these files, and write a checkpoint of the log. Safe beside writers."""
+    with in_words(path):
+        compaction.vacuum(path, execute=True)
+        _set_checkpoints(path)
+        compaction.checkpoint(path)
+
+
+@door.patiently
+def _set_checkpoints(path: UPath) -> None:
+    """Let a table that an older Sluice has made have CHECKPOINTS."""
+    stored = door.open_table(path)
+    if not CHECKPOINTS.items() <= stored.metadata().configuration.items():
+        door.set_properties(stored, CHECKPOINTS)
+
+
+def small_files(path: UPath, pipeline: str) -> int:
+    """How many of the pipeline's files `join` would join; 0 without a table."""
+    return compaction.small_files(path, {PART: pipeline}) if door.is_table(path) else 0
+
+
+def join(path: UPath, pipeline: str) -> None:
+    """Join the pipeline's small files."""
+    with in_words(path):
+        _joined(path, {PART: pipeline})
+
+
+_joined = door.patiently(compaction.compact)
+
+
+def remove(path: UPath, where: str) -> None:
+    """Remove the rows for which the SQL holds."""
+    with in_words(path):
+        replace(path, pa.schema(door.open_table(path).schema().to_arrow()).empty_table(), where)
+
+
+def update(path: UPath, to: Mapping[str, str], where: str) -> None:
+    """Set columns to what SQL gives, in the rows for which the SQL holds, in one commit."""
+    with in_words(path):
+        _updated(path, dict(to), where)
+
+
+@door.patiently
+def _updated(path: UPath, to: dict[str, str], where: str) -> None:
+    door.open_table(path).update(updates=to, predicate=where)
