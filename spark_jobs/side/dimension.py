@@ -77,15 +77,12 @@ class DimensionSide:
         return pin
 
     def has(self, pin: Pin) -> bool:
-        """See Side."""
         return self._versions.has(pin)
 
     def keep(self, pin: Pin) -> None:
-        """See Side."""
         self._versions.keep(pin)
 
     def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:
-        """See Side."""
         from pyspark.sql.types import StructType  # noqa: PLC0415 - only Spark's side has it
 
         of = self._declared

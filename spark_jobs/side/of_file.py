@@ -46,7 +46,6 @@ class OfFile(NamedTuple):
     """The folder of contents that batches have read, each called by its digest."""
 
     def now(self) -> Pin:
-        """See Versions."""
         try:
             if self.path.stat().st_size > MOST_OF_A_FILE:
                 raise DimensionUnfit.too_large(name=self.name, place=self.path, most=MOST_OF_A_FILE)
@@ -61,7 +60,6 @@ class OfFile(NamedTuple):
         return self._is(pin) or self._copy(pin).exists()
 
     def keep(self, pin: Pin) -> None:
-        """See Versions."""
         copy = self._copy(pin)
         there = copy.exists()
         if there and time.time() - copy.stat().st_mtime < A_DAY:

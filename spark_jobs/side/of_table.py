@@ -25,7 +25,6 @@ class OfTable(NamedTuple):
     path: UPath
 
     def now(self) -> Pin:
-        """See Versions."""
         if not (table := own_table(self.path)).exists():
             raise DimensionUnfit.absent(name=self.name, place=self.path)
         newest = table.open()

@@ -117,17 +117,14 @@ class Dimension(SideTable):
 
     @property
     def keeps(self) -> bool:
-        """See SideTable."""
         return self.corrections == "keep"
 
     @property
     def pipeline(self) -> str | None:
-        """See SideTable."""
         return self.table if is_name(self.table) else None
 
     @property
     def lies(self) -> str:
-        """See SideTable."""
         return self.table
 
     @staticmethod

@@ -109,11 +109,9 @@ class TransactionEnds(NamedTuple):
         return self.cut_by(state, done, KafkaView(settings, self.spec.inputs, self.told_in))
 
     def note(self, end: End, held: Held) -> None:
-        """See Ends."""
         read_whole(self.paths).note(cast("Whole", end), self.paths, held)
 
     def at(self, offsets: Positions) -> Whole | None:
-        """See Ends."""
         return read_whole(self.paths).end_of(offsets)
 
     def cut_by(self, state: SourceState, done: Positions, view: View) -> Cut:

@@ -177,6 +177,18 @@ def replace(rows: DataFrame, commit: Commit) -> None:
         whole.option("partitionOverwriteMode", "static").save(commit.path)
 
 
+def remove(spark: SparkSession, path: str, where: str, said: Mapping[str, Any]) -> bool:
+    """Remove the rows for which Spark's SQL holds, in a commit that says this. Whether any went."""
+    from delta.tables import DeltaTable  # noqa: PLC0415 - as above
+
+    stored = DeltaTable.forPath(spark, path)
+    if stored.toDF().where(where).isEmpty():
+        return False
+    with within(spark, {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(said)}):
+        stored.delete(where)
+    return True
+
+
 def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:
     """The last row of each key.
 

@@ -39,16 +39,13 @@ class DeltaOpened(Opened):
         self.version = self._table.version()
 
     def identifier(self) -> str:
-        """See Opened."""
         return str(self._table.metadata().id)
 
     def is_whole(self) -> bool:
-        """See Opened."""
         files = self._table.file_uris()
         return all(_file(self._path, self._table.table_uri, uri).exists() for uri in files)
 
     def columns(self) -> pa.Schema:
-        """See Opened."""
         return pa.schema(self._table.schema().to_arrow())
 
     def ask(self, sql: str) -> pa.RecordBatchReader:
@@ -58,7 +55,6 @@ class DeltaOpened(Opened):
         return streamed(sql, {"t": self._table}, IN_ORDER)
 
     def read(self, columns: Iterable[str], where: str, most: int) -> pa.Table | None:
-        """See Opened."""
         named = ", ".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in columns)
         batches, left = list[pa.RecordBatch](), most
         with _unread():
@@ -71,27 +67,21 @@ class DeltaOpened(Opened):
         return pa.Table.from_batches(batches, found.schema)
 
     def number(self, by: str) -> int | None:
-        """See Opened."""
         return self._table.transaction_version(by)
 
     def size(self) -> Size | None:
-        """See Opened."""
         return size(self._table, self._path)
 
     def untried(self) -> Sequence[str]:
-        """See Opened."""
         return door.untried(self._table)
 
     def scan(self, columns: Iterable[str]) -> Scanner:
-        """See Opened."""
         return door.dataset(self._table).scanner(columns=[*columns])
 
     def overwrite(self, rows: pa.Table, where: str, said: Said) -> None:
-        """See Opened."""
         rewrite.overwrite(self._table, rows, where, commit_properties=_properties(said))
 
     def merge(self, merge: Merge, said: Said) -> None:
-        """See Opened."""
         rows, table, of = merge.rows, self._table, _properties(said)
         if not rows.num_rows:  # a merge of nothing commits nothing
             parts = table.metadata().partition_columns

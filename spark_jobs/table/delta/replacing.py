@@ -53,7 +53,6 @@ class Replacing(OpenedBySpark):
 
     @property
     def has_rows(self) -> bool:
-        """See OpenedBySpark."""
         return bool(self._files.nonEmpty())
 
     @property
@@ -63,14 +62,12 @@ class Replacing(OpenedBySpark):
 
     @property
     def rows(self) -> DataFrame:
-        """See OpenedBySpark."""
         rows = self._frame(self._files)
         return rows.select("*", F.col("_metadata.file_path").alias(FILE))
 
     def put(
         self, new: DataFrame, keys: Sequence[str], anew: Sequence[str], note: Callable[[], Note]
     ) -> None:
-        """See OpenedBySpark."""
         old = self._old(new) if self.has_rows else []
         had = F.col(FILE).isNotNull()
         columns = [f"`{name}`" for name in new.columns if name not in {FILE, WHOLE}]

@@ -14,18 +14,17 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from spark_jobs.errors import MaintenanceRefused, TableContended
 from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, RELEASED
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
+from spark_jobs.storage.root.path_forms import spark_url, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door, rewrite
 from spark_jobs.table.delta.answer import answer, reader_of
 from spark_jobs.table.delta.care_steps import in_words, steps
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import name_invariants, untried, unwritable
-from spark_jobs.table.delta.log_entries import GENERATION, told, write_first_checksum
+from spark_jobs.table.delta.log_entries import GENERATION, told
 from spark_jobs.table.delta.table_layout import (
     add_columns,
-    parts,
-    properties,
+    make,
     refuse_other_parts,
     refuse_unfit,
     set_properties,
@@ -49,11 +48,6 @@ if TYPE_CHECKING:
     from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
-CHECKPOINT_INTERVAL = "100"
-"""Commits between two checkpoints of the table's log.
-
-A checkpoint takes seconds; reading 100 small commits takes less.
-"""
 
 
 class Delta(Table):
@@ -65,26 +59,21 @@ class Delta(Table):
         self.path = path
 
     def exists(self) -> bool:
-        """See Table."""
         return door.is_table(self.path)
 
     def version(self) -> int:
-        """See Table."""
         return door.open_table(self.path).version() if self.exists() else -1
 
     def identifier(self) -> str:
-        """See Table."""
         return str(door.open_table(self.path).metadata().id)
 
     def generation(self) -> str | None:
-        """See Table."""
         if not self.exists():
             return None
         found: str | None = door.open_table(self.path).metadata().configuration.get(GENERATION)
         return found
 
     def holds_rows(self) -> bool:
-        """See Table."""
         return self.exists() and door.open_table(self.path).count() > 0
 
     def newest_batch(self, owner: str) -> int:
@@ -93,7 +82,6 @@ class Delta(Table):
         return -1 if done is None else int(done)
 
     def history(self) -> Iterator[Entry]:
-        """See Table."""
         return told(self.path)
 
     def ensure(
@@ -121,31 +109,7 @@ class Delta(Table):
         return name_invariants(path)
 
     def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
-        """See Table."""
-        try:
-            # The change feed shows the rows that a run wrote. For appended rows it needs the log
-            # only. An archive has no checks of rows, and removes old ones: the feed would keep
-            # those.
-            deltalake.DeltaTable.create(
-                delta_path(self.path),
-                deltalake.Schema.from_json(columns.json()),
-                name=spec.name,
-                description=spec.about,
-                configuration={
-                    **properties(spec, columns.jsonValue()["fields"]),
-                    "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
-                    "delta.checkpointInterval": CHECKPOINT_INTERVAL,
-                    GENERATION: generation,
-                },
-                partition_by=parts(spec) or None,
-                raise_if_key_not_exists=False,
-                storage_options=door.options(self.path),
-            )
-        except DeltaError:
-            if not self.exists():
-                raise
-        else:
-            write_first_checksum(self.path)
+        make(self.path, columns, spec, generation)
 
     @door.patiently
     def _set_generation(self, generation: str, held: Held | None) -> None:
@@ -159,24 +123,20 @@ class Delta(Table):
         return {field["name"]: field["type"] for field in schema["fields"]}
 
     def refuse_layout(self, spec: Pipeline, columns: StructType | None = None) -> None:
-        """See Table."""
         if columns is not None:
             refuse_unfit(columns.jsonValue()["fields"], spec)
         refuse_other_parts(self.path, spec)
 
     def commit(self, rows: DataFrame, spec: Pipeline, of: OfBatch, held: Held) -> None:
-        """See Table."""
         from spark_jobs.table.delta.strategy import commit_batch  # noqa: PLC0415 - a plan needs no Spark
 
         commit_batch(self.path, rows, spec, of, held)
 
     def read(self, spark: SparkSession, version: int) -> DataFrame:
-        """See Table."""
         stored = spark.read.format("delta").option("versionAsOf", version)
         return stored.load(spark_url(self.path))
 
     def written(self, spark: SparkSession, spec: Pipeline, since: int, version: int) -> DataFrame:
-        """See Table."""
         from spark_jobs.table.delta.written_rows import written_rows  # noqa: PLC0415 - as above
 
         return written_rows(spark, self, spec, since, version)
@@ -184,20 +144,17 @@ class Delta(Table):
     def within(
         self, spark: SparkSession, version: int, position: Position, spans: Sequence[Span]
     ) -> DataFrame:
-        """See Table."""
         from spark_jobs.table.delta.few_rows import few_rows  # noqa: PLC0415 - as above
 
         rows = few_rows(spark, self.path, version, position, spans)
         return super().within(spark, version, position, spans) if rows is None else rows
 
     def sum_of(self, version: int, column: str) -> int | None:
-        """See Table."""
         from spark_jobs.table.delta.added import sum_of  # noqa: PLC0415 - as above
 
         return sum_of(self.path, version, column)
 
     def added(self, version: int) -> pa.Table | None:
-        """See Table."""
         from spark_jobs.table.delta.added import added  # noqa: PLC0415 - as above
 
         return added(self.path, version)
@@ -209,7 +166,6 @@ class Delta(Table):
         beside: Mapping[str, Table] = MappingProxyType({}),
         version: int | None = None,
     ) -> pa.Table:
-        """See Table."""
         others = {each: door.open_table(table.path) for each, table in beside.items()}
         return answer(sql, {name: self._at(version), **others})
 
@@ -217,7 +173,6 @@ class Delta(Table):
         return door.open_table(self.path, version)
 
     def is_whole(self, version: int) -> bool:
-        """See Table."""
         return door.version_is_whole(self.path, version)
 
     def whole(self, versions: Collection[int]) -> frozenset[int]:
@@ -227,7 +182,6 @@ class Delta(Table):
         return whole(self.path, versions)
 
     def has_version(self, version: int) -> bool:
-        """See Table."""
         return door.has_version(self.path, version)
 
     def faults(self) -> tuple[str, ...]:
@@ -257,13 +211,11 @@ class Delta(Table):
             )
 
     def open(self, version: int | None = None) -> Opened:
-        """See Table."""
         from spark_jobs.table.delta.opened import DeltaOpened  # noqa: PLC0415 - few runs need it
 
         return DeltaOpened(self.path, version)
 
     def at_newest(self, work: Callable[[Opened], None]) -> None:
-        """See Table."""
         from spark_jobs.table.delta.opened import at_newest  # noqa: PLC0415 - as above
 
         at_newest(self.path, work)
@@ -271,13 +223,11 @@ class Delta(Table):
     def at_newest_by_spark(
         self, spark: SparkSession, commit: Commit, work: Callable[[OpenedBySpark], None]
     ) -> None:
-        """See Table."""
         from spark_jobs.table.delta.replacing import at_newest  # noqa: PLC0415 - as above
 
         at_newest(spark, commit, work)
 
     def changes(self, since: int) -> Sequence[Change] | None:
-        """See Table."""
         from spark_jobs.table.delta.changes import changes  # noqa: PLC0415 - as above
 
         log = Log.of(self.path)
@@ -285,26 +235,15 @@ class Delta(Table):
         return [*changes(log, since, log.newest)] if told else None
 
     def feed(self, version: int) -> pa.RecordBatchReader | None:
-        """See Table."""
         given = door.change_feed(self.path, version - 1, version)
         return None if given is None else reader_of(given)
 
     def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:
-        """See Table."""
-        from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
+        from spark_jobs.table.delta.commit import remove  # noqa: PLC0415 - few tables need it
 
-        from spark_jobs.table.delta.commit import within  # noqa: PLC0415 - as above
-
-        stored = DeltaTable.forPath(spark, spark_url(self.path))
-        if stored.toDF().where(where).isEmpty():
-            return False
-        note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(said)}
-        with within(spark, note):
-            stored.delete(where)
-        return True
+        return remove(spark, spark_url(self.path), where, said)
 
     def untried(self, *, merged: bool = False) -> Sequence[str]:
-        """See Table."""
         table = door.open_table(self.path)
         return door.untried(table) if merged else door.unwritable(table)
 
@@ -317,11 +256,9 @@ class Delta(Table):
             )  # fmt: skip
 
     def restores(self, version: int) -> bool:
-        """See Table."""
         return not unwritable(door.open_table(self.path)) and self.is_whole(version)
 
     def restore(self, version: int, change: str, held: Held) -> None:
-        """See Table."""
         opened = door.confirmed(self.path, held, brief=True)
         if history.change_version(self, change, version) is not None:
             return
@@ -338,7 +275,6 @@ class Delta(Table):
                 raise LookupError(version) from None
 
     def belong(self, generation: str, held: Held, change: str = "") -> None:
-        """See Table."""
         opened = door.confirmed(self.path, held, brief=True)
         if self.generation() != generation:
             self.refuse_unrestorable("a rewind")
