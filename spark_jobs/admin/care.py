@@ -31,12 +31,7 @@ from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
 from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
-from spark_jobs.table.published.table import (
-    has_shown,
-    read_since,
-    versions_read,
-    versions_shown,
-)
+from spark_jobs.table.published.table import has_shown, read_since, versions_read, versions_shown
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.table.shared import table as shared
-from spark_jobs.table.shared.question import Question
+from spark_jobs.table.shared.query import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,12 +58,7 @@ def add_files(root: UPath, table: str, pipeline: str, folder: UPath) -> None:
 
 
 def remove_after(
-    root: UPath,
-    table: str,
-    pipeline: str,
-    generations: Iterable[str],
-    batch_id: int,
-    held: Held,
+    root: UPath, table: str, pipeline: str, generations: Iterable[str], batch_id: int, held: Held
 ) -> None:
     """Remove the rows of these generations' later batches, in one commit."""
     where = f"{of_checkpoint(pipeline, generations)} AND batch_id > {batch_id}"
@@ -105,26 +100,26 @@ def query(root: UPath, table: str, sql: str, *others: str) -> pa.Table:
     A table that does not exist is empty, and is not created. Raises OpsUnreadable, RootRefused,
     RootUnreachable.
     """
-    question = _question(root, sql, table, *others)
+    asked = _query(root, sql, table, *others)
 
     def answer() -> pa.Table:
-        with question.read() as found:
+        with asked.read() as found:
             return found.read_all()
 
-    versions = tuple(Version(*each) for each in question.versions)
-    # Nobody has asked much of tables that nobody has made.
-    return answer() if question.is_of_nothing else kept(Asked(versions, question.sql), answer)
+    versions = tuple(Version(*each) for each in asked.versions)
+    made = any(each.version >= 0 for each in versions)  # nobody has asked much of others
+    return kept(Asked(versions, asked.sql), answer) if made else answer()
 
 
 def stream(root: UPath, table: str, sql: str, *others: str) -> Iterator[pa.RecordBatch]:
     """What query returns, some thousand rows after the others: of any number. Raises as it does."""
     if exists(root, table):
-        with _question(root, sql, table, *others).read() as found:
+        with _query(root, sql, table, *others).read() as found:
             yield from found
 
 
-def _question(root: UPath, sql: str, *names: str) -> Question:
-    return Question.of(sql, {name: root / "ops" / name for name in names}, _schema)
+def _query(root: UPath, sql: str, *names: str) -> Query:
+    return Query.of(sql, {name: root / "ops" / name for name in names}, _schema)
 
 
 def exists(root: UPath, table: str) -> bool:

@@ -107,3 +107,9 @@ def approximate(duration: timedelta) -> str:
 Duration = Annotated[
     timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)
 ]
+
+
+def positive(field: str, value: timedelta) -> None:
+    """Refuse a duration that is not more than 0."""
+    if value <= timedelta():
+        refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")

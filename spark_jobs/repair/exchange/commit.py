@@ -13,7 +13,7 @@ from spark_jobs.repair.exchange.staging import same, select, within
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table import history
-from spark_jobs.table.opened import Opened, Overtaken, Said, Unwritten
+from spark_jobs.table.open_version import Opened, Overtaken, Said, Unwritten
 from spark_jobs.table.port import Table
 from spark_jobs.table.tables import table_of
 

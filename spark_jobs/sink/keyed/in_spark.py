@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from spark_jobs.sink.keyed.driver import Load
     from spark_jobs.spec.steps.following import Following
     from spark_jobs.table.entry import Commit, Note
-    from spark_jobs.table.opened import OpenedBySpark
+    from spark_jobs.table.open_version import OpenedBySpark
 
 _BROKEN: Final = own("broken")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.storage.root.path_forms import sql_table
-from spark_jobs.table.opened import Size, Unread
+from spark_jobs.table.open_version import Size, Unread
 from spark_jobs.table.tables import own_table
 
 if TYPE_CHECKING:

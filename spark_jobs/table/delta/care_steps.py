@@ -212,8 +212,4 @@ def in_words(path: UPath) -> Iterator[None]:
 
 
 def _refusal(path: UPath, why: str) -> MaintenanceRefused:
-    return MaintenanceRefused.needs_spark(
-        path=path,
-        why=why,
-        sql=sql_table(path),
-    )
+    return MaintenanceRefused.needs_spark(path=path, why=why, sql=sql_table(path))

@@ -85,9 +85,7 @@ def in_words(path: str) -> Iterator[None]:
         if found is None:
             raise
         raise TableContended.written_meanwhile(
-            path=path,
-            conflict=found.name,
-            error=found.text,
+            path=path, conflict=found.name, error=found.text
         ) from None
 
 

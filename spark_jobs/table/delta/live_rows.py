@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.table.delta.delta_log import Action, Log
 from spark_jobs.table.delta.door import untried
-from spark_jobs.table.opened import Size
+from spark_jobs.table.open_version import Size
 from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import streamed, torn_named
 from spark_jobs.table.delta.live_rows import size
-from spark_jobs.table.opened import Merge, Opened, Overtaken, Said, Size, Unread, Unwritten
+from spark_jobs.table.open_version import Merge, Opened, Overtaken, Said, Size, Unread, Unwritten
 from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.commit import again, within
-from spark_jobs.table.opened import FILE, OpenedBySpark
+from spark_jobs.table.open_version import FILE, OpenedBySpark
 from spark_jobs.values.own_columns import WHOLE, own
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.table.entry import Commit
-    from spark_jobs.table.opened import Opened, OpenedBySpark
+    from spark_jobs.table.open_version import Opened, OpenedBySpark
     from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)

@@ -117,9 +117,7 @@ def target(paths: Paths, judged: int) -> Target:
     log = Log.of(paths.table)
     if log.newest < judged:
         raise PublishedTableRefused.judged_version_gone(
-            table=paths.table,
-            judged=judged,
-            pipeline=paths.pipeline,
+            table=paths.table, judged=judged, pipeline=paths.pipeline
         )
     version = judged
     while version + 1 in log.commits and _rearranged(log, version + 1):

@@ -1,4 +1,4 @@
-"""Question: SQL over shared tables. One that nobody has made is empty, and is not made. Columns
+"""Query: SQL over shared tables. One that nobody has made is empty, and is not made. Columns
 that an older Sluice's table lacks are null.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-class Question(NamedTuple):
+class Query(NamedTuple):
     """The SQL (DataFusion's), and the tables by the names that it has for them, as they are now."""
 
     sql: str
@@ -34,9 +34,7 @@ class Question(NamedTuple):
     """Of each table its path, its id and its version; "" and -1 before it is made."""
 
     @classmethod
-    def of(
-        cls, sql: str, paths: Mapping[str, UPath], columns: Callable[[str], pa.Schema]
-    ) -> Question:
+    def of(cls, sql: str, paths: Mapping[str, UPath], columns: Callable[[str], pa.Schema]) -> Query:
         """`columns` are those that the table of a name has today. Raises OpsUnreadable,
         RootRefused, RootUnreachable.
         """
@@ -57,11 +55,6 @@ class Question(NamedTuple):
                 older.append(f"{name} AS (SELECT *, {', '.join(lacks)} FROM older_{name})")
         whole = f"WITH {', '.join(older)} {sql}" if older else sql
         return cls(whole, tables, tuple(versions))
-
-    @property
-    def is_of_nothing(self) -> bool:
-        """Whether none of the tables has been made."""
-        return all(version < 0 for _, _, version in self.versions)
 
     @contextmanager
     def read(self) -> Iterator[pa.RecordBatchReader]:

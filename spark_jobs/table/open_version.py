@@ -1,4 +1,4 @@
-"""Opened: one version of a table, and a commit to it, refused behind any other version: without
+"""Open version: one version of a table, and a commit to it, refused behind any other one: without
 Spark; and by Spark, for rows that the driver should not hold.
 """
 
