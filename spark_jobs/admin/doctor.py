@@ -209,9 +209,7 @@ def _fixes_of_logs(
     if newest == last and sound and commit in damage and (last == 0 or last - 1 in restorable):
         return [
             _set_aside(
-                paths,
-                commit,
-                f"batch {last} runs again, for its state; its rows are in the table",
+                paths, commit, f"batch {last} runs again, for its state; its rows are in the table"
             )
         ]
     return [_go_back(spec, settings, integrity, last)]
@@ -293,8 +291,7 @@ def _remove_leftover(paths: Paths, leftover: Leftover, _: Held) -> None:
 def _staging_repair(paths: Paths) -> list[Step]:
     return [
         Step(
-            f"remove {leftover.folder}: {leftover.why}",
-            partial(_remove_leftover, paths, leftover),
+            f"remove {leftover.folder}: {leftover.why}", partial(_remove_leftover, paths, leftover)
         )
         for leftover in leftovers(paths)
     ]

@@ -14,17 +14,13 @@ from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from spark_jobs.audit.audited_batch import (
-    AuditedBatch,
-    by_topic,
-    event_times,
-    rejected_by_topic,
-)
-from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.audited_batch import AuditedBatch, by_topic, event_times, rejected_by_topic
+from spark_jobs.audit.balance import balance
 from spark_jobs.audit.batch_offsets import Visible, visible
 from spark_jobs.audit.counting import counting
 from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.operator_metrics import operator_metrics
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.checkpoint.notes.cursor import read_cursor
@@ -36,9 +32,7 @@ from spark_jobs.steps.classify import Outcome
 from spark_jobs.storage import failpoint
 
 if TYPE_CHECKING:
-    from spark_jobs.audit.audited_batch import (
-        TopicAccount,
-    )
+    from spark_jobs.audit.audited_batch import TopicAccount
     from spark_jobs.audit.counting import Grouped
     from spark_jobs.audit.progress import Progress
     from spark_jobs.checkpoint.notes.cursor import Cursor

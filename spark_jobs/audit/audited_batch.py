@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import OfTopic, Progress
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids

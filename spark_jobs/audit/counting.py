@@ -19,8 +19,8 @@ from spark_jobs.steps.chain import observation_name
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_jobs.audit.balance import RecordCounts
     from spark_jobs.audit.progress import Progress
+    from spark_jobs.audit.record_counts import RecordCounts
     from spark_jobs.sink.writer import Written
     from spark_jobs.storage.root.path_forms import SparkPath
     from spark_jobs.table.port import Table

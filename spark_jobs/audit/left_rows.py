@@ -19,9 +19,9 @@ from spark_jobs.state.table import store_columns
 from spark_jobs.steps.apart.join import JOINED_SEEN
 
 if TYPE_CHECKING:
-    from spark_jobs.audit.balance import RecordCounts
     from spark_jobs.audit.counting import ByTopic
     from spark_jobs.audit.progress import Progress
+    from spark_jobs.audit.record_counts import RecordCounts
     from spark_jobs.messages.report import Account
     from spark_jobs.sink.writer import Written
     from spark_jobs.spec import Join, Pipeline

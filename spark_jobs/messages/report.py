@@ -34,8 +34,7 @@ class Account(Part):
         default=0, description="offsets between start and end of the committed batches"
     )
     gaps: int = Described(
-        default=0,
-        description="offsets without a record: aborted + markers + removed",
+        default=0, description="offsets without a record: aborted + markers + removed"
     )
     aborted: int = Described(
         default=0,
@@ -68,8 +67,7 @@ class Account(Part):
         "malformed + premature + filtered + late + accepted",
     )
     with_elements: int = Described(
-        default=0,
-        description="values with such: read = with_elements + empty + refused",
+        default=0, description="values with such: read = with_elements + empty + refused"
     )
     empty: int = Described(default=0, description="filtered: values whose list is empty")
     refused: int = Described(default=0, description="malformed: values that have no list")
@@ -314,16 +312,14 @@ class Report(Part):
         "and the run skipped",
     )
     inputs: dict[str, int] = Described(
-        default_factory=dict,
-        description="table beside -> its version",
+        default_factory=dict, description="table beside -> its version"
     )
     held_back: dict[str, HeldBack] = Described(
         default_factory=dict,
         description="partition -> what waited behind an open transaction when the run began",
     )
     up_to: UpTo | None = Described(
-        default=None,
-        description="the end up to which rows are whole (publish_at); null amid one",
+        default=None, description="the end up to which rows are whole (publish_at); null amid one"
     )
     new_keys: tuple[NewKey, ...] = Described(
         default=(),
@@ -431,9 +427,7 @@ def parse_report(content: bytes | str, where: str) -> Report:
     except ValidationError as error:
         refuse_newer(_version(content), VERSION, where)
         raise ReportMissing.not_a_report(
-            where=where,
-            version=VERSION,
-            error=error.errors()[0]["msg"],
+            where=where, version=VERSION, error=error.errors()[0]["msg"]
         ) from None
 
 

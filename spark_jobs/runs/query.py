@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from spark_jobs.audit.progress import COUNTED, Follower, StateRows, adds_up
+from spark_jobs.audit.follower import COUNTED, Follower, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.decode.jvm import UNSURE

@@ -127,9 +127,7 @@ class Settings(NamedTuple):
             host, _, port = server.strip().rpartition(":")
             if not host or "/" in host or not port.isdigit():
                 raise SettingInvalid.server_invalid(
-                    name=named,
-                    given=values["SLUICE_KAFKA"],
-                    server=server,
+                    name=named, given=values["SLUICE_KAFKA"], server=server
                 )
         Store.from_environment()  # raises at once what is wrong with it
         history_days, rejected_days = _retention(
@@ -354,11 +352,7 @@ def _secret_file(path: str) -> str:
             source=source, error=getattr(error, "strerror", None) or "it is not UTF-8"
         ) from None
     if exposed:
-        raise SettingInvalid.secret_exposed(
-            source=source,
-            exposed=exposed,
-            path=path,
-        )
+        raise SettingInvalid.secret_exposed(source=source, exposed=exposed, path=path)
     if empty:
         raise SettingInvalid.secret_empty(source=source)
     return path
@@ -367,11 +361,7 @@ def _secret_file(path: str) -> str:
 def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
     if value not in values:
         raise SettingInvalid.choice_unknown(
-            name=name,
-            value=value,
-            choices=" or ".join(values),
-            default=values[0],
-            why=why,
+            name=name, value=value, choices=" or ".join(values), default=values[0], why=why
         )
     return value
 
@@ -383,10 +373,7 @@ def _retention(history: str, rejected: str) -> tuple[str, str]:
     for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
         if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):
             raise SettingInvalid.days_invalid(
-                name=name,
-                value=value,
-                forever=FOREVER,
-                default=VARIABLES[name][1],
+                name=name, value=value, forever=FOREVER, default=VARIABLES[name][1]
             )
     if FOREVER not in {history, rejected} and int(rejected) > int(history):
         raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
@@ -395,11 +382,7 @@ def _retention(history: str, rejected: str) -> tuple[str, str]:
 
 def _cron(value: str) -> str:
     if value != NEVER and (why := invalid_because(value)):
-        raise SettingInvalid.cron_invalid(
-            value=value,
-            why=why,
-            never=NEVER,
-        )
+        raise SettingInvalid.cron_invalid(value=value, why=why, never=NEVER)
     return value
 
 
@@ -417,11 +400,7 @@ def _prefix(value: str) -> str:
 
 def _whole_number(name: str, value: str, *, or_else: str = "") -> str:
     if value != or_else and not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingInvalid.not_positive(
-            name=name,
-            value=value,
-            default=VARIABLES[name][1],
-        )
+        raise SettingInvalid.not_positive(name=name, value=value, default=VARIABLES[name][1])
     return value
 
 

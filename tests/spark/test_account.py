@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.progress import Follower, Progress
+from spark_jobs.audit.follower import Follower
+from spark_jobs.audit.progress import Progress
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.decode import slices as noting
 from spark_jobs.errors import CheckFailed

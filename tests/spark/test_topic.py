@@ -11,7 +11,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from local.publish import create_topic
 from spark_jobs.audit.audit import Audit
-from spark_jobs.audit.progress import Follower, Progress
+from spark_jobs.audit.follower import Follower
+from spark_jobs.audit.progress import Progress
 from spark_jobs.errors import TopicRemade
 from spark_jobs.messages.stages import summary
 from spark_jobs.ops import history

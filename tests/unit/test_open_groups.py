@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.counting import Counting, Grouped, counting as counting_of
 from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.runs import evaluation as module

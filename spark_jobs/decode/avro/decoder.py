@@ -48,12 +48,7 @@ class Compiled(NamedTuple):
 
 
 def compiled(
-    writer: Node,
-    reader: Node,
-    keep: Collection[str],
-    raw: Collection[str],
-    *,
-    alone: bool = False,
+    writer: Node, reader: Node, keep: Collection[str], raw: Collection[str], *, alone: bool = False
 ) -> Compiled:
     """The function that reads a record of the writer and gives these fields of the reader's.
 

@@ -33,14 +33,7 @@ from spark_jobs.repair.find.standing import Part, Standing, in_parts
 from spark_jobs.side.port import Changed
 from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans import (
-    FIRST,
-    LAST,
-    MICROSECOND,
-    Span,
-    floor,
-    joined,
-)
+from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor, joined
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

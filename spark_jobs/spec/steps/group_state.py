@@ -242,11 +242,7 @@ class GroupState(Step):
         return gaps, why and f"{why} {self.form!r}"
 
     def expires(
-        self,
-        variable: Variable,
-        columns: Sequence[str],
-        time: str | None,
-        mode: str,
+        self, variable: Variable, columns: Sequence[str], time: str | None, mode: str
     ) -> Expires:
         clock: Clock = "watermark" if self.time_mode == "event" else "clock"
         if variable.kind == "TimerState":
