@@ -29,7 +29,6 @@ from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
-from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
 from spark_jobs.table.published.table import has_shown, read_since, versions_read, versions_shown
 from spark_jobs.table.tables import table_of
@@ -189,7 +188,7 @@ def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:
     if row["n"]:
         yield Step(
             f"forget {row['n']:,} deletes of {paths.table} from before {before:%F %H:%M}",
-            partial(table.remove, where, said={FORGOT: where}),
+            partial(table.remove, where, said={history.FORGOT: where}),
         )
 
 

@@ -82,13 +82,14 @@ def maintain_ops(settings: Settings) -> Intent:
     tables = [root / "ops" / name for name in OPS_TABLES if ops_tables.exists(root, name)]
     if not tables:
         return Intent((), None)
-    unused = {path: maintenance.unused_files(path) for path in tables}
+    unused = {path: maintenance.vacuum(path, execute=False) for path in tables}
     contents = unread(root, datetime.now(UTC) - GRACE)
 
     def execute() -> None:
         remove_files(contents)
         for path in tables:
-            maintenance.tidy(path)
+            maintenance.vacuum(path, execute=True)
+            maintenance.checkpoint(path)
 
     return Intent(
         (

@@ -47,14 +47,6 @@ def checked(name: str, value: str) -> str:
     return CHECKS[name](value) if name in CHECKS else value
 
 
-def refuse_rejected_longer(rejected: str, history: str) -> None:
-    """Raises SettingInvalid. Only ops.batches knows when a record was rejected, so its rows must be
-    kept as long.
-    """
-    if FOREVER not in {history, rejected} and int(rejected) > int(history):
-        raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
-
-
 def _one_of(name: str, value: str) -> str:
     choices, why = CHOICES[name]
     if value not in choices:
@@ -62,10 +54,6 @@ def _one_of(name: str, value: str) -> str:
             name=name, value=value, choices=" or ".join(choices), default=choices[0], why=why
         )
     return value
-
-
-def _lag_group(value: str) -> str:
-    return value if LAG_GROUP.fullmatch(value) else _one_of("SLUICE_LAG_GROUP", value)
 
 
 def _secret_file(path: str) -> str:
@@ -143,6 +131,8 @@ CHECKS: Final[dict[str, Callable[[str], str]]] = {
     "SLUICE_MAINTAIN_CRON": _cron,
     "SLUICE_DAG_PREFIX": _prefix,
     "SLUICE_CATALOG": lambda value: parsed(value).url,
-    "SLUICE_LAG_GROUP": _lag_group,
+    "SLUICE_LAG_GROUP": lambda value: (
+        value if LAG_GROUP.fullmatch(value) else _one_of("SLUICE_LAG_GROUP", value)
+    ),
     "SLUICE_PROOF": _proof,
 }

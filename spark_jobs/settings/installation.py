@@ -20,7 +20,6 @@ from spark_jobs.settings.checked import (
     PREFIX,
     SHARE,
     checked,
-    refuse_rejected_longer,
 )
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.roots import Catalog, connection, parsed, variable
@@ -122,7 +121,10 @@ class Settings(NamedTuple):
                 raise SettingInvalid.server_invalid(name=named, given=brokers, server=server)
         Store.from_environment()  # raises at once what is wrong with it
         values = {name: checked(name, value) for name, value in values.items()}
-        refuse_rejected_longer(values["SLUICE_REJECTED_DAYS"], values["SLUICE_HISTORY_DAYS"])
+        history, rejected = values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]
+        # Only ops.batches knows when a record was rejected, so its rows must be kept as long.
+        if FOREVER not in {history, rejected} and int(rejected) > int(history):
+            raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
         own_root = NOWHERE if root is None else roots.root_named(root)
         others = (values[name] for name in [*VARIABLES][3:-1])
         return cls(own_root, brokers, jars(), *others, kafka_config=kafka_config)

@@ -25,51 +25,53 @@ NO_RAW_WAY: Final = (
 )
 
 
-def refuse_impossible(spec: Pipeline) -> None:
+def refuse_impossible(pipeline: Pipeline) -> None:
     """Refuse a spec that no run could carry out."""
-    _refuse_more_topics(spec)
-    _refuse_unserved(spec)
-    _refuse_watermark(spec)
-    _refuse_silence(spec)
-    _refuse_close_after(spec)
-    positive("stall_timeout", spec.stall_timeout)
-    columns: Columns = spec.inputs.columns
-    types, time = spec.inputs.types, cast("str | None", spec.inputs.event_time)
-    for index, step in enumerate(spec.steps):
+    _refuse_more_topics(pipeline)
+    _refuse_unserved(pipeline)
+    _refuse_watermark(pipeline)
+    _refuse_silence(pipeline)
+    _refuse_close_after(pipeline)
+    positive("stall_timeout", pipeline.stall_timeout)
+    columns: Columns = pipeline.inputs.columns
+    types, time = pipeline.inputs.types, cast("str | None", pipeline.inputs.event_time)
+    for index, step in enumerate(pipeline.steps):
         if step.stateful and time is None:
-            _refuse_without_time(spec, index)
-        step.refuse_time(time, spec.output_mode)
+            _refuse_without_time(pipeline, index)
+        step.refuse_time(time, pipeline.output_mode)
         _refuse_keys(step, types)
         step.refuse_types(types)
         columns, time = step.columns_after(columns), step.time_after(time)
         types = step.types_after(types)
-    for at, step in enumerate(spec.steps):
+    for at, step in enumerate(pipeline.steps):
         step.refuse_beside(
-            spec.steps[:at],
-            spec.steps[at + 1 :],
-            spec.output_mode,
-            several=spec.is_several,
-            undeleted=spec.topic.tombstones == "dropped" and not spec.topic.envelope,
+            pipeline.steps[:at],
+            pipeline.steps[at + 1 :],
+            pipeline.output_mode,
+            several=pipeline.is_several,
+            undeleted=pipeline.topic.tombstones == "dropped" and not pipeline.topic.envelope,
         )
-    for name in [side.name for step in spec.steps for side in step.sides if side not in spec.sides]:
+    for name in [
+        side.name for step in pipeline.steps for side in step.sides if side not in pipeline.sides
+    ]:
         refuse(
             "steps",
             name,
             "two tables beside the stream have this name",
             "Declare one table once, or give each another name",
         )
-    several.refuse_taken(spec.steps, spec.inputs, spec.more_topics)
-    output_mode.refuse_impossible(spec.output_mode, spec.steps)
-    _refuse_provider(spec)
-    _refuse_unknown_columns("output_checks", spec.output_checks, columns)
-    metrics = (*STATE_METRICS, *spec.own_metrics)
-    _refuse_unknown_columns("state_checks", spec.state_checks, metrics)
-    _refuse_conditions(spec)
-    _refuse_raw_bytes(spec)
-    _refuse_ranges(spec, columns)
-    spec.layout.refuse_personal(_personal(spec))
-    spec.layout.refuse_unfit(columns, types)
-    for metric in spec.state_checks_off:
+    several.refuse_taken(pipeline.steps, pipeline.inputs, pipeline.more_topics)
+    output_mode.refuse_impossible(pipeline.output_mode, pipeline.steps)
+    _refuse_provider(pipeline)
+    _refuse_unknown_columns("output_checks", pipeline.output_checks, columns)
+    metrics = (*STATE_METRICS, *pipeline.own_metrics)
+    _refuse_unknown_columns("state_checks", pipeline.state_checks, metrics)
+    _refuse_conditions(pipeline)
+    _refuse_raw_bytes(pipeline)
+    _refuse_ranges(pipeline, columns)
+    pipeline.layout.refuse_personal(_personal(pipeline))
+    pipeline.layout.refuse_unfit(columns, types)
+    for metric in pipeline.state_checks_off:
         if metric not in STATE_METRICS:
             refuse(
                 "state_checks_off",
@@ -86,24 +88,24 @@ def refuse_impossible(spec: Pipeline) -> None:
             )
 
 
-def _refuse_unserved(spec: Pipeline) -> None:
+def _refuse_unserved(pipeline: Pipeline) -> None:
     asked = {
-        "reader_options": spec.reader_options,
-        "publish_at": spec.publish_at,
-        "schedule.when_data": spec.schedule.when_data,
-        "topics": spec.topics if spec.is_several else (),
+        "reader_options": pipeline.reader_options,
+        "publish_at": pipeline.publish_at,
+        "schedule.when_data": pipeline.schedule.when_data,
+        "topics": pipeline.topics if pipeline.is_several else (),
     }
-    for each in spec.topic.inputs:
+    for each in pipeline.topic.inputs:
         each.refuse_asked(asked)
-    if spec.publish_at is not None:
-        spec.publish_at.refuse_topics(spec.topic.inputs, spec.more_topics)
+    if pipeline.publish_at is not None:
+        pipeline.publish_at.refuse_topics(pipeline.topic.inputs, pipeline.more_topics)
 
 
-def _personal(spec: Pipeline) -> set[str]:
+def _personal(pipeline: Pipeline) -> set[str]:
     """The output's columns that are a personal field, by its name or another."""
-    personal, time = spec.inputs.personal, cast("str | None", spec.inputs.event_time)
-    origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
-    for step in spec.steps:
+    personal, time = pipeline.inputs.personal, cast("str | None", pipeline.inputs.event_time)
+    origins: Origins = {name: (Origin(name, "identity"),) for name in pipeline.inputs.columns}
+    for step in pipeline.steps:
         origins, time = step.origins_after(origins, time), step.time_after(time)
     same = {Origin(name, "identity") for name in personal}
     return {*personal} | {name for name, of in origins.items() if same.intersection(of)}
@@ -120,12 +122,12 @@ def _refuse_keys(step: Step, types: dict[str, str]) -> None:
         )
 
 
-def _refuse_ranges(spec: Pipeline, columns: Columns) -> None:
-    by, context = spec.ranges.by, spec.ranges.context
+def _refuse_ranges(pipeline: Pipeline, columns: Columns) -> None:
+    by, context = pipeline.ranges.by, pipeline.ranges.context
     if by is not None and columns is not None and by not in columns:
         refuse("ranges.by", by, "the output has no such column", one_of([by], columns))
     if context is not None and not any(
-        step.by_code or isinstance(step.grouping_window, Session) for step in spec.steps
+        step.by_code or isinstance(step.grouping_window, Session) for step in pipeline.steps
     ):
         refuse(
             "ranges.context",
@@ -135,56 +137,56 @@ def _refuse_ranges(spec: Pipeline, columns: Columns) -> None:
         )
 
 
-def _refuse_without_time(spec: Pipeline, index: int) -> None:
-    before = next(step for step in reversed(spec.steps[:index]) if step.time_after("") is None)
+def _refuse_without_time(pipeline: Pipeline, index: int) -> None:
+    before = next(step for step in reversed(pipeline.steps[:index]) if step.time_after("") is None)
     if before.unfollowed:
-        refuse("steps", spec.steps[index].kind, *before.unfollowed)
+        refuse("steps", pipeline.steps[index].kind, *before.unfollowed)
     refuse(
         "steps",
-        spec.steps[index].kind,
+        pipeline.steps[index].kind,
         f"rows that leave {before.kind} have no event time for a later stateful step",
         f"Give the {before.kind} an event_time, or put it last",
     )
 
 
-def _refuse_provider(spec: Pipeline) -> None:
-    needing = [step.kind for step in spec.steps if step.needs_rocksdb]
-    if spec.state.provider != "rocksdb" and needing:
+def _refuse_provider(pipeline: Pipeline) -> None:
+    needing = [step.kind for step in pipeline.steps if step.needs_rocksdb]
+    if pipeline.state.provider != "rocksdb" and needing:
         refuse(
             "state.provider",
-            spec.state.provider,
+            pipeline.state.provider,
             f"Sluice runs this {needing[0]} only on RocksDB",
             "Use provider='rocksdb'; a GroupState with form='apply' runs on both",
         )
 
 
-def _refuse_close_after(spec: Pipeline) -> None:
-    if spec.close_after is not None and spec.watermark_delay is None:
+def _refuse_close_after(pipeline: Pipeline) -> None:
+    if pipeline.close_after is not None and pipeline.watermark_delay is None:
         refuse(
             "close_after",
-            str(spec.close_after),
+            str(pipeline.close_after),
             "it moves the watermark, and the pipeline has none",
             "Set watermark_delay too",
         )
 
 
-def _refuse_more_topics(spec: Pipeline) -> None:
-    if spec.more_topics is None:
+def _refuse_more_topics(pipeline: Pipeline) -> None:
+    if pipeline.more_topics is None:
         return
-    if not spec.topics:
-        refuse("topics", spec.topics, "more_topics come behind these", "List one at least")
-    like = spec.more_topics.like.model_copy(update={"name": "more_topics.like"})
-    several.Several.of((spec.topics[0], like))
+    if not pipeline.topics:
+        refuse("topics", pipeline.topics, "more_topics come behind these", "List one at least")
+    like = pipeline.more_topics.like.model_copy(update={"name": "more_topics.like"})
+    several.Several.of((pipeline.topics[0], like))
 
 
-def _refuse_silence(spec: Pipeline) -> None:
-    if spec.silent_after is None:
+def _refuse_silence(pipeline: Pipeline) -> None:
+    if pipeline.silent_after is None:
         return
-    positive("silent_after", spec.silent_after)
-    if spec.watermark_delay is None or not spec.is_several:
+    positive("silent_after", pipeline.silent_after)
+    if pipeline.watermark_delay is None or not pipeline.is_several:
         refuse(
             "silent_after",
-            str(spec.silent_after),
+            str(pipeline.silent_after),
             "it is about topics that hold one watermark back",
             "Set topics and watermark_delay too, or leave it out",
         )
@@ -202,8 +204,8 @@ def _refuse_unknown_columns(field: str, checks: tuple[Check, ...], columns: Colu
             )
 
 
-def _refuse_conditions(spec: Pipeline) -> None:
-    for check in spec.state_checks:
+def _refuse_conditions(pipeline: Pipeline) -> None:
+    for check in pipeline.state_checks:
         if CONDITION in check.kwargs:
             refuse(
                 f"state_checks: {check.type}",
@@ -213,35 +215,37 @@ def _refuse_conditions(spec: Pipeline) -> None:
             )
 
 
-def _refuse_raw_bytes(spec: Pipeline) -> None:
-    for number, step in enumerate(spec.before_state, 1):
+def _refuse_raw_bytes(pipeline: Pipeline) -> None:
+    for number, step in enumerate(pipeline.before_state, 1):
         for sql in step.sql_texts:
             if raw_bytes_in(sql.text):
                 refuse(f"step {number} ({step.kind}): {sql.field}", sql.text, NO_RAW, NO_RAW_WAY)
 
 
-def _refuse_watermark(spec: Pipeline) -> None:
-    unbounded = output_mode.unbounded(spec.output_mode, spec.steps)
-    by_time = [step.kind for step in spec.steps if step.stateful and step.evicted_by == "watermark"]
+def _refuse_watermark(pipeline: Pipeline) -> None:
+    unbounded = output_mode.unbounded(pipeline.output_mode, pipeline.steps)
+    by_time = [
+        step.kind for step in pipeline.steps if step.stateful and step.evicted_by == "watermark"
+    ]
     evicted = [kind for kind in by_time if kind not in unbounded]
-    if evicted and spec.watermark_delay is None:
+    if evicted and pipeline.watermark_delay is None:
         refuse(
             "watermark_delay",
             None,
             f"only a watermark evicts the state of {evicted[0]}; without one it grows for ever",
             "Set how long to wait for out-of-order events, for example watermark_delay='2 hours'",
         )
-    if unbounded and spec.state.budget_rows is None:
+    if unbounded and pipeline.state.budget_rows is None:
         refuse(
             "state.budget_rows",
             None,
             f"nothing evicts the state of {unbounded[0]}",
             "Set the most rows of state that you allow, or use a step that the watermark evicts",
         )
-    if spec.watermark_delay is not None and spec.watermark_delay <= timedelta():
+    if pipeline.watermark_delay is not None and pipeline.watermark_delay <= timedelta():
         refuse(
             "watermark_delay",
-            str(spec.watermark_delay),
+            str(pipeline.watermark_delay),
             "Spark then drops rows whose time equals the newest one seen",
             "Wait for at least a second; minutes or hours are usual",
         )

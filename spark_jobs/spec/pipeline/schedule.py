@@ -8,7 +8,7 @@ from typing import Final, Self
 from pydantic import Field as Described, model_validator
 
 from spark_jobs.spec import cron
-from spark_jobs.spec.duration import Duration, positive
+from spark_jobs.spec.duration import Duration, positive, zoned
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.topic import Name
 
@@ -55,11 +55,5 @@ class Schedule(Model):
                 "Write for example '0 * * * *' (hourly) or '30 6 * * mon-fri'",
             )
         positive("execution_timeout", self.execution_timeout)
-        if self.start.tzinfo is None:
-            refuse(
-                "start",
-                self.start,
-                "it has no time zone, so it means another time on another machine",
-                "Use datetime(..., tzinfo=UTC)",
-            )
+        zoned("start", self.start)
         return self

@@ -18,22 +18,21 @@ if TYPE_CHECKING:
     from upath import UPath
 
 
-def unused_files(path: UPath) -> int:
-    """How many files the table has not had for RETENTION."""
-    return compaction.vacuum(path, execute=False)
-
-
-def tidy(path: UPath) -> None:
-    """Remove these files, and write a checkpoint of the log. Safe beside writers."""
+def vacuum(path: UPath, *, execute: bool) -> int:
+    """Remove files that the table has not had for RETENTION; how many. Safe beside writers."""
     with in_words(path):
-        compaction.vacuum(path, execute=True)
+        return compaction.vacuum(path, execute=execute)
+
+
+def checkpoint(path: UPath) -> None:
+    """Write a checkpoint of the log; and CHECKPOINTS, where an older Sluice has made the table."""
+    with in_words(path):
         _set_checkpoints(path)
         compaction.checkpoint(path)
 
 
 @door.patiently
 def _set_checkpoints(path: UPath) -> None:
-    """Let a table that an older Sluice has made have CHECKPOINTS."""
     stored = door.open_table(path)
     if not CHECKPOINTS.items() <= stored.metadata().configuration.items():
         door.set_properties(stored, CHECKPOINTS)
