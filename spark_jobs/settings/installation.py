@@ -127,7 +127,7 @@ class Settings(NamedTuple):
             raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
         own_root = NOWHERE if root is None else roots.root_named(root)
         others = (values[name] for name in [*VARIABLES][3:-1])
-        return cls(own_root, brokers, jars(), *others, kafka_config=kafka_config)
+        return cls._make([own_root, brokers, jars(), *others, kafka_config])
 
     @classmethod
     def of_the_build(cls) -> Settings:

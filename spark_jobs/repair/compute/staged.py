@@ -98,8 +98,12 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> int
     plan, seen = judging.plan, Observation()
     as_row = _Rows(judging.spec.inputs, plan, run_id, judging.clock_ms)
     rows = judging.bad().mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
-    excised = F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised")
-    write_table(rows.observe(seen, F.count(F.lit(1)).alias("records"), excised), folder / BAD)
+    rows = rows.observe(
+        seen,
+        F.count(F.lit(1)).alias("records"),
+        F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised"),
+    )
+    write_table(rows, folder / BAD)
     if (found := seen.get["records"]) != counted:
         raise StagingStale.bad_records_gone(pipeline=plan.pipeline, counted=counted, found=found)
     return int(seen.get["excised"])
