@@ -42,7 +42,7 @@ class Query(NamedTuple):
         for name, folder in paths.items():
             path = delta_path(folder)
             if door.is_table(path):
-                with _told(OpsUnreadable.log_broken, path, log=f"{path}/_delta_log"):
+                with _told(path, log=f"{path}/_delta_log"):
                     stored = door.open_table(path)
                 versions.append((path, str(stored.metadata().id), stored.version()))
             else:
@@ -62,20 +62,24 @@ class Query(NamedTuple):
         the block too.
         """
         there = " or ".join(path for path, _, version in self.versions if version >= 0)
-        with _told(OpsUnreadable.file_broken, there):
+        with _told(there):
             yield streamed(self.sql, self.tables)
 
 
 @contextmanager
-def _told(damaged: Callable[..., OpsUnreadable], path: str, **more: str) -> Iterator[None]:
-    """Whether it was the store within the block, or damage: delta-rs and Arrow raise these."""
+def _told(path: str, log: str = "") -> Iterator[None]:
+    """Whether it was the store within the block, or damage, of the `log` or of a file: delta-rs and
+    Arrow raise these.
+    """
     try:
         yield
     except (DeltaError, OSError, ValueError) as error:
         first = str(error).partition("\n")[0]
-        raise translate_store_error(error, path) or damaged(
-            path=path, error=first, **more
-        ) from error
+        if unreachable := translate_store_error(error, path):
+            raise unreachable from error
+        if log:
+            raise OpsUnreadable.log_broken(path=path, error=first, log=log) from error
+        raise OpsUnreadable.file_broken(path=path, error=first) from error
 
 
 @cache
