@@ -6,10 +6,9 @@ What a pipeline's slices say not to have the event times is not read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -35,7 +34,7 @@ from spark_jobs.values.spans import Position, Span
 from spark_jobs.where.ask import AT, ELEMENT, Answer, Question, ask as ask_application
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 1_000_000
 """Records of one excision: each pipeline has their offsets in memory."""
-Ask = Callable[[str, "Settings", Question], Answer]
+Ask: TypeAlias = "Callable[[str, Settings, Question], Answer]"
 """Asks Spark, by the name of a pipeline."""
 
 

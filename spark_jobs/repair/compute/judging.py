@@ -64,7 +64,7 @@ class Seen(Protocol):
 class NoRecord(NamedTuple):
     """Of a computation that reads none."""
 
-    get: Counter[str]
+    get: Counter[str] = Counter()
 
 
 class Computed(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from datetime import timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
@@ -33,6 +31,9 @@ from spark_jobs.spec.table.layout import Layout
 from spark_jobs.spec.topic import Name, Topic
 
 if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable
+
     from spark_jobs.spec.steps.following import Following
 
 
