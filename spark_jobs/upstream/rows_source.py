@@ -55,8 +55,7 @@ class RowsSource(Lasting):
         [topic] = spec.inputs
         assert isinstance(topic, Table)  # whose source it is
         [beside] = topic.beside
-        self._topic = topic
-        self._spec, self._until, self._root = spec, until, settings.root
+        self._topic, self._spec, self._until, self._root = topic, spec, until, settings.root
         self._paths = Paths(settings.root, spec)
         self._folder = opened(place_of(beside, settings.root))
 
@@ -76,11 +75,12 @@ class RowsSource(Lasting):
         if why := unranged(self._spec):
             raise UpstreamUnfit.unranged(pipeline=self._spec.name, name=self._topic.name, why=why)
         made, table = self._newest(), self._table
-        ends = (Positions({noted.DRAINED: end}) for end in (self._begins(made), made.end))
+        begins, latest = (Positions({noted.DRAINED: n}) for n in (self._begins(made), made.end))
         due, held_back = self._due(), self._held_back()
         return SourceState(
             table.id,
-            *ends,
+            begins,
+            latest,
             timestamps="commit",
             to_note=(due,) if due else (),
             told=(held_back,) if held_back else (),

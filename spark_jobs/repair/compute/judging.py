@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from datetime import UTC, datetime
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -37,7 +38,6 @@ from spark_jobs.table.arrow_rows import to_spark
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
@@ -61,10 +61,12 @@ class Seen(Protocol):
         """By name."""
 
 
-class NoRecord(NamedTuple):
+class NoRecord:
     """Of a computation that reads none."""
 
-    get: Counter[str] = Counter()
+    @property
+    def get(self) -> Counter[str]:
+        return Counter()
 
 
 class Computed(NamedTuple):
