@@ -19,8 +19,6 @@ from spark_jobs.messages.kind import PROVING_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.commit import Base
-from spark_jobs.table.delta.changes import changes
-from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.table.entry import Change
     from spark_jobs.values.spans import Position
 
 REFUTING = frozenset({ChangeUnexplained.code, CheckFailed.code})
@@ -136,13 +135,15 @@ def _newest(stored: Iterable[Proof], days: Sequence[Span]) -> dict[Span, Proof]:
 
 def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set[Span]:
     """The days that no commit has changed since their proof, as far as the log still tells."""
-    log = Log.of(paths.table)
-    versions = {each.version for each in proofs.values()}
-    told = {each for each in versions if each <= log.newest and log.has(each, log.newest)}
-    commits = [*changes(log, min(told), log.newest)] if told else []
+    table, told, commits = table_of(paths), -1, list[Change]()
+    for version in sorted({each.version for each in proofs.values()}):
+        if (later := table.changes(version)) is not None:  # nor of any version behind it
+            told, commits = version, [*later]
+            break
+    newest = table.version()
     holds, asked = set[Span](), defaultdict[int, list[Span]](list)
     for day, proof in proofs.items():
-        if proof.version not in told:
+        if not -1 < told <= proof.version <= newest:
             continue
         since = (each for each in commits if each.version > proof.version)
         touching = [each for each in since if each.touches(position.column, (day,))]
@@ -151,7 +152,7 @@ def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set
         elif not any(each.restores for each in touching):
             asked[proof.version].append(day)
     for version, days in asked.items():
-        holds.update(_same(Base(table_of(paths), version, position, ()), sorted(days)))
+        holds.update(_same(Base(table, version, position, ()), sorted(days)))
     return holds
 
 
