@@ -10,7 +10,7 @@ from typing import Any
 
 from upath import UPath
 
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import OPERATOR

@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from local.reference.markdown import code, table
 from local.reference.models import model_section
 from spark_jobs.messages import event
-from spark_jobs.messages.account import Account
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import KINDS
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack, NewKey, UpTo
 from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column

@@ -24,7 +24,7 @@ from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.sink import writer
 from spark_jobs.state.open_groups import MOST_STATE_ROWS

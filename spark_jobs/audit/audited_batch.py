@@ -24,7 +24,7 @@ from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.terms import NEWEST
 from spark_jobs.sink.writer import Written

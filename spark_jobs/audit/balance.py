@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from spark_jobs.audit.batch_offsets import tell_apart
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.record_counts import OfValues, RecordCounts
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.output_mode import mode_facts

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import counting_step
 from spark_jobs.spec.output_mode import mode_facts

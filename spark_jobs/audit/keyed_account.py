@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
-    from spark_jobs.messages.account import Account
+    from spark_jobs.messages.offset_account import Account
     from spark_jobs.sink.writer import Written
     from spark_jobs.spec.steps.following import Following
 

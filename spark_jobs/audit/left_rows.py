@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spark_jobs.audit.counting import ByTopic
     from spark_jobs.audit.progress import Progress
     from spark_jobs.audit.record_counts import RecordCounts
-    from spark_jobs.messages.account import Account
+    from spark_jobs.messages.offset_account import Account
     from spark_jobs.sink.writer import Written
     from spark_jobs.spec import Join, Pipeline
     from spark_jobs.storage.root.path_forms import SparkPath

@@ -23,7 +23,7 @@ from spark_jobs.spec.analysis.columns import columns_of, origins_of
 from spark_jobs.spec.archive import PREFIX, archive_name
 from spark_jobs.storage.root.live_place import LIVE
 from spark_jobs.storage.root.paths import CHECKPOINTS
-from spark_jobs.table.data_files import LOG
+from spark_jobs.table.entry import LOG
 from spark_jobs.values.python_times import rows_of
 
 if TYPE_CHECKING:

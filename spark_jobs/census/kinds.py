@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from spark_jobs.table.data_files import LOG
+from spark_jobs.table.entry import LOG
 
 
 class Kind(NamedTuple):

@@ -234,11 +234,7 @@ def read_identity(paths: Paths) -> Identity | None:
         if not any(paths.version.glob(f"{SPARK}*/offsets/[0-9]*")):
             return None
         wrong = "is missing"
-    raise CheckpointBroken.identity_lost(
-        path=paths.identity,
-        wrong=wrong,
-        pipeline=paths.pipeline,
-    )
+    raise CheckpointBroken.identity_lost(path=paths.identity, wrong=wrong, pipeline=paths.pipeline)
 
 
 def refuse_older_notes(paths: Paths) -> None:

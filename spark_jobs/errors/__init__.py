@@ -138,9 +138,7 @@ if TYPE_CHECKING:
         RangeUnsupported as RangeUnsupported,
         RecordsUnreachable as RecordsUnreachable,
     )
-    from spark_jobs.errors.rebuilding import (
-        RebuildRefused as RebuildRefused,
-    )
+    from spark_jobs.errors.rebuilding import RebuildRefused as RebuildRefused
     from spark_jobs.errors.repair import (
         ApprovalMissing as ApprovalMissing,
         DecisionRefused as DecisionRefused,

@@ -266,8 +266,7 @@ class QuestionRefused(SluiceError):
         "Name another: {first} to {last} can be, but those that VACUUM has taken.",
     )
     no_delay = reason(
-        "{pipeline} has no watermark delay: no record of it is late.",
-        "Nothing is to be chosen.",
+        "{pipeline} has no watermark delay: no record of it is late.", "Nothing is to be chosen."
     )
     no_batches = reason(
         "No account of {pipeline} is kept that has both records and a watermark.",

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import Field as Described, ValidationError
 
 from spark_jobs.errors import ReportMissing, SluiceError, Value, by_code
-from spark_jobs.messages.account import Account
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import STAGED_KINDS, Kind
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack, NewKey, Part, UpTo
 from spark_jobs.spec.checks.check import Severity
 from spark_jobs.storage.root.files import refuse_newer, write_whole

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from spark_jobs.errors import FormatNewer, ReportMissing
-from spark_jobs.messages.account import OF_BATCHES, UNKNOWABLE, Account
 from spark_jobs.messages.kind import LIVE_KINDS
+from spark_jobs.messages.offset_account import OF_BATCHES, UNKNOWABLE, Account
 from spark_jobs.messages.report import Report, StateUse, parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.accounts import failing_rules

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.messages.account import OF_BATCHES, Account
+from spark_jobs.messages.offset_account import OF_BATCHES, Account
 from spark_jobs.messages.report import CheckResult, StateUse
 from spark_jobs.ops.operator_metrics import COUNTS
 

@@ -13,14 +13,7 @@ from typing import Literal, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.settings import project_file, roots, variables
-from spark_jobs.settings.checked import (
-    FOREVER,
-    LAG_GROUP,
-    NEVER,
-    PREFIX,
-    SHARE,
-    checked,
-)
+from spark_jobs.settings.checked import FOREVER, LAG_GROUP, NEVER, PREFIX, SHARE, checked
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.roots import Catalog, connection, parsed, variable
 from spark_jobs.settings.variables import BY_SCHEDULE, ROOT, VARIABLES

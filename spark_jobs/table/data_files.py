@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 if TYPE_CHECKING:
     from upath import UPath
 
-LOG: Final = "_delta_log"
-"""The folder of a table with its log."""
 KEPT_BY: Final = "spark_jobs.table.published.file_log:FileLog"
 """What reads such tables: all are in one format."""
 

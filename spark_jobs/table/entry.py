@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypedDict
 
 from upath import UPath
 
@@ -12,6 +12,10 @@ from spark_jobs.storage.root.path_forms import SparkPath
 
 if TYPE_CHECKING:
     from spark_jobs.values.spans import Span
+
+
+LOG: Final = "_delta_log"
+"""The folder of a table with its log."""
 
 
 class Note(TypedDict, total=False):

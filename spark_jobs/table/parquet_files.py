@@ -5,15 +5,14 @@ writer of Delta queries logs, which takes longer than the rows.
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 from deltalake import Schema
-from deltalake.transaction import AddAction, create_table_with_add_actions
+from deltalake.transaction import create_table_with_add_actions
 
-from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.path_forms import delta_path, spark_url
 from spark_jobs.table.delta import door
+from spark_jobs.table.shared.table import adds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 
 def write_table(rows: DataFrame, path: UPath) -> None:
-    """Make a table of the rows in place of what is there. All its columns may be null."""
-    remove_folder(path)
+    """Make a table of the rows, where none is. All its columns may be null."""
     rows.write.parquet(spark_url(path))
     create_table_with_add_actions(
         delta_path(path),
@@ -31,24 +29,6 @@ def write_table(rows: DataFrame, path: UPath) -> None:
         mode="error",
         storage_options=door.options(path),
     )
-
-
-def adds(folder: UPath, part: dict[str, str] | None = None, prefix: str = "") -> list[AddAction]:
-    """What a commit says that adds the folder's files: with their columns of this part of the
-    table. `prefix` is the folder's path below the table.
-    """
-    return [
-        AddAction(
-            path=prefix + file.name,
-            size=file.stat().st_size,
-            partition_values=part or {},
-            modification_time=int(time.time() * 1000),
-            data_change=True,
-            stats="{}",
-        )
-        for file in folder.iterdir()
-        if file.suffix == ".parquet"
-    ]
 
 
 def _nullable(kind: Any) -> Any:

@@ -13,11 +13,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from airflow.sdk.definitions.asset import AssetUniqueKey
-from airflow.sdk.exceptions import (
-    AirflowSkipException,
-    AirflowTaskTimeout,
-    DownstreamTasksSkipped,
-)
+from airflow.sdk.exceptions import AirflowSkipException, AirflowTaskTimeout, DownstreamTasksSkipped
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.timeout import timeout
 
@@ -41,8 +37,8 @@ from spark_jobs.errors import (
     SluiceError,
     StateIncompatible,
 )
-from spark_jobs.messages.account import Account
 from spark_jobs.messages.job import Drain
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry

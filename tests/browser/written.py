@@ -11,7 +11,7 @@ from typing import Any, Final
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import Row

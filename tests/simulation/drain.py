@@ -22,7 +22,7 @@ from spark_jobs.checkpoint.pins import note, pin
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.excise.adopt import adopt
 from spark_jobs.journal.runner import leased, settle
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.preflight import preflight, refuse_restored
@@ -141,12 +141,7 @@ class Drain(NamedTuple):
         return found.inputs
 
     def _batch(
-        self,
-        batch: int,
-        checkpoint: Checkpoint,
-        known: Identity,
-        pins: dict[str, Pin],
-        held: Held,
+        self, batch: int, checkpoint: Checkpoint, known: Identity, pins: dict[str, Pin], held: Held
     ) -> None:
         try:
             self._write(batch, checkpoint, known, pins, held)
@@ -159,12 +154,7 @@ class Drain(NamedTuple):
             ) from None
 
     def _write(
-        self,
-        batch: int,
-        checkpoint: Checkpoint,
-        known: Identity,
-        pins: dict[str, Pin],
-        held: Held,
+        self, batch: int, checkpoint: Checkpoint, known: Identity, pins: dict[str, Pin], held: Held
     ) -> None:
         folder = checkpoint.folder
         stores = spark.resumes(checkpoint, batch)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.registry.fingerprint.environment import environment
 from spark_jobs.registry.fingerprint.fields import fingerprint
@@ -154,10 +154,7 @@ class Root(roots.Root):
         self.ended(f"{first} to {last}", at=datetime.now(UTC), batches=batches, **of_run)
 
     def commit(
-        self,
-        batch: int,
-        table: deltalake.DeltaTable | None = None,
-        rows: list[Row] | None = None,
+        self, batch: int, table: deltalake.DeltaTable | None = None, rows: list[Row] | None = None
     ):
         """`rows`: in the place of one for each shop."""
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.messages.account import Account
 from spark_jobs.messages.change import Change
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack
 from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.json_of_tables import BatchLine, RunLine, RunPage, TopicLine

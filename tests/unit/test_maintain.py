@@ -28,7 +28,7 @@ from spark_jobs.checkpoint.notes.published import Published, read_published
 from spark_jobs.checkpoint.pins import Pins
 from spark_jobs.cli import app
 from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.proof.acts import files

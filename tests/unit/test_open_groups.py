@@ -12,7 +12,7 @@ from spark_jobs.audit.counting import Counting, Grouped, counting as counting_of
 from spark_jobs.audit.progress import Progress
 from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import StateUse
 from spark_jobs.runs import evaluation as module
 from spark_jobs.runs.evaluation import OpenGroups, Unjudged, open_groups

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.errors import CheckFailed, FormatNewer, ReportMissing, SluiceError, catalogue
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse, read_report
 from tests.harness.refused import fails, has
 

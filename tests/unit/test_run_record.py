@@ -8,7 +8,7 @@ import pytest
 from upath import UPath
 
 from spark_jobs.errors import CheckFailed, LeaseHeld, RootUnreachable, SparkFailed
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.runs.run_record import append_row

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from spark_jobs.errors import QuestionRefused
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.spec import Pipeline, Sliding
 from spark_jobs.spec.analysis.late_rule import micros, of_rows, watermark
 from spark_jobs.spec.analysis.lateness import first_timely, late_for_certain

@@ -49,7 +49,7 @@ from pathlib import Path
 from spark_jobs.launch.limits import stop_on_signals
 from spark_jobs.launch.warm.inside import reception, worker
 from spark_jobs.launch.warm.inside.worker import Worker
-from spark_jobs.launch.warm.inside.limits import Limits
+from spark_jobs.launch.warm.inside.life import Limits
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
 reception.PATIENCE_SECONDS = 1.0

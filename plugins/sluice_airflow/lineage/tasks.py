@@ -19,7 +19,7 @@ from sluice_airflow.lineage.facets import (
     PublicationFacet,
     SluiceRunFacet,
 )
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import CheckResult, Report
 
 SEVERITIES = {"critical": "error", "warning": "warn", "info": "info"}

@@ -22,6 +22,7 @@ from spark_jobs.repair.compute.change import rows_after
 from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
+from spark_jobs.storage.folders import remove_folder
 from spark_jobs.table.parquet_files import write_table
 from spark_jobs.values.spans import Position, Span, joined
 
@@ -42,7 +43,7 @@ MOST_UNITS = 2_000
 def write_changes(paired: DataFrame, folder: UPath) -> None:
     """The table changes/: op, before, after and explained of each row that differs."""
     rows = paired.where("op IS NOT NULL").select("op", "before", "after", "explained")
-    write_table(rows, folder / "changes")
+    _write(rows, folder / "changes")
 
 
 def write_rows(
@@ -58,7 +59,12 @@ def write_rows(
     within = position.sql(differing) if differing else "false"
     rows = rows_after(paired, within)
     rows = rows.unionByName(carried.where(within)) if carried is not None else rows
-    write_table(rows, folder / "rows")
+    _write(rows, folder / "rows")
+
+
+def _write(rows: DataFrame, path: UPath) -> None:
+    remove_folder(path)
+    write_table(rows, path)
 
 
 def hour(position: Position) -> Column:
@@ -103,7 +109,7 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> int
         F.count(F.lit(1)).alias("records"),
         F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised"),
     )
-    write_table(rows, folder / BAD)
+    _write(rows, folder / BAD)
     if (found := seen.get["records"]) != counted:
         raise StagingStale.bad_records_gone(pipeline=plan.pipeline, counted=counted, found=found)
     return int(seen.get["excised"])

@@ -21,7 +21,7 @@ from spark_jobs.storage.object_store import client, put_new
 from spark_jobs.storage.root.path_forms import delta_path, disk_path
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.arrow_rows import parquet_file
-from spark_jobs.table.data_files import LOG
+from spark_jobs.table.entry import LOG
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -56,11 +56,6 @@ class Replacing(OpenedBySpark):
         return bool(self._files.nonEmpty())
 
     @property
-    def _has_feed(self) -> bool:
-        feed = self._delta.DeltaConfigs.CHANGE_DATA_FEED()
-        return bool(feed.fromMetaData(self._transaction.metadata()))
-
-    @property
     def rows(self) -> DataFrame:
         rows = self._frame(self._files)
         return rows.select("*", F.col("_metadata.file_path").alias(FILE))
@@ -75,7 +70,10 @@ class Replacing(OpenedBySpark):
         stay = self._frame(self._sequence(old)).join(gone, [*keys], "left")
         stay = stay.select(*columns, F.when(F.col(_GONE), "update_preimage").alias(_KIND))
         come = self._with_what_stays(new, old, keys, anew)
-        if old and self._has_feed:  # Delta tells by itself what new files alone bring
+        feed = self._delta.DeltaConfigs.CHANGE_DATA_FEED()
+        if old and feed.fromMetaData(
+            self._transaction.metadata()
+        ):  # Delta tells by itself what new files alone bring
             fed = F.when(had, "update_postimage").otherwise("insert")
             kinds = F.explode(F.array(F.lit(None).cast("string"), fed)).alias(_KIND)
             come = come.select(*columns, kinds)

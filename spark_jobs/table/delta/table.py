@@ -98,7 +98,11 @@ class Delta(Table):
         if not self.exists():
             self.make(columns, spec, generation)
         elif spec.is_archive and self.generation() == RELEASED:
-            self._set_generation(generation, held)
+            door.patiently(
+                lambda: door.set_property(
+                    door.confirmed(path, held, brief=True), GENERATION, generation
+                )
+            )()
         self.refuse_foreign(generation, spec.name)
         newer = ADDED_TO_ARCHIVES if spec.is_archive else YOUNGER.union(newer)
         if added := add_columns(path, columns, newer, held):
@@ -110,10 +114,6 @@ class Delta(Table):
 
     def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
         make(self.path, columns, spec, generation)
-
-    @door.patiently
-    def _set_generation(self, generation: str, held: Held | None) -> None:
-        door.set_property(door.confirmed(self.path, held, brief=True), GENERATION, generation)
 
     def columns(self) -> dict[str, Any]:
         """See Table. Sluice's append does not use Delta's schema enforcement: a column that the

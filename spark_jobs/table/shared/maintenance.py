@@ -61,9 +61,5 @@ def remove(path: UPath, where: str) -> None:
 def update(path: UPath, to: Mapping[str, str], where: str) -> None:
     """Set columns to what SQL gives, in the rows for which the SQL holds, in one commit."""
     with in_words(path):
-        _updated(path, dict(to), where)
-
-
-@door.patiently
-def _updated(path: UPath, to: dict[str, str], where: str) -> None:
-    door.open_table(path).update(updates=to, predicate=where)
+        patient = door.patiently(lambda: door.open_table(path).update(dict(to), predicate=where))
+        patient()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import deltalake
+from deltalake.transaction import AddAction
 
 from spark_jobs.storage.root.path_forms import delta_path
 from spark_jobs.table.delta import door, rewrite
 from spark_jobs.table.delta.answer import aside
-from spark_jobs.table.parquet_files import adds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,6 +107,24 @@ def add_files(path: UPath, columns: pa.Schema, pipeline: str, folder: UPath) -> 
     if added:
         stored = _widened(path, columns)
         stored.create_write_transaction([*added], "append", stored.schema(), [PART])
+
+
+def adds(folder: UPath, part: dict[str, str] | None = None, prefix: str = "") -> list[AddAction]:
+    """What a commit says that adds the folder's files: with their columns of this part of the
+    table. `prefix` is the folder's path below the table.
+    """
+    return [
+        AddAction(
+            path=prefix + file.name,
+            size=file.stat().st_size,
+            partition_values=part or {},
+            modification_time=int(time.time() * 1000),
+            data_change=True,
+            stats="{}",
+        )
+        for file in folder.iterdir()
+        if file.suffix == ".parquet"
+    ]
 
 
 def _widened(path: UPath, columns: pa.Schema) -> deltalake.DeltaTable:

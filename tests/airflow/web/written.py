@@ -9,7 +9,7 @@ from typing import Any
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.messages.account import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.report import Problem, Report, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry

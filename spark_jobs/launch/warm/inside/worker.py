@@ -22,7 +22,7 @@ from spark_jobs.launch import processes
 from spark_jobs.launch.scratch import remove_own
 from spark_jobs.launch.session import within
 from spark_jobs.launch.warm.inside.jvm import Jvm
-from spark_jobs.launch.warm.inside.limits import ENDED, Limits
+from spark_jobs.launch.warm.inside.life import ENDED, Limits
 from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
 from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process

@@ -1,4 +1,4 @@
-"""Account: what happened to each offset of some batches."""
+"""Offset account: what happened to each offset of some batches."""
 
 from __future__ import annotations
 

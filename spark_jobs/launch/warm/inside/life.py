@@ -1,4 +1,4 @@
-"""Limits: how long a worker may live."""
+"""Life: how long a worker may live."""
 
 from __future__ import annotations
 
