@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.storage.root.paths import Paths
-    from spark_jobs.table.entry import Change
     from spark_jobs.values.spans import Position
 
 REFUTING = frozenset({ChangeUnexplained.code, CheckFailed.code})
@@ -135,17 +134,14 @@ def _newest(stored: Iterable[Proof], days: Sequence[Span]) -> dict[Span, Proof]:
 
 def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set[Span]:
     """The days that no commit has changed since their proof, as far as the log still tells."""
-    table, told, commits = table_of(paths), -1, list[Change]()
-    for version in sorted({each.version for each in proofs.values()}):
-        if (later := table.changes(version)) is not None:  # nor of any version behind it
-            told, commits = version, [*later]
-            break
+    table = table_of(paths)
+    told = table.changes(min(each.version for each in proofs.values()))
     newest = table.version()
     holds, asked = set[Span](), defaultdict[int, list[Span]](list)
     for day, proof in proofs.items():
-        if not -1 < told <= proof.version <= newest:
+        if told is None or not told.since <= proof.version <= newest:
             continue
-        since = (each for each in commits if each.version > proof.version)
+        since = (each for each in told.commits if each.version > proof.version)
         touching = [each for each in since if each.touches(position.column, (day,))]
         if not touching:
             holds.add(day)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypedDict
 
@@ -70,6 +70,14 @@ class Change(Protocol):
 
     def touches(self, column: str, spans: Iterable[Span]) -> bool:
         """Whether rows with times of this column in one of the spans may be among them."""
+
+
+class Changes(NamedTuple):
+    """What all commits behind a version may have changed."""
+
+    since: int
+    """The version."""
+    commits: Sequence[Change]
 
 
 class OfBatch(NamedTuple):

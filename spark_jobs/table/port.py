@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableLacks
 from spark_jobs.storage.root.path_forms import sql_table
-from spark_jobs.table.entry import Change, Entry, OfBatch
+from spark_jobs.table.entry import Changes, Entry, OfBatch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -227,9 +227,9 @@ class Table(Protocol):
         """As `at_newest`, in Spark; nothing if it has the batch: an answer was lost."""
         raise self.lacks("merge", f"batch {commit.batch_id}")
 
-    def changes(self, since: int) -> Sequence[Change] | None:
-        """What each commit behind that version may have changed, as far as the log alone tells: it
-        reads no row. None if the log does not tell of all, or has not that version.
+    def changes(self, since: int) -> Changes | None:
+        """What commits may have changed, as the log alone tells: it reads no row. Behind that
+        version, or a later one where it is no longer whole. None if nobody knows, or has that one.
         """
         return None
 

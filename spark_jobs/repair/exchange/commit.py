@@ -46,10 +46,10 @@ class Base(NamedTuple):
         """Whether a later version may have changed one of the rows, as far as the log alone tells:
         it reads no row. True if the log no longer tells.
         """
-        later = self.table.changes(self.version)
-        return later is None or any(
-            each.touches(self.position.column, self.spans) for each in later
-        )
+        found = self.table.changes(self.version)
+        if found is None or found.since > self.version:
+            return True
+        return any(each.touches(self.position.column, self.spans) for each in found.commits)
 
     def compared(self) -> Base:
         """This, at the newest version. Raises StagingStale if the rows are others there."""

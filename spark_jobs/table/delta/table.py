@@ -29,7 +29,7 @@ from spark_jobs.table.delta.table_layout import (
     refuse_unfit,
     set_properties,
 )
-from spark_jobs.table.entry import Change, Entry, OfBatch
+from spark_jobs.table.entry import Changes, Entry, OfBatch
 from spark_jobs.table.port import Ability, Needed, Step, Table
 from spark_jobs.values.own_columns import YOUNGER
 
@@ -93,24 +93,23 @@ class Delta(Table):
         held: Held | None = None,
     ) -> int:
         """See Table. An archive that was released becomes this generation's."""
-        path = self.path
         refuse_unfit(columns.jsonValue()["fields"], spec)
         if not self.exists():
             self.make(columns, spec, generation)
         elif spec.is_archive and self.generation() == RELEASED:
             door.patiently(
                 lambda: door.set_property(
-                    door.confirmed(path, held, brief=True), GENERATION, generation
+                    door.confirmed(self.path, held, brief=True), GENERATION, generation
                 )
             )()
         self.refuse_foreign(generation, spec.name)
         newer = ADDED_TO_ARCHIVES if spec.is_archive else YOUNGER.union(newer)
-        if added := add_columns(path, columns, newer, held):
-            LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
+        if added := add_columns(self.path, columns, newer, held):
+            LOG.warning("%s has new columns, null in older rows: %s", self.path, ", ".join(added))
             failpoint.at("columns.added")
         self.refuse_changed(columns)
-        set_properties(path, spec, held)
-        return name_invariants(path)
+        set_properties(self.path, spec, held)
+        return name_invariants(self.path)
 
     def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
         make(self.path, columns, spec, generation)
@@ -186,9 +185,9 @@ class Delta(Table):
 
     def faults(self) -> tuple[str, ...]:
         """See Table: plain Spark writes times that others misread."""
-        old = rewrite.inexact(door.open_table(self.path)) if self.exists() else ()
-        which = f"{len(old):,} files of {self.path} have INT96 times, which others misread"
-        return (which,) if old else ()
+        if not self.exists() or not (old := rewrite.inexact(door.open_table(self.path))):
+            return ()
+        return (f"{len(old):,} files of {self.path} have INT96 times, which others misread",)
 
     def care(self, spec: Pipeline, needed: Callable[[], Needed]) -> list[Step]:
         """See Table. VACUUM might remove files of a feature that was not tried, such as deletion
@@ -227,12 +226,14 @@ class Delta(Table):
 
         at_newest(spark, commit, work)
 
-    def changes(self, since: int) -> Sequence[Change] | None:
+    def changes(self, since: int) -> Changes | None:
         from spark_jobs.table.delta.changes import changes  # noqa: PLC0415 - as above
 
         log = Log.of(self.path)
-        told = since <= log.newest and log.has(since, log.newest)
-        return [*changes(log, since, log.newest)] if told else None
+        told = log.newest
+        while told > since and told in log.commits:
+            told -= 1
+        return Changes(told, [*changes(log, told, log.newest)]) if told >= since else None
 
     def feed(self, version: int) -> pa.RecordBatchReader | None:
         given = door.change_feed(self.path, version - 1, version)
