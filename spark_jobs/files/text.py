@@ -73,7 +73,6 @@ class Lines:
         return f"line {line:,}"
 
     def _records(self, file: IO[bytes], name: str, begin: int, stop: int) -> Iterator[Line]:
-        """Between these bytes."""
         return (line for line in self._lines(file, name, begin, stop) if line.value)
 
     def _lines(self, file: IO[bytes], name: str, at: int, stop: int) -> Iterator[Line]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.table.shared import table as shared
-from spark_jobs.table.shared.query import Query
+from spark_jobs.table.shared.sql import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import DimensionUnfit, SluiceError
 from spark_jobs.side.column_types import Declared, lacks, refuse_unfit, typed
-from spark_jobs.side.port import Pin
 from spark_jobs.side.versions import MOST_OF_A_FILE
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.files import replacing
 from spark_jobs.storage.root.store import is_remote, opened
 from spark_jobs.table.arrow_rows import parquet_file

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import DimensionUnfit
 from spark_jobs.side.column_types import Declared, refuse_unfit, typed
-from spark_jobs.side.port import Pin
 from spark_jobs.side.versions import MOST
+from spark_jobs.storage.pin import Pin
 from spark_jobs.table.open_version import Unread
 from spark_jobs.table.tables import own_table
 from spark_jobs.values.own_columns import DELETED

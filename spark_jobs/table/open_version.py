@@ -65,7 +65,7 @@ class Unwritten(Exception):
     """The table does not take what is written; the text says why."""
 
 
-class Unread(Exception):
+class Unread(LookupError):
     """The version is gone, or cannot be read; the text says why."""
 
 

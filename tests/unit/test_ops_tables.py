@@ -20,7 +20,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.root.paths import OPS_TABLES
 from spark_jobs.table.delta import compaction, door
-from spark_jobs.table.shared import query
+from spark_jobs.table.shared import sql as shared_sql
 from spark_jobs.table.shared.table import CHECKPOINTS
 from tests.harness.patience import patient
 from tests.harness.ran import ran
@@ -68,7 +68,7 @@ def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(roo
 def test_what_stands_for_an_unwritten_table_is_made_once_and_leaves_no_file(root, monkeypatch):
     with TemporaryDirectory() as folder:
         monkeypatch.setattr("tempfile.tempdir", folder)
-        query._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
+        shared_sql._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
         assert stored(root) == []
         assert not any(Path(folder).iterdir())
         monkeypatch.setattr(deltalake.DeltaTable, "create", None)

@@ -119,7 +119,6 @@ def waiting(
 
 
 def _every_sql(paths: Paths, generations: Sequence[str], batch: int) -> str:
-    """Of ops.quarantine."""
     return f"{ops_tables.of_checkpoint(paths.pipeline, generations)} AND batch_id <= {batch}"
 
 

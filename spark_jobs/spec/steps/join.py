@@ -8,33 +8,17 @@ from datetime import timedelta
 from itertools import chain
 from typing import ClassVar, Final, Literal, Self
 
-from pydantic import (
-    Field as Described,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import Field as Described, PrivateAttr, model_validator
 
-from spark_jobs.spec.columns import (
-    ColumnName,
-    Columns,
-    Origins,
-    in_words,
-    refuse_unknown,
-)
+from spark_jobs.spec.columns import ColumnName, Columns, Origins, in_words, refuse_unknown
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.steps import unjoinable
 from spark_jobs.spec.steps.deduplicate import Deduplicate
 from spark_jobs.spec.steps.distance import ZERO, Distance, shown
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
-from spark_jobs.spec.steps.unjoinable import (
-    refuse_before,
-    refuse_null,
-    refuse_same,
-    refuse_types,
-    refuse_unfit,
-)
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.spans import Span, Times
 
@@ -83,7 +67,7 @@ class Join(Step):
                 "Write the smaller one first, for example ('-5 minutes', '1 hour')",
             )
         for name, steps in self.before.items():
-            refuse_before(self.takes, name, steps)
+            unjoinable.refuse_before(self.takes, name, steps)
         return self
 
     @property
@@ -241,13 +225,13 @@ class Join(Step):
         refuse_unknown("Join", "on", tuple(self.on), left.columns)
         refuse_unknown("Join", "on", tuple(self.on.values()), right.columns)
         for name, (step,) in self.before.items():
-            refuse_unfit(step, left if name == self.left else right)
-        refuse_null(self.on, left, right)
-        refuse_same(left, self.found.values(), self.prefix)
+            unjoinable.refuse_unfit(step, left if name == self.left else right)
+        unjoinable.refuse_null(self.on, left, right)
+        unjoinable.refuse_same(left, self.found.values(), self.prefix)
         return self.columns
 
     def refuse_types(self, types: Mapping[str, str]) -> None:
-        refuse_types(self.on, types)
+        unjoinable.refuse_types(self.on, types)
 
     def refuse_mode(self, mode: str, *, first: bool) -> None:
         if mode != "append":

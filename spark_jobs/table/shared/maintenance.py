@@ -27,15 +27,9 @@ def vacuum(path: UPath, *, execute: bool) -> int:
 def checkpoint(path: UPath) -> None:
     """Write a checkpoint of the log; and CHECKPOINTS, where an older Sluice has made the table."""
     with in_words(path):
-        _set_checkpoints(path)
+        if not CHECKPOINTS.items() <= door.open_table(path).metadata().configuration.items():
+            door.patiently(lambda: door.set_properties(door.open_table(path), CHECKPOINTS))()
         compaction.checkpoint(path)
-
-
-@door.patiently
-def _set_checkpoints(path: UPath) -> None:
-    stored = door.open_table(path)
-    if not CHECKPOINTS.items() <= stored.metadata().configuration.items():
-        door.set_properties(stored, CHECKPOINTS)
 
 
 def small_files(path: UPath, pipeline: str) -> int:

@@ -1,4 +1,4 @@
-"""Query: SQL over shared tables. One that nobody has made is empty, and is not made. Columns
+"""Sql: queries over shared tables. One that nobody has made is empty, and is not made. Columns
 that an older Sluice's table lacks are null.
 """
 
