@@ -223,7 +223,7 @@ def where(
         except Failed as failed:
             if failed.why:  # of a condition; of places it is an answer
                 raise typer.BadParameter(failed.why, param_hint="--key") from None
-            raise typer.Exit(failed.status) from None
+            raise
     if output is not Format.table:
         rows = Rows(COLUMNS, tuple(each.values(spec.inputs) for each in found))
         for line in (as_json if output is Format.json else as_csv)(rows):

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -120,7 +120,8 @@ def require_readable(root: str) -> None:
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """End the command with one line on stderr and the exit status of the SluiceError
-    raised within.
+    raised within; with the status of Spark's application, if that has failed (launch/question.py)
+    and has said why.
     """
     try:
         yield
@@ -128,10 +129,34 @@ def one_line_errors() -> Iterator[None]:
         raise
     except Exception as failure:
         error = failure if isinstance(failure, SluiceError) else translate_store_error(failure)
-        if error is None:
-            raise
-        say_error(error)
-        raise typer.Exit(error.exit_status) from None
+        if error is not None:
+            say_error(error)
+            raise typer.Exit(error.exit_status) from None
+        from spark_jobs.launch.question import Failed  # noqa: PLC0415 - few commands ask Spark
+
+        if isinstance(failure, Failed):
+            raise typer.Exit(failure.status) from None
+        raise
+
+
+@contextmanager
+def each_apart() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Within are blocks, and an error or a No in one keeps no other from it. At the end the command
+    ends with the first such exit status.
+    """
+    ends = list[int]()
+
+    @contextmanager
+    def apart() -> Iterator[None]:
+        try:
+            with one_line_errors():
+                yield
+        except typer.Exit as end:
+            ends.append(end.exit_code)
+
+    yield apart
+    if failed := [code for code in ends if code]:
+        raise typer.Exit(failed[0])
 
 
 @contextmanager

@@ -13,17 +13,16 @@ from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import newest_of, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Places
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.excise.note import Excision, ended, excisions
+from spark_jobs.excise.note import ended, excisions
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
 from spark_jobs.side.port import Changed, Pin
 from spark_jobs.source.positions import Positions
-from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
@@ -57,22 +56,6 @@ class Excise(Facts):
     generations: tuple[str, ...]
 
 
-def pending(spec: Pipeline, paths: Paths, topic_ids: str) -> list[Excision]:
-    """The excisions of its topics that the checkpoint has not taken over, oldest first."""
-    if spec.is_archive:  # it has every record
-        return []
-    known = {each.id for each in read_failing(paths.failing).excised}
-    topics = dict.fromkeys(each.place for each in spec.inputs)
-    found = (each for topic in topics for each in excisions(paths.root, topic, known))
-    return sorted((e for e in found if e.numbers(spec, topic_ids)), key=lambda each: each.id)
-
-
-def ending(spec: Pipeline, paths: Paths) -> list[str]:
-    """The ids of those that the checkpoint has, and that have ended since."""
-    gone = {each for topic in spec.inputs for each in ended(paths.root, topic.place)}
-    return [each.id for each in read_failing(paths.failing).excised if each.id in gone]
-
-
 def excisions_since(scene: SparkScene) -> tuple[str, ...]:
     """Those that the checkpoint has not taken over yet, or that have ended."""
     ids = (scene.identity.topic_id, scene.identity.generations)
@@ -83,41 +66,33 @@ def excisions_since(scene: SparkScene) -> tuple[str, ...]:
 def adopt(
     spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
 ) -> int:
-    """Take over what has ended and what is pending, under the pipeline's lease; how many are new.
+    """Take over what has ended and what is new, under the pipeline's lease; how many are new.
     `ids`: those of the topics, and the generations.
     """
-    topic_ids, generations = ids
-    for each in ending(spec, paths):
-        ledger = read_failing(paths.failing).ledger
-        facts = Excise(lifted=each, ledger=ledger, generations=generations)
+    before, (topic_ids, generations) = read_failing(paths.failing), ids
+    known = {each.id for each in before.excised}
+    # An archive has every record.
+    topics = () if spec.is_archive else {each.place for each in spec.inputs}
+    for each in sorted(id_ for topic in topics for id_ in ended(paths.root, topic)):
+        if each in known:
+            facts = Excise(lifted=each, ledger=before.ledger, generations=generations)
+            carry_out(EXCISE, facts, paths, held, who)
+    new = [each for topic in topics for each in excisions(paths.root, topic, known)]
+    batch, since = made(paths, generations[-1]) if new else (-1, Positions())
+    taken = list[Taken]()
+    for note in sorted(new, key=lambda each: each.id):
+        places, times = note.within(spec, topic_ids, since)
+        if places:
+            number, until = before.excisions + len(taken) + 1, Places.told(places).until
+            excised = Excised(
+                id=note.id, number=number, reason=note.why, since=since, until=until, places=places
+            )
+            taken.append(Taken(excised=excised, times=tuple(around(spec, times))))
+    if taken:
+        ledger = before.ledger or uuid.uuid4().hex[:12]
+        facts = Excise(taken=(*taken,), ledger=ledger, batch=batch, generations=generations)
         carry_out(EXCISE, facts, paths, held, who)
-        LOG.info("%s: leaves the records of excision %s out no more", spec.name, each)
-    found = pending(spec, paths, topic_ids)
-    if not found:
-        return 0
-    before, (batch, since) = read_failing(paths.failing), made(paths, generations[-1])
-    taken = tuple(
-        Taken(
-            excised=Excised(
-                id=each.id,
-                number=number,
-                reason=each.why,
-                since=since,
-                until=Places.told(places).until,
-                places=places,
-            ),
-            times=tuple(around(spec, each.passed(spec, numbers, since))),
-        )
-        for number, each in enumerate(found, before.excisions + 1)
-        for numbers in (each.numbers(spec, topic_ids),)
-        for places in (each.places_in(numbers),)
-    )
-    ledger = before.ledger or uuid.uuid4().hex[:12]
-    facts = Excise(taken=taken, ledger=ledger, batch=batch, generations=generations)
-    carry_out(EXCISE, facts, paths, held, who)
-    ids_of = ", ".join(each.id for each in found)
-    LOG.info("%s: leaves the records of excision %s out from now on", spec.name, ids_of)
-    return len(found)
+    return len(taken)
 
 
 def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
@@ -127,8 +102,7 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
     if read_identity(paths) is None:  # its first run does; there is nothing to lease
         return False
     with leased(paths, who) as held:
-        known = read_identity(paths)
-        if known is None:
+        if (known := read_identity(paths)) is None:
             return False
         adopt(spec, paths, (known.topic_id, known.generations), held, who)
     excised = read_failing(paths.failing).excised
@@ -140,10 +114,9 @@ def made(paths: Paths, generation: str) -> tuple[int, Positions]:
     """The newest batch that is committed or in the table, and where it ends. What is planned and
     in neither has had no effect.
     """
-    checkpoint = Checkpoint(paths.checkpoint)
-    in_table = table_of(paths).newest_batch(f"{paths.pipeline}/{generation}")
-    newest = max(in_table, *checkpoint.committed(), -1)
-    return newest, checkpoint.batch(newest).end if newest >= 0 else Positions()
+    newest = max(newest_of(paths, f"{paths.pipeline}/{generation}"))
+    end = Checkpoint(paths.checkpoint).batch(newest).end if newest >= 0 else Positions()
+    return newest, end
 
 
 def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
@@ -179,16 +152,13 @@ def refuse(facts: Excise, scene: Scene) -> None:
     newest = max((each.number for each in new), default=before.excisions)
     update = {"excised": (*left, *new), "excisions": newest, "ledger": facts.ledger}
     if (now := before.model_copy(update=update)) != before:
+        LOG.info("%s: %s is in force", scene.paths.pipeline, EXCISE.words(facts))
         now.put(path, scene.held)
 
 
-EXCISE = Change(
-    "excise",
-    Excise,
-    lambda facts: (
-        f"the excision of {', '.join(each.excised.id for each in facts.taken)}"
-        if facts.taken
-        else f"the end of excision {facts.lifted}"
-    ),
-    (mark, refuse),
-)
+def _words(facts: Excise) -> str:
+    ids = ", ".join(each.excised.id for each in facts.taken)
+    return f"the excision of {ids}" if ids else f"the end of excision {facts.lifted}"
+
+
+EXCISE = Change("excise", Excise, _words, (mark, refuse))

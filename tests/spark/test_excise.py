@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -20,10 +20,11 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from local.broker import create_topic
 from spark_jobs.excise.adopt import taken_over
-from spark_jobs.excise.look import Looked, Reader, Wanted, look
+from spark_jobs.excise.look import Reader, look
 from spark_jobs.excise.note import Excision, end, keep
 from spark_jobs.excise.told import effect
 from spark_jobs.messages.request import Request
+from spark_jobs.repair.find.plan import new_id
 from spark_jobs.repair.manifest import approve, read_manifest
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
@@ -51,6 +52,13 @@ BAD = "header['version'] = '2.3' AND 1000 div (amount - 50) <> 7"
 IS_BAD = "version = '2.3' AND amount <> 50"
 """The same for DuckDB: no whole number of sales gives 7."""
 ANY = Span(START, START + 100 * HOUR)
+
+
+class Looked(NamedTuple):
+    """What was found, and what is said of it."""
+
+    excision: Excision | None
+    lines: list[str]
 
 
 class Releases:
@@ -105,9 +113,15 @@ class Releases:
     def readers(self) -> list[Reader]:
         return [Reader(each.spec, each.settings) for each in self.scenes]
 
-    def look(self, where: str = BAD, span: Span = ANY) -> Looked:
-        wanted = Wanted(self.scenes[0].topic, where, span, "sent cents", "ana", 1_000_000)
-        return look(self.readers, wanted, self._ask)
+    def look(self) -> Looked:
+        lines = list[str]()
+        wanted = Excision(
+            id=new_id(), topic=self.scenes[0].topic, where=BAD, start=ANY.start, end=ANY.end,
+            reason="sent cents", who="ana", at=datetime.now(UTC), topic_id="", records=0,
+            places={}, slots=(),
+        )  # fmt: skip
+        found = look(self.readers, wanted, 1_000_000, lines.append, self._ask)
+        return Looked(found, lines)
 
     def _ask(self, name, where, question):
         """In this process, in place of spark-submit's."""

@@ -24,8 +24,8 @@ from spark_jobs.errors import (
     SpecInvalid,
     VersionNotLive,
 )
-from spark_jobs.excise.adopt import adopt, around, pending, taken_over
-from spark_jobs.excise.look import Looked, Reader, Wanted, _drained, look
+from spark_jobs.excise.adopt import adopt, around, taken_over
+from spark_jobs.excise.look import Reader, _drained, look
 from spark_jobs.excise.note import (
     Excision,
     Record,
@@ -86,6 +86,12 @@ def noted(
 
 def taken(root: Marked | Drains) -> bool:
     return taken_over(root.spec, root.paths, "ana")
+
+
+def adopted(root: Marked | Drains) -> int:
+    """How many excisions a run takes over."""
+    ids = (root.identity.topic_id, root.identity.generations)
+    return adopt(root.spec, root.paths, ids, Alone(), "run")
 
 
 def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
@@ -157,7 +163,7 @@ def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
     assert refused(root) == ([12], [2, 5, 9, 12])
     assert root.due == [2, 5]
     assert root.states == "ccxccxcc" + "oo"
-    assert not pending(root.spec, root.paths, root.identity.topic_id)
+    assert not adopted(root)
     pin = noted_now(root.checkpoint, root.spec)["excised records"]
     assert pin.version == 1
 
@@ -359,7 +365,7 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     taken(root)
     assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
     assert refused(root) == ([], [])
-    assert not pending(root.spec, root.paths, root.identity.topic_id)
+    assert not adopted(root)
     assert installed("sales").output.strip() == "sales: no excision is noted"
 
 
@@ -392,20 +398,26 @@ def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root)
     assert asked_parts(root, root.spec) == [5, 7, 10, 11], "no slice has its event time"
 
 
+def passed(made: Excision, spec: Pipeline, since: Positions) -> list[Span]:
+    _, times = made.within(spec, made.topic_id, since)
+    return times
+
+
 def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
     made = noted(root, 2)
     clock = clock_of(root.spec.topic)
     made = made.model_copy(update={"clock": clock})
     since = root.checkpoint.batch(9).end
-    assert made.passed(root.spec, (0,), since) == [each.span for each in made.slots]
+    slots = [Span(each.start, each.end) for each in made.slots]
+    assert passed(made, root.spec, since) == slots
     fields = (Field(name="paid", type="timestamp"), *root.spec.topic.fields)
     other = pipeline(
         topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"})
     )
-    assert made.passed(other, (0,), since) == [Span(FIRST, LAST)]
+    assert passed(made, other, since) == [Span(FIRST, LAST)]
     more = (*root.spec.topic.fields, Field(name="tax", type="bigint"))
     other = pipeline(topic=root.spec.topic.model_copy(update={"fields": more, "rules": ()}))
-    assert made.passed(other, (0,), since) == [each.span for each in made.slots]
+    assert passed(made, other, since) == slots
     keep(root.paths.root, made.model_copy(update={"clock": clock + "other"}))
     assert taken(root)
     assert root.due == [*range(8)]
@@ -434,8 +446,9 @@ def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
     assert left(Replayable(0, 5, DAY)) == [2], "what a replay brings"
 
 
-def wanted(name: str) -> Wanted:
-    return Wanted(name, "true", days(0, 9), "wrong", "ana", 1_000)
+def wanted(root: Marked) -> Excision:
+    made = noted(root)
+    return made.model_copy(update={"id": "new", "start": days(0).start, "end": days(9).start})
 
 
 def taking_apart(root: Marked, each: str) -> Reader:
@@ -446,7 +459,7 @@ def taking_apart(root: Marked, each: str) -> Reader:
 def test_an_element_of_values_that_pipelines_take_apart_in_two_ways_is_no_record_of_both(root):
     readers = [taking_apart(root, each) for each in ("items[]", "rows[]")]
     with fails(DecisionRefused, "elements_excised", topic="sales"):
-        look(readers, wanted("sales"), ask=None)
+        look(readers, wanted(root), 1_000, print, ask=None)
 
 
 def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
@@ -546,7 +559,7 @@ def test_a_pipeline_that_nothing_drains_now_keeps_no_other_from_it(tmp_path, mon
 
 def test_a_dry_run_that_finds_nothing_new_takes_nothing_over(root, installed, monkeypatch):
     noted(root, 2, 12)
-    monkeypatch.setattr("spark_jobs.excise.look.look", lambda *_: Looked(None, ("nothing",)))
+    monkeypatch.setattr("spark_jobs.excise.told.look", lambda *_: None)
     told = installed("sales", "--where", "amount > 7", "--from", "2026-03-01")
     assert told.exit_code == 0, told.output
     assert refused(root) == ([], [])
@@ -598,23 +611,22 @@ def test_a_pipeline_at_work_lets_it_end_with_its_next_run_and_the_others_at_once
         taken(both.live)
     taken(both.side)
     assert (refused(both.live), refused(both.side)) == (([7], [7]), ([], []))
-    ids = (both.live.identity.topic_id, both.live.identity.generations)
-    adopt(both.live.spec, both.live.paths, ids, Alone(), "run")
+    adopted(both.live)
     assert refused(both.live) == ([], [])
 
 
 def test_of_several_topics_those_of_the_one_are_taken_out(root):
     made = noted(root, 2, 5)
     spec = pipeline(topic=None, topics=(topic(name="returns"), root.spec.topic))
-    assert made.numbers(spec, f"topic-9, {root.identity.topic_id}") == (1,)
-    assert made.numbers(spec, f"{root.identity.topic_id}, topic-9") == ()
-    assert made.numbers(spec, "topic-9") == (), "it knows the first topic alone"
-    [places] = made.places_in((1,)).values()
-    [partition] = made.places_in((1,))
-    assert (places, partition) == ("2,5", numbered_in(1, 0))
-    assert made.passed(spec, (1,), Positions({0: 9})) == [], "of the other topic"
-    passed = made.passed(spec, (1,), Positions({partition: 3}))
-    assert passed == [made.slots[0].span]
+    own, partition = root.identity.topic_id, numbered_in(1, 0)
+    slot = [Span(each.start, each.end) for each in made.slots][:1]
+    for ids, since, found in (
+        (f"topic-9, {own}", {partition: 3}, ({partition: "2,5"}, slot)),
+        (f"topic-9, {own}", {0: 9}, ({partition: "2,5"}, [])),  # of the other topic
+        (f"{own}, topic-9", {0: 9}, ({}, [])),
+        ("topic-9", {0: 9}, ({}, [])),  # it knows the first topic alone
+    ):
+        assert made.within(spec, ids, Positions(since)) == found
 
 
 def test_a_copy_that_a_join_dropped_may_come_in_the_place_of_a_record_that_goes():

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from spark_jobs.checkpoint.notes.live_spec import live_spec
-from spark_jobs.cli.formats import Format, as_csv, as_json, as_table
+from spark_jobs.cli.formats import as_table
 from spark_jobs.cli.terminal import (
     PipelineName,
     examples,
-    installation,
     one_line_errors,
     require_readable,
     say,
@@ -26,9 +24,6 @@ from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
 from spark_jobs.settings.roots import root_of
 from spark_jobs.spec.duration import parse_duration
-
-if TYPE_CHECKING:
-    from spark_jobs.spec import Pipeline
 
 commands = typer.Typer(rich_markup_mode="rich")
 PANEL = "Inspect"
@@ -65,10 +60,6 @@ def bisect(
     wrong: Annotated[
         int | None, typer.Option(help="A version that is wrong. Default: the newest.")
     ] = None,
-    output: Annotated[
-        Literal["table", "json"],
-        typer.Option("--format", help="table is for people; json has one object."),
-    ] = "table",
 ) -> None:
     """Tell since when a table is wrong: the commit, and the run, batch or repair that made it.
 
@@ -78,19 +69,12 @@ def bisect(
 
     Without Spark. Each version that is asked is one read of the table.
     """
-    from spark_jobs.since.condition import Condition  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.since.tell import lines, plain, told  # noqa: PLC0415 - as above
+    from spark_jobs.since.tell import lines, told  # noqa: PLC0415 - Delta, which the help does not need
 
     with one_line_errors():
         require_readable(root := root_of(spec := registry.load(pipeline)))
-        spec = live_spec(spec, root)
-        said = _said if output == "table" else None
-        answer = told(spec, root, Condition(condition, key), right, wrong, said)
-    if output == "json":
-        typer.echo(json.dumps(plain(answer), default=str))
-        return
-    for line in lines(answer):
-        say(line)
+        for line in lines(told(live_spec(spec, root), root, condition, key, right, wrong, _said)):
+            say(line)
 
 
 def _said(version: int, rows: int) -> None:
@@ -124,12 +108,6 @@ def tune(
             "--exact", help="Read the records again whose event times decide. Needs the topic."
         ),
     ] = False,
-    output: Annotated[
-        Format,
-        typer.Option(
-            "--format", help="table is for people; json has one object a delay; csv has a header."
-        ),
-    ] = Format.table,
 ) -> None:
     """Show what other watermark delays would cost: late records, state, the wait for a window.
 
@@ -139,8 +117,7 @@ def tune(
 
     Without Spark, but for --exact where a Transform decides what enters.
     """
-    from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
-    from spark_jobs.tune.tell import COLUMNS, behind, cells, lines, told  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.tune.tell import COLUMNS, cells, told  # noqa: PLC0415 - as above
     from spark_jobs.where.ask import ask  # noqa: PLC0415 - as above
 
     try:
@@ -149,26 +126,13 @@ def tune(
         raise typer.BadParameter(str(error), param_hint="--delay") from None
     now = datetime.now(UTC)
     with one_line_errors():
-        spec = registry.load(pipeline)
-        settings = installation(spec) if exact else _without_kafka(spec)
+        of, reads = (spec := registry.load(pipeline)).inputs, exact and spec.inputs.of_kafka
+        settings = Settings.from_environment(cluster=of.cluster, root=spec.root, reads=reads)
+        require_readable(settings.root)
         spec = live_spec(spec, settings.root)
-        asking = partial(ask, spec.name, settings)
         since = None if days is None else now - timedelta(days=days)
-        try:
-            answer = told(spec, settings, delays, since, asking if exact else None)
-        except Failed as failed:
-            raise typer.Exit(failed.status) from None
-    if output is not Format.table:
-        rows = Rows(COLUMNS, tuple(price.values() for price in answer.prices))
-        for line in (as_json if output is Format.json else as_csv)(rows):
-            typer.echo(line)
-        return
-    layout = as_table(Rows(*cells(answer)), terminal_width(), now, chosen=True)
-    for line in (*lines(answer, pipeline), "", *layout.lines, "", *behind(answer)):
+        asking = partial(ask, spec.name, settings) if exact else None
+        answer = told(spec, settings, delays, since, asking)
+    layout = as_table(Rows(COLUMNS, (*cells(answer),)), terminal_width(), now, chosen=True)
+    for line in (*answer.head, "", *layout.lines, "", *answer.notes):
         say(line.rstrip())
-
-
-def _without_kafka(spec: Pipeline) -> Settings:
-    settings = Settings.from_environment(cluster=spec.inputs.cluster, root=spec.root, reads=False)
-    require_readable(settings.root)
-    return settings
