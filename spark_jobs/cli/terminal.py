@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from inspect import Parameter, signature
@@ -26,7 +26,7 @@ from spark_jobs.settings.project_file import enter
 from spark_jobs.storage.root.store import is_remote, translate_store_error
 
 if TYPE_CHECKING:
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 # Without emoji=False, rich replaces words such as :x: by an emoji, even if markup is off.
 console = Console(soft_wrap=True, highlight=False, emoji=False)
@@ -67,6 +67,23 @@ PipelineNames = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
+
+
+def topic_named(name: str, specs: Iterable[Pipeline]) -> tuple[Pipeline, Topic]:
+    """A pipeline that reads the topic, and the topic as it declares it. The name may be without its
+    cluster.
+    """
+    readers = dict[str, tuple["Pipeline", "Topic"]]()
+    for spec in specs:
+        for each in spec.inputs:
+            readers.setdefault(each.place, (spec, each))
+    named = [place for place, (_, each) in readers.items() if name in {each.name, place}]
+    if len(named) != 1:
+        there = ", ".join(sorted(named or readers))
+        raise typer.BadParameter(f"{name!r} is not one of {there}", param_hint="--topic")
+    return readers[named[0]]
+
+
 NOT_DONE: Final = 3
 """The exit status of a command that ended well and has not done what it is for: a dry run with
 something left to do, a No to its question, a verify without a record. No error has it

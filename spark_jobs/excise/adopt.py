@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from spark_jobs.checkpoint.identity import newest_of, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Places
-from spark_jobs.checkpoint.notes.failing import read_failing
+from spark_jobs.checkpoint.notes.failing import PUT_ASIDE, read_failing
 from spark_jobs.excise.note import ended, excisions
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
@@ -81,13 +81,18 @@ def adopt(
     batch, since = made(paths, generations[-1]) if new else (-1, Positions())
     taken = list[Taken]()
     for note in sorted(new, key=lambda each: each.id):
-        places, times = note.within(spec, topic_ids, since)
-        if places:
-            number, until = before.excisions + len(taken) + 1, Places.told(places).until
+        texts, times = note.within(spec, topic_ids)
+        if places := Places.told(texts):
             excised = Excised(
-                id=note.id, number=number, reason=note.why, since=since, until=until, places=places
+                id=note.id,
+                number=before.excisions + len(taken) + 1,
+                reason=f"{PUT_ASIDE} {note.who}, excision {note.id}: {note.reason}",
+                since=since,
+                until=places.until,
+                places=texts,
             )
-            taken.append(Taken(excised=excised, times=tuple(around(spec, times))))
+            marked = around(spec, times if places.passed(since) else ())
+            taken.append(Taken(excised=excised, times=tuple(marked)))
     if taken:
         ledger = before.ledger or uuid.uuid4().hex[:12]
         facts = Excise(taken=(*taken,), ledger=ledger, batch=batch, generations=generations)
@@ -106,8 +111,7 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
             return False
         adopt(spec, paths, (known.topic_id, known.generations), held, who)
     excised = read_failing(paths.failing).excised
-    places = ((Places.told(each.places), each.since) for each in excised)
-    return any(len(of.behind(since)) < len(of) for of, since in places)
+    return any(Places.told(each.places).passed(each.since) for each in excised)
 
 
 def made(paths: Paths, generation: str) -> tuple[int, Positions]:

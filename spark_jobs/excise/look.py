@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.excised import FAR, Places, text_of
 from spark_jobs.errors import DecisionRefused, RangeInvalid, SluiceError
-from spark_jobs.excise.note import Excision, Record, clock_of, excisions, slots_of
+from spark_jobs.excise.note import Excision, clock_of, excisions, slots_of
 from spark_jobs.launch.question import Failed
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
@@ -118,12 +118,12 @@ def look(
     else:
         raise refused
     columns = (told.table[each].to_pylist() for each in (PARTITION, OFFSET, ELEMENT, AT))
-    found = [Record(Place(*place), at) for *place, at in zip(*columns, strict=True)]
-    if len(found) > MOST or any(each.place.element >= FAR for each in found):
+    found = [(Place(*place), at) for *place, at in zip(*columns, strict=True)]
+    if len(found) > MOST or any(place.element >= FAR for place, _ in found):
         raise DecisionRefused.too_many_excised(most=MOST)
     noted = [each for each in excisions(root, name) if each.topic_id == state.id]
     known = [Places.told(each.places) for each in noted]
-    new = [each for each in found if not any(each.place in places for places in known)]
+    new = [(place, at) for place, at in found if not any(place in each for each in known)]
     for line in _lines(wanted, told.counts, len(found), len(found) - len(new), gone):
         say(line)
     personal = {each for of in readers for each in of.spec.inputs.personal}
@@ -132,8 +132,8 @@ def look(
         "where": "" if personal & {*names_in(wanted.where)} else wanted.where,
         "topic_id": state.id,
         "records": len(new),
-        "places": text_of(each.place for each in new),
-        "slots": slots_of(new),
+        "places": text_of(place for place, _ in new),
+        "slots": slots_of(at for _, at in new),
         "each": topic.each or "",
         "clock": clock_of(topic),
     }

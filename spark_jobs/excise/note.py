@@ -5,54 +5,38 @@ Each checkpoint takes it over by itself (adopt.py): by the command, or when its 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.excised import PlacesText, of_elements
-from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
 from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN
 from spark_jobs.storage.root.files import write_whole
 from spark_jobs.storage.root.store import make_folder
 from spark_jobs.values.numbering import numbered_in
-from spark_jobs.values.spans import EPOCH, EVER, MICROSECOND, Span
+from spark_jobs.values.spans import EPOCH, EVER, MICROSECOND, Span, joined
 
 if TYPE_CHECKING:
     from upath import UPath
 
-    from spark_jobs.source.positions import Positions
     from spark_jobs.spec import Pipeline, Topic
 
-FOLDER, ENDED = "excised", ".ended"
+FOLDER, ENDED, MINUTE = "excised", ".ended", timedelta(minutes=1)
 MOST_SLOTS: Final = 2_000
-HOURS: Final = (1, 24, 24 * 30, 24 * 3_650)
-"""Lengths of slots: the first with which there are not too many."""
-
-
-class Record(NamedTuple):
-    """A record that the condition holds for."""
-
-    place: Place
-    """By the topic's own number of the partition."""
-    at: int
-    """Its event time, in microseconds since 1970."""
+"""Of more the closest ones are joined."""
 
 
 class Slot(BaseModel):
-    """Records with near event times."""
+    """Event times of its records, and those between them."""
 
     model_config = ConfigDict(frozen=True)
 
     start: datetime
     end: datetime
-    first: dict[int, int]
-    """Partition -> the offset of the first of them."""
 
 
 class Excision(Stored):
@@ -84,35 +68,20 @@ class Excision(Stored):
     def form(self) -> int:
         return 2 if of_elements(self.places) else 1
 
-    @property
-    def why(self) -> str:
-        """Of each of its records in ops.quarantine."""
-        return f"{PUT_ASIDE} {self.who}, excision {self.id}: {self.reason}"
-
     def fits(self, topic: Topic) -> bool:
         """Whether its records are records of this topic, as a pipeline declares it."""
         return topic.place == self.topic and self.each in {"", topic.each}
 
-    def within(
-        self, spec: Pipeline, topic_ids: str, since: Positions
-    ) -> tuple[PlacesText, list[Span]]:
+    def within(self, spec: Pipeline, topic_ids: str) -> tuple[PlacesText, list[Span]]:
         """Its places, as the pipeline numbers them, whose checkpoint has topics with these ids:
-        none, if the topic is another, or its values are taken apart otherwise. And the event times
-        of those before `since`, and of others near them: all times, if it has another event time.
+        none, if the topic is another, or its values are taken apart otherwise. And their event
+        times: all times, if it has another event time.
         """
         # The checkpoint may not know the newest topics yet.
         known = enumerate(zip(spec.inputs, topic_ids.split(BETWEEN), strict=False))
         own = {n: of for n, (of, id_) in known if id_ == self.topic_id and self.fits(of)}
         apart = self.clock and any(clock_of(topic) != self.clock for topic in own.values())
-        times = [
-            EVER[0] if apart else Span(slot.start, slot.end)
-            for slot in self.slots
-            if any(
-                since.passed(Place(numbered_in(n, p), first))
-                for n in own
-                for p, first in slot.first.items()
-            )
-        ]
+        times = [*EVER] if apart else [Span(each.start, each.end) for each in self.slots]
         return {numbered_in(n, p): text for n in own for p, text in self.places.items()}, times
 
 
@@ -171,25 +140,12 @@ def keep(root: UPath, excision: Excision) -> None:
     excision.put(path, None)
 
 
-def slots_of(records: Collection[Record]) -> tuple[Slot, ...]:
-    """By the hour; where there are too many hours, by the day, or by more days.
+def slots_of(times: Iterable[int]) -> tuple[Slot, ...]:
+    """Of event times in microseconds since 1970, by the minute.
 
-    >>> [each.first for each in slots_of([Record(Place(0, 7), 0), Record(Place(0, 5), 9)])]
-    [{0: 5}]
+    >>> [str(each.end) for each in slots_of([0, 9, 60_000_000, 200_000_000])]
+    ['1970-01-01 00:02:00+00:00', '1970-01-01 00:04:00+00:00']
     """
-    for hours in HOURS:
-        length = timedelta(hours=hours)
-        found = defaultdict[int, list[Record]](list)
-        for each in records:
-            found[each.at // (length // MICROSECOND)].append(each)
-        if len(found) <= MOST_SLOTS:
-            break
-    return tuple(_slot(found[number]) for number in sorted(found))
-
-
-def _slot(records: Iterable[Record]) -> Slot:
-    first, times = dict[int, int](), [each.at for each in records]
-    for (partition, offset, _), _at in records:
-        first[partition] = min(offset, first.get(partition, offset))
-    start, last = (EPOCH + at * MICROSECOND for at in (min(times), max(times)))
-    return Slot(start=start, end=last + MICROSECOND, first=first)
+    minutes = (EPOCH + at * MINUTE for at in {each * MICROSECOND // MINUTE for each in times})
+    spans = joined((Span(each, each + MINUTE) for each in minutes), MOST_SLOTS)
+    return tuple(Slot(start=each.start, end=each.end) for each in spans)

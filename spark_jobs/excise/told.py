@@ -85,15 +85,12 @@ def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     if (known := read_identity(paths)) is None:
         yield f"{name}: no run yet; its first one leaves them out"
         return
-    _, since = made(paths, known.generation)
-    own, times = excision.within(spec, known.topic_id, since)
-    if not own:
+    texts, times = excision.within(spec, known.topic_id)
+    if not (places := Places.told(texts)):
         yield f"{name}: its checkpoint is of another topic with this name"
         return
-    places = Places.told(own)
-    coming = len(places.behind(since))
-    passed = len(places) - coming
-    yield f"{name}: {passed:,} in its batches, {coming:,} to come"
+    passed = places.passed(made(paths, known.generation)[1])
+    yield f"{name}: {passed:,} in its batches, {len(places) - passed:,} to come"
     if passed:
         yield from _rows(spec, paths, times)
         yield from dict.fromkeys(_state(spec, times))

@@ -15,9 +15,10 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import accounts, repairs
 from spark_jobs.ops.terms import UNDO
 from spark_jobs.source.place import Place
+from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.analysis.late_rule import micros
 from spark_jobs.spec.analysis.lateness import keeps_time
-from spark_jobs.spec.columns import Origin, Origins
+from spark_jobs.spec.columns import Origin
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
@@ -115,16 +116,16 @@ def asked_by(spec: Pipeline, row: dict[str, Any]) -> str:
 
 def condition(spec: Pipeline, row: dict[str, Any]) -> str:
     """SQL over the topic's fields for the records that are in the row; empty if there is none."""
-    steps, last = spec.steps[spec.first_stateful :], spec.steps[-1]
-    names = last.grouping_keys
+    *before, last = spec.steps
+    names, origins = last.grouping_keys, origins_of(spec)
     if names is None:
-        names = spec.inputs.columns if all(step.keeps_rows for step in steps) else ()
-    origins: Origins = {name: (Origin(name, "identity"),) for name in spec.inputs.columns}
-    for step in spec.steps[:-1]:
-        if step.by_code or step.grouping_keys is not None:
-            return ""
-        origins = step.origins_after(origins, spec.inputs.event_time)
-    if last.by_code or any(origins.get(name) != (Origin(name, "identity"),) for name in names):
+        kept = all(step.keeps_rows for step in spec.steps[spec.first_stateful :])
+        names = spec.inputs.columns if kept else ()
+    if (
+        last.by_code
+        or any(step.by_code or step.grouping_keys is not None for step in before)
+        or any(origins.get(name) != (Origin(name, "identity"),) for name in names)
+    ):
         return ""
     types = spec.inputs.types
     told = [_same(name, row[name], types[name]) for name in names if name in row]

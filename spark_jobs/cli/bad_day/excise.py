@@ -20,6 +20,7 @@ from spark_jobs.cli.terminal import (
     examples,
     installation,
     say,
+    topic_named,
     with_spark,
 )
 from spark_jobs.errors import DecisionRefused, RangeUnsupported
@@ -99,7 +100,10 @@ def excise(  # noqa: PLR0913, PLR0917 - each is an option
         for each in registry.names():
             with apart():
                 specs.append(registry.load(each))
-        place = _place(topic, [each for spec in specs for each in spec.inputs])
+        place = (found := topic_named(topic, specs)[1]).place
+        if found.source != Topic.source:
+            why = "it is no topic of Kafka. `sluice quarantine` takes records by their places"
+            raise typer.BadParameter(why, param_hint="--topic")
         wanted = Excision(
             id=lift or new_id(), topic=place, where=where, start=span.start, end=span.end,
             reason=reason, who=getpass.getuser(), at=datetime.now(UTC),
@@ -132,18 +136,6 @@ def _carry_out(of: Reader, asked: Asked | None, *, yes: bool) -> None:
         # Nobody reads NEXT's table: the switch to it is what asks.
         yes, beside = yes or of.beside, of.beside
         carry_out("excise", of.spec.name, asked, yes=yes, execute=True, beside=beside)
-
-
-def _place(name: str, topics: Sequence[Topic]) -> str:
-    """The topic with its cluster."""
-    places = {each.place: None for each in topics if each.source == Topic.source}
-    named = [each for each in places if name in {each, each.rpartition("/")[2]}]
-    if len(named) == 1:
-        return named[0]
-    why = f"it is not one of {', '.join(sorted(named or places))}"
-    if any(each.place == name for each in topics) and not named:
-        why = f"{name} is no topic of Kafka. `sluice quarantine` takes records by their places"
-    raise typer.BadParameter(why, param_hint="--topic")
 
 
 def _readers(
