@@ -7,7 +7,6 @@ What batches have is marked as outdated: `sluice excise`, `repair` or Airflow co
 
 from __future__ import annotations
 
-import logging
 import uuid
 from datetime import timedelta
 from itertools import chain
@@ -29,11 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spark_jobs.runs.resume.settlers import SparkScene
+    from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
-
-LOG = logging.getLogger(__name__)
 
 
 class Taken(Facts):
@@ -59,27 +57,25 @@ class Excise(Facts):
 def excisions_since(scene: SparkScene) -> tuple[str, ...]:
     """Those that the checkpoint has not taken over yet, or that have ended."""
     ids = (scene.identity.topic_id, scene.identity.generations)
-    adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id)
-    return ()
+    return (*adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id),)
 
 
 def adopt(
     spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
-) -> int:
-    """Take over what has ended and what is new, under the pipeline's lease; how many are new.
-    `ids`: those of the topics, and the generations.
+) -> list[str]:
+    """Take over what has ended and what is new, under the pipeline's lease; in words. `ids`: those
+    of the topics, and the generations.
     """
     before, (topic_ids, generations) = read_failing(paths.failing), ids
     known = {each.id for each in before.excised}
     # An archive has every record.
     topics = () if spec.is_archive else {each.place for each in spec.inputs}
-    for each in sorted(id_ for topic in topics for id_ in ended(paths.root, topic)):
-        if each in known:
-            facts = Excise(lifted=each, ledger=before.ledger, generations=generations)
-            carry_out(EXCISE, facts, paths, held, who)
+    gone = known & {id_ for topic in topics for id_ in ended(paths.root, topic)}
+    own = {"generations": generations, "ledger": before.ledger or uuid.uuid4().hex[:12]}
+    changes = [Excise(lifted=each, **own) for each in sorted(gone)]
     new = [each for topic in topics for each in excisions(paths.root, topic, known)]
-    batch, since = made(paths, generations[-1]) if new else (-1, Positions())
-    taken = list[Taken]()
+    last, taken = made(paths, generations[-1]) if new else None, list[Taken]()
+    batch, since = (last.id, last.end) if last else (-1, Positions())
     for note in sorted(new, key=lambda each: each.id):
         texts, times = note.within(spec, topic_ids)
         if places := Places.told(texts):
@@ -94,10 +90,10 @@ def adopt(
             marked = around(spec, times if places.passed(since) else ())
             taken.append(Taken(excised=excised, times=tuple(marked)))
     if taken:
-        ledger = before.ledger or uuid.uuid4().hex[:12]
-        facts = Excise(taken=(*taken,), ledger=ledger, batch=batch, generations=generations)
+        changes.append(Excise(taken=(*taken,), batch=batch, **own))
+    for facts in changes:
         carry_out(EXCISE, facts, paths, held, who)
-    return len(taken)
+    return [f"{_words(facts)} is in force" for facts in changes]
 
 
 def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
@@ -114,13 +110,12 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
     return any(Places.told(each.places).passed(each.since) for each in excised)
 
 
-def made(paths: Paths, generation: str) -> tuple[int, Positions]:
-    """The newest batch that is committed or in the table, and where it ends. What is planned and
-    in neither has had no effect.
+def made(paths: Paths, generation: str) -> Batch | None:
+    """The newest batch that is committed or in the table. What is planned and in neither has had
+    no effect.
     """
     newest = max(newest_of(paths, f"{paths.pipeline}/{generation}"))
-    end = Checkpoint(paths.checkpoint).batch(newest).end if newest >= 0 else Positions()
-    return newest, end
+    return Checkpoint(paths.checkpoint).batch(newest) if newest >= 0 else None
 
 
 def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
@@ -156,7 +151,6 @@ def refuse(facts: Excise, scene: Scene) -> None:
     newest = max((each.number for each in new), default=before.excisions)
     update = {"excised": (*left, *new), "excisions": newest, "ledger": facts.ledger}
     if (now := before.model_copy(update=update)) != before:
-        LOG.info("%s: %s is in force", scene.paths.pipeline, EXCISE.words(facts))
         now.put(path, scene.held)
 
 

@@ -11,9 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.excised import FAR, Places, text_of
 from spark_jobs.errors import DecisionRefused, RangeInvalid, SluiceError
 from spark_jobs.excise.note import Excision, clock_of, excisions, slots_of
@@ -21,7 +18,7 @@ from spark_jobs.launch.question import Failed
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.repair.offsets.archived import archived_or_why, beginning
+from spark_jobs.repair.offsets.archived import archived_or_why
 from spark_jobs.repair.offsets.slices import Index, less, merged, together
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN, source_of
@@ -33,6 +30,7 @@ from spark_jobs.values.numbering import by_input
 from spark_jobs.values.own_columns import OFFSET, PARTITION
 from spark_jobs.values.spans import Position, Span
 from spark_jobs.where.ask import AT, ELEMENT, Answer, Question, ask as ask_application
+from spark_jobs.where.known import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -178,12 +176,11 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
     knows that no record has these event times, and the others.
     """
     spec, paths = reader.spec, reader.paths
-    known, audited = read_identity(paths), read_cursor(paths.cursor).audited
-    if known is None or audited < 0:
+    if (known := Known.read(paths, spec)) is None:
         return {}, {}
-    generations, end = known.generations, Checkpoint(paths.checkpoint).batch(audited).end
-    index = Index.read(paths, generations, beginning(paths, generations), end)
-    own, at = ops_tables.of_checkpoint(spec.name, generations), Position("event_time").sql([span])
+    index = Index.read(paths, known.generations, known.begins, known.end(known.audited))
+    own = ops_tables.of_checkpoint(spec.name, known.generations)
+    at = Position("event_time").sql([span])
     # A slice has no times of late and quarantined records. These others may have taken, and a
     # replay may bring them in.
     kept = defaultdict[int, list[tuple[int, int]]](list)
@@ -193,7 +190,7 @@ def _drained(reader: Reader, of: tuple[str, str], span: Span) -> tuple[Parts, Pa
             kept[row["partition"]].append((row["offset"], row["offset"] + 1))
     drained = {p: (part,) for p, part in index.within.items()}
     found = together(({p: (*of_it,) for p, of_it in kept.items()}, index.possible([span])))
-    inputs = enumerate(zip(spec.inputs, known.topic_id.split(BETWEEN), strict=False))
+    inputs = enumerate(zip(spec.inputs, known.identity.topic_id.split(BETWEEN), strict=False))
     number = next((n for n, (topic, id_) in inputs if (topic.place, id_) == of), -1)
     all_, such = (by_input(each).get(number, {}) for each in (drained, found))
     return less(all_, such), such

@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.identity import read_identity
-from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import Places
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.errors import DecisionRefused, SluiceError
@@ -22,11 +21,11 @@ from spark_jobs.values.spans import FIRST, Span, in_brief, joined
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
 
     from spark_jobs.excise.look import Reader, Say
     from spark_jobs.excise.note import Excision
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
 
 
 def noted(
@@ -78,21 +77,22 @@ def lifted(readers: Sequence[Reader], lift: Excision, say: Say, *, execute: bool
 
 def effect(reader: Reader, excision: Excision) -> Iterator[str]:
     """Of an excision that the pipeline's checkpoint may not have taken over yet."""
-    name, spec, paths = reader.name, reader.spec, reader.paths
+    name, spec = reader.name, reader.spec
     if not any(map(excision.fits, spec.inputs)):
         yield f"{name}: it does not take values apart by {excision.each}, and keeps them"
         return
-    if (known := read_identity(paths)) is None:
+    if (known := read_identity(reader.paths)) is None:
         yield f"{name}: no run yet; its first one leaves them out"
         return
     texts, times = excision.within(spec, known.topic_id)
     if not (places := Places.told(texts)):
         yield f"{name}: its checkpoint is of another topic with this name"
         return
-    passed = places.passed(made(paths, known.generation)[1])
+    last = made(reader.paths, known.generation)
+    passed = places.passed(last.end) if last else 0
     yield f"{name}: {passed:,} in its batches, {len(places) - passed:,} to come"
-    if passed:
-        yield from _rows(spec, paths, times)
+    if last and passed:
+        yield from _rows(spec, times, last.watermark)
         yield from dict.fromkeys(_state(spec, times))
 
 
@@ -104,16 +104,14 @@ def following(names: Collection[str], specs: Sequence[Pipeline]) -> list[str]:
     return sorted(found - {*names})
 
 
-def _rows(spec: Pipeline, paths: Paths, times: Sequence[Span]) -> Iterator[str]:
+def _rows(spec: Pipeline, times: Sequence[Span], watermark: datetime | None) -> Iterator[str]:
     if why := (unit := unit_of(spec)).unranged:
         yield f"  stay            in its rows, since {why}"
         yield "                  `sluice rebuild` of NEXT leaves them out"
     elif spec.keyed:
         yield "  computed again  their keys, from all records of these"
     else:
-        checkpoint, way = Checkpoint(paths.checkpoint), unit.way
-        batch = checkpoint.batch(max(checkpoint.committed(), default=0))
-        until = way.closed_until(batch.watermark) or FIRST
+        until = (way := unit.way).closed_until(watermark) or FIRST
         of_records = LookedUp(spec, 0, {})
         touched = joined(of_records.touched(each, WHOLE) for each in around(spec, times))
         parts = joined(each.within(Span(FIRST, until)) for each in touched)

@@ -18,10 +18,9 @@ from spark_jobs.values.spans import EPOCH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.where.known import Known
 
 _COLUMNS = (
     "batch_id", "run_id", "late", "accepted", "malformed", "premature", "filtered",
@@ -74,14 +73,12 @@ class Timed(NamedTuple):
         return found
 
 
-def timed(
-    spec: Pipeline, paths: Paths, known: Identity, since: datetime | None
-) -> tuple[list[Timed], list[Row]]:
+def timed(spec: Pipeline, known: Known, since: datetime | None) -> tuple[list[Timed], list[Row]]:
     """Of the batches accounted since then; and the accounts of all kept batches, ascending.
 
     Raises QuestionRefused if there is none.
     """
-    rows = accounts.stored(paths, known, _COLUMNS)
+    rows = accounts.stored(known.paths, known.identity, _COLUMNS)
     clock = _clock(spec, rows)
     wanted = [
         row
@@ -91,19 +88,19 @@ def timed(
     ]
     if not wanted:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    own = ops_tables.of_checkpoint(paths.pipeline, known.generations)
+    own = ops_tables.of_checkpoint(spec.name, known.generations)
     first, last = wanted[0]["batch_id"], wanted[-1]["batch_id"]
     within = f"{own} AND batch_id BETWEEN {first} AND {last}"
     late, slices = defaultdict[int, list[int]](list), defaultdict[int, list[Slice]](list)
     sql = f"SELECT batch_id, event_time FROM late WHERE {within}"
-    for row in ops_tables.query(paths.root, "late", sql).to_pylist():
+    for row in ops_tables.query(known.paths.root, "late", sql).to_pylist():
         late[row["batch_id"]].append(micros(row["event_time"]))
     sql = (
         'SELECT batch_id, "partition", first_offset, last_offset, records - coalesce(late, 0), '
         "first_event_time, last_event_time FROM slices "
         f"WHERE {within} AND first_event_time IS NOT NULL"
     )
-    for row in ops_tables.query(paths.root, "slices", sql).to_pylist():
+    for row in ops_tables.query(known.paths.root, "slices", sql).to_pylist():
         batch, partition, first, last, records, *times = row.values()
         slices[batch].append(Slice(partition, first, last, records, *map(micros, times)))
 

@@ -10,18 +10,14 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.source.place import Place
-from spark_jobs.storage.root.paths import Paths
-from spark_jobs.where.again import MOST_HERE, Reader
+from spark_jobs.where.again import MOST_HERE
 from spark_jobs.where.kept import Kept
-from spark_jobs.where.known import Known
 
 if TYPE_CHECKING:
-    from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.analysis.late_rule import Timely
     from spark_jobs.tune.batches import Slice, Timed
-    from spark_jobs.where.again import Ask
+    from spark_jobs.where.again import Reader
 
 AT_ONCE: Final = MOST_HERE // 2
 """Offsets, and those of one slice more."""
@@ -42,10 +38,6 @@ class Late(NamedTuple):
     def shares(self) -> tuple[float, float]:
         all_ = max(1, self.entered)
         return self.least / all_, self.most / all_
-
-    @property
-    def exact(self) -> bool:
-        return self.least == self.most
 
 
 def total(of: Iterable[Late]) -> Late:
@@ -92,14 +84,10 @@ def undecided(batches: Iterable[Timed], rules: Collection[Timely]) -> list[Slice
     return found
 
 
-def read(spec: Pipeline, settings: Settings, ask: Ask, slices: Sequence[Slice]) -> tuple[Read, str]:
+def read(reader: Reader, slices: Sequence[Slice]) -> tuple[Read, str]:
     """Of each slice the event times of the records that entered on time; and why some slices are
-    not among them. `ask` asks Spark, where the steps before state decide. Raises what reading Kafka
-    does, and ask.Failed.
+    not among them. Raises what reading Kafka does, and ask.Failed.
     """
-    known = Known.read(Paths(settings.root, spec), spec)
-    assert known is not None
-    reader = Reader.of(spec, settings, known, ask)
     there = [each for each in slices if not reader.nowhere(_parts([each]))]
     sizes = accumulate(each.last_offset - each.first_offset + 1 for each in there)
     few = [(each, size // AT_ONCE) for each, size in zip(there, sizes, strict=True) if size <= MOST]

@@ -12,7 +12,6 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.draft.disorder import around
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.spec.analysis.late_rule import of_spec
@@ -21,6 +20,8 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.tune.batches import Timed, timed
 from spark_jobs.tune.shares import Late, late, read, total, undecided
 from spark_jobs.values.spans import EPOCH
+from spark_jobs.where.again import Reader
+from spark_jobs.where.known import Known
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -76,8 +77,7 @@ def told(
 
     Raises QuestionRefused, and what reading a root and Kafka does; ask.Failed.
     """
-    present, paths = spec.watermark_delay, Paths(settings.root, spec)
-    if present is None:
+    if (present := spec.watermark_delay) is None:
         raise QuestionRefused.no_delay(pipeline=spec.name)
     wanted = sorted({*(delays or around(present)), present})
     rules = {each: rule for each in wanted if (rule := of_spec(spec, each))}
@@ -86,11 +86,11 @@ def told(
         if spec.entry is not None:
             why = f"no event time tells which records its step {spec.entry.kind} drops as late"
         raise QuestionRefused.clock_of_another(pipeline=spec.name, why=why)
-    if (known := read_identity(paths)) is None:
+    if (known := Known.read(Paths(settings.root, spec), spec)) is None:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    batches, rows = timed(spec, paths, known, since)
+    batches, rows = timed(spec, known, since)
     open_ = undecided(batches, rules.values())
-    times, lost = read(spec, settings, ask, open_) if ask and open_ else ({}, "")
+    times, lost = read(Reader.of(spec, settings, known, ask), open_) if ask and open_ else ({}, "")
     by_day = defaultdict[str, list[Timed]](list)
     for each in batches:
         by_day[DAYS[each.day.weekday()]].append(each)

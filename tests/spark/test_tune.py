@@ -87,8 +87,8 @@ def test_the_shares_are_duckdbs_over_the_topic_exactly_or_within_the_bounds(drai
     assert any(each.startswith(was_late) for each in bounds.notes)
     for price in bounds.prices:
         assert price.late.least <= truth[price.delay] <= price.late.most
-        assert price.late.exact or price.delay < made.spec.watermark_delay
-    assert not bounds.prices[0].late.exact
+        assert price.late.least == price.late.most or price.delay < made.spec.watermark_delay
+    assert bounds.prices[0].late.least < bounds.prices[0].late.most
     jobs: list[object] = []
     exact = told(made.spec, made.settings, delays, ask=asking(made.spec, made.settings, jobs))
     assert bool(jobs) is (made.spec.steps[0].condition is not None), "Spark, where SQL decides"

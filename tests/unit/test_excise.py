@@ -84,8 +84,8 @@ def taken(root: Marked | Drains) -> bool:
     return taken_over(root.spec, root.paths, "ana")
 
 
-def adopted(root: Marked | Drains) -> int:
-    """How many excisions a run takes over."""
+def adopted(root: Marked | Drains) -> list[str]:
+    """What a run takes over."""
     ids = (root.identity.topic_id, root.identity.generations)
     return adopt(root.spec, root.paths, ids, Alone(), "run")
 
@@ -273,7 +273,7 @@ def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root
         for file in (root.paths.checkpoint / each).iterdir():
             file.unlink()
     ids = (root.identity.topic_id, ("g9",))
-    assert adopt(root.spec, root.paths, ids, Alone(), "run") == 1
+    assert len(adopt(root.spec, root.paths, ids, Alone(), "run")) == 1
     assert refused(root) == ([2, 5], [2, 5])
     assert root.told("outdated") == []
     assert made.id in read_failing(root.paths.failing).excised[0].reason

@@ -195,7 +195,7 @@ def test_the_late_records_are_duckdbs_or_within_the_bounds(form, batches, closes
     for price in found.prices:
         truth = sum(records.late(spec, price.delay).values())
         assert price.late.least <= truth <= price.late.most <= price.late.entered == entered, price
-        assert price.late.exact or price.delay < spec.watermark_delay
+        assert price.late.least == price.late.most or price.delay < spec.watermark_delay
     ordered = [(price.late.least, price.late.most) for price in found.prices]
     assert [each[1] for each in ordered] == sorted((each[1] for each in ordered), reverse=True)
     assert [len(row) for row in cells(found)] == [len(COLUMNS)] * len(DELAYS)
@@ -243,13 +243,13 @@ def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
     assert bounds.least <= truth <= bounds.most <= bounds.entered == len(entered)
     wanted = undecided([batch], [lambda _: first])
     if not wanted:
-        assert bounds.exact
+        assert bounds.least == bounds.most
     some = {each: read[each] for each in wanted}
     exact = shares.late(batch, lambda _: first, some)
     assert exact[:2] == (truth, truth)
     plain = not row["malformed"] and not row["filtered"] and uncertain == 0
     if plain and all(each.last < first or first <= each.first for each in slices):
-        assert bounds.exact
+        assert bounds.least == bounds.most
     lost = batch._replace(late=late_ones[1:])
     assert shares.late(lost, lambda _: first, some).least <= truth
     assert truth <= shares.late(lost, lambda _: first, some).most
@@ -287,7 +287,7 @@ def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, 
         assert now.weekday is None
         return
     name, of_day = now.weekday
-    assert of_day.exact
+    assert of_day.least == of_day.most
     assert of_day.shares[0] == shares[day]
     assert shares[DAYS.index(name)] == shares[day]
 
