@@ -29,7 +29,7 @@ COMMANDS = {
     "coverage": ("coverage", "prove"),
     "report": ("report",),
     "repair": ("repair", "backfill", "verify", "replay", "undo"),
-    "bad_day": ("excise", "bisect", "tune"),
+    "bad_day": ("bisect", "tune", "excise"),
     "rebuild": ("rebuild",),
     "admin": ("reset", "rewind", "repartition", "doctor", "accept", "quarantine", "maintain"),
     "install": ("init", "settings", "install"),

@@ -130,13 +130,7 @@ def wrong_by_duckdb(table: UPath, version: int) -> bool:
     return bool(found)
 
 
-CAUSES = {
-    "bad": "batch ",
-    "good": "batch ",
-    "undo": "the undo",
-    "rewind": "a rewind",
-    "person": "nothing",
-}
+CAUSES = {"bad": "batch ", "good": "batch ", "person": "nothing"}
 
 
 @settings(max_examples=examples(36), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -180,7 +174,7 @@ def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_peo
                 assert told_of == {b}
                 [(_, cause)] = change.causes
                 act = story.made_by[b]
-                assert cause.said.startswith(CAUSES.get(act, act))
+                assert CAUSES.get(act, act) in cause.said
         assert [*lines(found)]
 
 
@@ -292,6 +286,10 @@ def test_of_vacuumed_versions_all_that_may_have_made_it_are_named(tmp_path):
     assert "VACUUM" in [*lines(found)][-1]
     with fails(QuestionRefused, "no_version", version=7, why="VACUUM has removed files of it"):
         asked(root, "n = 12", right=7)
+    torn = Path(from_uri(root.table.file_uris()[0]))
+    torn.write_bytes(torn.read_bytes()[:-9])
+    with fails(TableChanged, "file_resized", file=has(torn.name)):
+        asked(root, "n = 12")
 
 
 def test_the_rows_that_files_were_joined_of_are_read_behind_it(tmp_path):
@@ -375,12 +373,3 @@ def test_the_command_says_it_to_a_person(drained, tmp_path, monkeypatch):
     assert "since version 43" in done.stdout
     assert f"sluice where {SPEC.name} 0:42-42" in done.stdout
     assert sluice_here({}, "bisect", SPEC.name, "m > 1").returncode == QuestionRefused.exit_status
-
-
-def test_a_torn_file_is_named(tmp_path):
-    root = Drains(tmp_path / ROOT)
-    root.began((0, 3))
-    torn = Path(from_uri(root.table.file_uris()[0]))
-    torn.write_bytes(torn.read_bytes()[:-9])
-    with fails(TableChanged, "file_resized", file=has(torn.name)):
-        asked(root, "n > 1")

@@ -153,6 +153,9 @@ RECORDS = st.builds(
     st.sampled_from(["entered"] * 6 + ["malformed", "filtered"]),
     st.integers(0, 1),
 )
+ON_TIME_AND_LATE = [
+    [Sent(START)], [], [Sent(START - MINUTE * 61), Sent(START - 60 * MINUTE)], [Sent(START)]
+]  # fmt: skip
 BATCHES = st.lists(st.lists(RECORDS, max_size=7), min_size=1, max_size=5)
 FORMS = {
     "rows": ROWS, "windows": HOURLY, "sliding": SLIDING, "several topics": SEVERAL,
@@ -163,15 +166,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=BATCHES, closes=st.dictionaries(st.integers(0, 4), st.integers(0, 600)))
-@example(
-    batches=[
-        [Sent(START)],
-        [],
-        [Sent(START - MINUTE * 61), Sent(START - 60 * MINUTE)],
-        [Sent(START)],
-    ],
-    closes={},
-)
+@example(batches=ON_TIME_AND_LATE, closes={})
 def test_the_late_records_are_duckdbs_or_within_the_bounds(form, batches, closes):
     spec = FORMS[form]
     delays = [parse_duration(each) for each in DELAYS]
@@ -221,14 +216,8 @@ def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
         ]
         times = [each.at for each in part if each.became != "malformed" and each not in certain]
         if times:
-            made = Slice(
-                0,
-                number * size,
-                number * size + size - 1,
-                len(part) - len(certain),
-                min(times),
-                max(times),
-            )
+            places, count = (number * size, number * size + size - 1), len(part) - len(certain)
+            made = Slice(0, *places, count, min(times), max(times))
             slices.append(made)
             read[made] = [
                 each.at for each in part if each.became == "entered" and each.at >= missed
