@@ -73,11 +73,8 @@ class Timed(NamedTuple):
         return found
 
 
-def timed(spec: Pipeline, known: Known, since: datetime | None) -> tuple[list[Timed], list[Row]]:
-    """Of the batches accounted since then; and the accounts of all kept batches, ascending.
-
-    Raises QuestionRefused if there is none.
-    """
+def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
+    """Of the batches accounted since then, ascending. Raises QuestionRefused if there is none."""
     rows = accounts.stored(known.paths, known.identity, _COLUMNS)
     clock = _clock(spec, rows)
     wanted = [
@@ -104,15 +101,12 @@ def timed(spec: Pipeline, known: Known, since: datetime | None) -> tuple[list[Ti
         batch, partition, first, last, records, *times = row.values()
         slices[batch].append(Slice(partition, first, last, records, *map(micros, times)))
 
-    def missed(late_before: datetime | None) -> int:
-        at = first_timely(spec, late_before or EPOCH)
-        return FIRST if at is None else micros(at)
-
-    def of(row: Row) -> Timed:
-        n = row["batch_id"]
-        return Timed(row, clock[n], missed(row["late_before"]), (*late[n],), (*slices[n],))
-
-    return [*map(of, wanted)], rows
+    found = []
+    for row in wanted:
+        n, at = row["batch_id"], first_timely(spec, row["late_before"] or EPOCH)
+        missed = FIRST if at is None else micros(at)
+        found.append(Timed(row, clock[n], missed, (*late[n],), (*slices[n],)))
+    return found
 
 
 def _clock(spec: Pipeline, rows: list[Row]) -> Mapping[int, int]:

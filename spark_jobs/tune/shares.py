@@ -54,10 +54,8 @@ def late(batch: Timed, rule: Timely, read: Read) -> Late:
     kept = sum(time < first for time in batch.late)
     if first <= batch.missed:
         return Late(kept, min(was, kept + max(0, was - len(batch.late))), entered)
-    if not batch.slices and entered > was:
-        return Late(was, entered, entered)
-    of_slices = (_of_slice(batch, each, first, read) for each in batch.slices)
-    least, most = map(sum, zip(*of_slices, strict=True)) if batch.slices else (0, 0)
+    of_slices = [_of_slice(batch, each, first, read) for each in batch.slices]
+    least, most = map(sum, zip(*(of_slices or [(0, entered - was)]), strict=True))
     return Late(was + min(least, entered - was), was + min(most, entered - was), entered)
 
 

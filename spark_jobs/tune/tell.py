@@ -88,7 +88,7 @@ def told(
         raise QuestionRefused.clock_of_another(pipeline=spec.name, why=why)
     if (known := Known.read(Paths(settings.root, spec), spec)) is None:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    batches, rows = timed(spec, known, since)
+    batches = timed(spec, known, since)
     open_ = undecided(batches, rules.values())
     times, lost = read(Reader.of(spec, settings, known, ask), open_) if ask and open_ else ({}, "")
     by_day = defaultdict[str, list[Timed]](list)
@@ -96,7 +96,7 @@ def told(
         by_day[DAYS[each.day.weekday()]].append(each)
     days = batches[-1].day - batches[0].day
     seen = batches[-1].day - min(each.row["first_event_time"] for each in batches)
-    now, between = _largest(each.row for each in batches), _between(rows)
+    now, between = _largest(each.row for each in batches), _between(batches)
     entered = sum(each.entered for each in batches)
     windows = any(step.grouping_window for step in spec.steps)
     prices = []
@@ -113,21 +113,18 @@ def told(
     ]
     if between is not None:
         head.append(f"half of the runs come within {approximate(between)} of the one before")
-    notes = [
+    odd_ones = [
         f"with {interval(each.delay)}: {_share(each.weekday[1])} on {each.weekday[0]}"
         for each in prices
         if each.weekday
     ]
-    notes += [f"{lost}."] if lost else []
-    notes += _notes(spec, batches, bounds=bool(open_) and ask is None)
-    return Answer(present, tuple(prices), tuple(head), tuple(notes))
+    notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
+    return Answer(present, tuple(prices), tuple(head), (*odd_ones, *notes))
 
 
-def _between(rows: Sequence[Row]) -> timedelta | None:
-    """The time between two runs, that half of them keep."""
-    ends: dict[str, datetime] = {}
-    for row in rows:
-        ends[row["run_id"]] = max(row["audited_at"], ends.get(row["run_id"], row["audited_at"]))
+def _between(batches: Sequence[Timed]) -> timedelta | None:
+    """The time between two runs with records, that half of them keep."""
+    ends: dict[str, datetime] = {each.row["run_id"]: each.row["audited_at"] for each in batches}
     gaps = [later - one for one, later in pairwise(sorted(ends.values()))]
     return timedelta(seconds=median(each.total_seconds() for each in gaps)) if gaps else None
 
@@ -182,9 +179,11 @@ def _odd(all_: Late, by_day: Mapping[str, Late]) -> tuple[str, Late] | None:
     return (day, most) if far else None
 
 
-def _notes(spec: Pipeline, batches: Sequence[Timed], *, bounds: bool) -> Iterator[str]:
+def _notes(spec: Pipeline, batches: Sequence[Timed], lost: str, *, bounds: bool) -> Iterator[str]:
     was_late = sum(batch.row["late"] for batch in batches)
     yield f"As the runs had it, {was_late:,} of these records were late."
+    if lost:
+        yield f"{lost}."
     if bounds:
         yield (
             "Where two numbers stand, the notes of a thousand offsets each give bounds: --exact "
