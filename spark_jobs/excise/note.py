@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.excised import PlacesText, of_elements
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.source.sources import BETWEEN
 from spark_jobs.storage.root.files import write_whole
 from spark_jobs.storage.root.store import make_folder
+from spark_jobs.storage.stored import Stored
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, EVER, MICROSECOND, Span, joined
 
