@@ -394,24 +394,20 @@ def test_where_a_reader_has_quarantined_records_others_may_have_taken_them(root)
     assert asked_parts(root, root.spec) == [5, 7, 10, 11], "no slice has its event time"
 
 
-def times(made: Excision, spec: Pipeline) -> list[Span]:
-    return made.within(spec, made.topic_id)[1]
-
-
 def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
     made = noted(root, 2)
     clock = clock_of(root.spec.topic)
     made = made.model_copy(update={"clock": clock})
     slots = [Span(each.start, each.end) for each in made.slots]
-    assert times(made, root.spec) == slots
+    assert made.within(root.spec, made.topic_id)[1] == slots
     fields = (Field(name="paid", type="timestamp"), *root.spec.topic.fields)
     other = pipeline(
         topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"})
     )
-    assert times(made, other) == [Span(FIRST, LAST)]
+    assert made.within(other, made.topic_id)[1] == [Span(FIRST, LAST)]
     more = (*root.spec.topic.fields, Field(name="tax", type="bigint"))
     other = pipeline(topic=root.spec.topic.model_copy(update={"fields": more, "rules": ()}))
-    assert times(made, other) == slots
+    assert made.within(other, made.topic_id)[1] == slots
     keep(root.paths.root, made.model_copy(update={"clock": clock + "other"}))
     assert taken(root)
     assert root.due == [*range(8)]
@@ -440,11 +436,6 @@ def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
     assert left(Replayable(0, 5, DAY)) == [2], "what a replay brings"
 
 
-def wanted(root: Marked) -> Excision:
-    made = noted(root)
-    return made.model_copy(update={"id": "new", "start": days(0).start, "end": days(9).start})
-
-
 def taking_apart(root: Marked, each: str) -> Reader:
     apart = root.spec.topic.model_copy(update={"each": each})
     return Reader(root.spec.model_copy(update={"topic": apart}), root.settings)
@@ -453,7 +444,7 @@ def taking_apart(root: Marked, each: str) -> Reader:
 def test_an_element_of_values_that_pipelines_take_apart_in_two_ways_is_no_record_of_both(root):
     readers = [taking_apart(root, each) for each in ("items[]", "rows[]")]
     with fails(DecisionRefused, "elements_excised", topic="sales"):
-        look(readers, wanted(root), 1_000, print, ask=None)
+        look(readers, noted(root), 1_000, print, ask=None)
 
 
 def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
