@@ -85,9 +85,10 @@ def told(
     if not table.exists():
         raise QuestionRefused.no_table(table=paths.table, pipeline=spec.name)
     newest = table.version()
-    found = states(table, right or 0, newest if wrong is None else wrong)
+    until = newest if wrong is None else wrong
+    found = states(table, right or 0, until)
     at = {n: each.read_at for n, each in enumerate(found) if each.read_at is not None}
-    _refuse_unread(found, at, (right, newest if wrong is None else wrong), newest)
+    _refuse_unread(found, at, (right, until), newest)
     condition, known, last = Condition(table, sql, key), dict[int, int](), max(at)
 
     def ask(number: int) -> bool:
