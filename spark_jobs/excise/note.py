@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.excised import PlacesText, of_elements
+from spark_jobs.checkpoint.notes.excised import PlacesText
 from spark_jobs.source.sources import BETWEEN
 from spark_jobs.storage.root.files import write_whole
 from spark_jobs.storage.root.store import make_folder
@@ -66,7 +66,7 @@ class Excision(Stored):
 
     @property
     def form(self) -> int:
-        return 2 if of_elements(self.places) else 1
+        return self.known
 
     def fits(self, topic: Topic) -> bool:
         """Whether its records are records of this topic, as a pipeline declares it."""

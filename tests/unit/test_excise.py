@@ -300,8 +300,8 @@ def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(roo
     assert FailingRecords().form == 1
     taken(root)
     text = root.paths.failing.read_text()
-    assert '"format_version": 2' in text
-    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 4'))
+    assert '"format_version": 3' in text
+    root.paths.failing.write_text(text.replace('"format_version": 3', '"format_version": 4'))
     with pytest.raises(FormatNewer):
         read_failing(root.paths.failing)
 

@@ -126,11 +126,6 @@ def text_of(places: Iterable[Place]) -> PlacesText:
     return {p: ",".join(_text(*of) for of in ranges) for p, ranges in found.items()}
 
 
-def of_elements(texts: PlacesText) -> bool:
-    """Whether some of them are elements of values."""
-    return any(":" in text for text in texts.values())
-
-
 def _number(place: Place) -> int:
     return place.offset * PER_VALUE + min(place.element, FAR) + 1
 
