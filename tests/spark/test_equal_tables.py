@@ -29,8 +29,11 @@ from tests.harness.registry import guarded
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
 from tests.harness.token_server import Issuer
+from tests.harness.turns import alike
 from tests.spark.test_rebuild import Rebuilding, begun, ends, retention_takes
 from tests.spark.test_repair import Repairs, rows, watermark_of
+
+pytestmark = alike("records however they are written")
 
 FARTHEST: Final = 4_000
 """Miles that the first spec allows: the flights to Honolulu have more."""

@@ -16,7 +16,7 @@ from tests.unit.test_new import CLOCK, NOON
 
 pytestmark = [
     pytest.mark.usefixtures("spark"),
-    alike("a preview"),
+    alike("late shares"),
 ]
 
 
