@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.question import QUESTION, put_rows
 from spark_jobs.launch.session import session
+from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps import by_rules
