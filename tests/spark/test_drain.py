@@ -108,7 +108,6 @@ def test_batches_whose_progress_spark_has_forgotten_are_read_again(scene, read_a
     made.assert_exact()
 
 
-@alike("a run that a limit ends")
 def test_a_run_begins_no_batch_after_its_last_minute_and_the_next_goes_on(scene, monkeypatch):
     made = scene("flight_events", events=600, deliveries=2, max_offsets_per_batch=150)
     made.deliver()
