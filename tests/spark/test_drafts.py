@@ -110,8 +110,7 @@ class Drafted(NamedTuple):
 
 @pytest.fixture
 def drafted(request, kafka, registry_url, tmp_path, monkeypatch) -> Drafted:
-    name = topic = request.param
-    real = REAL[name]
+    real = REAL[name := (topic := request.param)]
     forget_topic(kafka, topic)
     if name == "orders-avro":
         with SchemaRegistryClient({"url": registry_url}) as client:
