@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from spark_jobs.checkpoint.notes.excised import FAR, Places, text_of

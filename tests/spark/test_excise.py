@@ -43,7 +43,7 @@ from tests.spark.test_retention import remove_before
 from tests.spark.told import asking, fates
 from tests.unit.specs import deduplicate, pipeline, topic
 
-pytestmark = alike("a bad release")
+pytestmark = alike("records that were put aside come back")
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -27,7 +27,7 @@ from tests.harness.turns import VARIABLE, alike
 from tests.spark.told import asking
 from tests.unit.specs import aggregate, deduplicate, pipeline, topic
 
-pytestmark = alike("what a delay would have cost")
+pytestmark = alike("late shares")
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DELAYS = ("1 minute", "30 minutes", "1 hour", "2 hours", "5 hours")
 RUNS, RECORDS = 3, 150
