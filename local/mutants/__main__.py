@@ -24,11 +24,11 @@ TABLE = {
     "audit/balance": "balance open_groups audited_batch",
     "steps/keyed/merge": "versions versions_of_a_repair copies",
     "repair/swap": "keyed_swap swap",
-    "checkpoint/log": "checkpoint progress_log python_times",
+    "checkpoint/log": "checkpoint integrity table progress_log plan doctor repartition",
     "runs/preflight": "plan table transaction_ends",
     "admin/doctor": "doctor cursor_repair",
     "decode/json/decoder": "json_decoder raised record_forms",
-    "journal/runner": "journal folders anew",
+    "journal/runner": "journal rewind killed_swap restored",
     "runs/publish/publication": "publication accept",
     "source/kafka": "fitted several_topics",
 }

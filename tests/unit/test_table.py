@@ -63,14 +63,16 @@ def test_a_batch_that_the_offsets_do_not_know_is_refused(tmp_path):
         done = deltalake.CommitProperties(
             app_transactions=[deltalake.Transaction("sales/g1", batch)]
         )
-        deltalake.write_deltalake(
-            str(path), pa.table({"n": [batch]}), mode="append", commit_properties=done
-        )
+        row = pa.table({"n": [batch]})
+        deltalake.write_deltalake(str(path), row, mode="append", commit_properties=done)
         plan_batch(checkpoint.folder, batch, {0: batch})
     refuse_ahead(Delta(path), "sales/g1", checkpoint)
     refuse_ahead(Delta(path), "sales/g2", Checkpoint(UPath(tmp_path / "another")))
     (checkpoint.folder / "offsets" / "1").unlink()
     with fails(CheckpointBroken, "file_damaged", what=has("has batch 1")):
+        refuse_ahead(Delta(path), "sales/g1", checkpoint)
+    (checkpoint.folder / "offsets" / "0").unlink()
+    with fails(CheckpointBroken, "file_damaged", what=has("ends at -1")):
         refuse_ahead(Delta(path), "sales/g1", checkpoint)
 
 
