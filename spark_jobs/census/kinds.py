@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from spark_jobs.table.entry import LOG
+
 
 class Kind(NamedTuple):
     """A kind of place."""
@@ -34,7 +36,7 @@ _LOGGED: Final = (
     "repeats the entries of live files"
 )
 KINDS: Final = (
-    _kind("log of a table", r"(tables|published|archive|ops)/[^/]+/_delta_log/.+", _LOGGED),
+    _kind("log of a table", rf"(tables|published|archive|ops)/[^/]+/{LOG}/.+", _LOGGED),
     _kind("change feed", r"(tables|published|archive|ops)/[^/]+/_change_data/.+", _MAINTAINED),
     _kind("table", r"tables/.+", _MAINTAINED),
     _kind("published table", r"published/.+", _MAINTAINED),
@@ -89,7 +91,7 @@ REST: Final = _kind("no kind of Sluice's", r".*", "for ever: by hand")
 def kind_of(path: str) -> Kind:
     """The kind of a file, by its path below the root.
 
-    >>> kind_of("tables/a/_delta_log/00000000000000000000.json").name
+    >>> kind_of(f"tables/a/{LOG}/00000000000000000000.json").name
     'log of a table'
     >>> kind_of("mine.txt").name
     "no kind of Sluice's"

@@ -15,7 +15,7 @@ from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.ops.schema import HEADERS
 from spark_jobs.spec.sql import names_in
-from spark_jobs.table.delta.rows_where import rows_where
+from spark_jobs.table.rows_where import rows_where
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.offsets.slices import less
 from spark_jobs.source.port import Leaving
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
-from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.published.commit import Proved, ProvedSpan
 from spark_jobs.table.published.proved import show_proved
+from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, floor
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def tell_proved(spec: Pipeline, paths: Paths) -> bool:
     """Say which published days are proved. False if that is said already, or nothing is published.
     Raises what coverage raises.
     """
-    way, seen = ranged(spec), Log.of(paths.table).newest
+    way, seen = ranged(spec), table_of(paths).version()
     if (until := published_until(way, paths)) is None:
         return False
     spans = _spans(each for each in covered(spec, paths).intervals if each.end <= until)

@@ -19,8 +19,6 @@ from spark_jobs.messages.kind import PROVING_KINDS
 from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.exchange.commit import Base
-from spark_jobs.table.delta.changes import changes
-from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 
@@ -136,22 +134,21 @@ def _newest(stored: Iterable[Proof], days: Sequence[Span]) -> dict[Span, Proof]:
 
 def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set[Span]:
     """The days that no commit has changed since their proof, as far as the log still tells."""
-    log = Log.of(paths.table)
-    versions = {each.version for each in proofs.values()}
-    told = {each for each in versions if each <= log.newest and log.has(each, log.newest)}
-    commits = [*changes(log, min(told), log.newest)] if told else []
+    table = table_of(paths)
+    told = table.changes(min(each.version for each in proofs.values()))
+    newest = table.version()
     holds, asked = set[Span](), defaultdict[int, list[Span]](list)
     for day, proof in proofs.items():
-        if proof.version not in told:
+        if told is None or not told.since <= proof.version <= newest:
             continue
-        since = (each for each in commits if each.version > proof.version)
+        since = (each for each in told.commits if each.version > proof.version)
         touching = [each for each in since if each.touches(position.column, (day,))]
         if not touching:
             holds.add(day)
         elif not any(each.restores for each in touching):
             asked[proof.version].append(day)
     for version, days in asked.items():
-        holds.update(_same(Base(table_of(paths), version, position, ()), sorted(days)))
+        holds.update(_same(Base(table, version, position, ()), sorted(days)))
     return holds
 
 
