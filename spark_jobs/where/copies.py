@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.repair.offsets.slices import Index, clipped
+from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.source.place import Place
 from spark_jobs.values.spans import EPOCH, MICROSECOND, Span
 from spark_jobs.where.ask import key_of
@@ -117,11 +117,7 @@ def among(
         parts: Parts = {p: (all_,) for p, all_ in index.within.items()}
         until = None
     else:
-        found = defaultdict[int, list[tuple[int, int]]](list)
-        for each in (index.overlapping([Span(since, _LAST)]), index.lacking):
-            for partition, ranges in each.items():
-                found[partition] += clipped(ranges, index.within[partition])
-        parts = {p: tuple(sorted(ranges)) for p, ranges in found.items()}
+        parts = index.possible([Span(since, _LAST)])
         until = (since - EPOCH) // MICROSECOND
     if lost := reader.nowhere(parts):
         newest = index.newest_at(lost)
