@@ -30,7 +30,10 @@ from tests.airflow.metadata import fill, forget_events, run_dag, without_waiting
 from tests.airflow.reports import NOON, PERSON, check, report
 from tests.harness import roots
 from tests.harness.openlineage import Event, Receiver, problems, receiving
+from tests.harness.turns import held_by
 from tests.unit.repaired import SPEC, Root, hours, row
+
+pytestmark = held_by("e2e/test_airflow_run.py")
 
 HOSTILE = "<script>alert(1)</script> {{ 7 * 7 }} \u202egpj\x1b[2J\r\n\"}]}'"
 SECRET = "canary-of-the-broker"

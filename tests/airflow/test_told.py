@@ -28,7 +28,9 @@ from spark_jobs.messages.report import CheckResult
 from tests.airflow.metadata import REPO, add_dag, fill, no_other_dags
 from tests.harness import roots
 from tests.harness.serving import Handler, serving
+from tests.harness.turns import alike
 
+pytestmark = alike("what a run tells")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOSTILE = "x\r\nBcc: all@example.org\r\n\r\n<script>alert(1)</script> {{ 7 * 7 }} <!channel> \u202egpj\x1b[2J"
 PATH = "services/T0/secret-of-the-hook"

@@ -212,11 +212,8 @@ def test_explain_prints_sparks_plan_and_what_evicts_the_state(drained):
 @held
 def test_doctor_finds_a_whole_checkpoint_whole_and_leaves_it(drained):
     before = drained.files()
-    assert (
-        answer(drained.here("doctor", PIPELINE, "--execute"))
-        .splitlines()[-1]
-        .startswith("nothing to fix: ")
-    )
+    told = answer(drained.here("doctor", PIPELINE, "--execute"))
+    assert told.splitlines()[-1].startswith("nothing to fix: ")
     assert drained.files() == before
 
 
@@ -252,10 +249,8 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert shown.splitlines()[-1] == "nothing is done yet: add --execute"
     assert drained.files() == before
 
-    assert (
-        answer(drained.here("rewind", PIPELINE, "--to-batch", "0", "--execute")).splitlines()[-1]
-        == "done"
-    )
+    done = answer(drained.here("rewind", PIPELINE, "--to-batch", "0", "--execute"))
+    assert done.splitlines()[-1] == "done"
     assert Checkpoint(drained.scene.paths.checkpoint).committed() == [0]
     assert [row["batch_id"] for row in drained.scene.ops("batches")] == [0]
     waiting = sum(report.offsets_end.values()) - sum(end.values())

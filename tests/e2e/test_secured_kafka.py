@@ -228,11 +228,8 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(bro
         stores=1,
     )
     scene.deliver_all()
-    hidden = {
-        name: value
-        for name, value in mutual(broker, "hidden", **{"ssl.key.password": "opens the key"}).items()
-        if name.startswith("ssl.")
-    }
+    own = mutual(broker, "hidden", **{"ssl.key.password": "opens the key"})
+    hidden = {name: value for name, value in own.items() if name.startswith("ssl.")}
     file = written(
         tmp_path / "kafka.properties", sasl(broker, "SCRAM-SHA-512", "scram", HOSTILE) | hidden
     )
@@ -246,11 +243,8 @@ def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(bro
     def look() -> bool:
         nonlocal again
         if time.monotonic() > again:
-            seen.update(
-                word
-                for process in psutil.process_iter(["cmdline"])
-                for word in process.info["cmdline"] or ()
-            )
+            for process in psutil.process_iter(["cmdline"]):
+                seen.update(process.info["cmdline"] or ())
             again = time.monotonic() + 0.5
         return False
 
@@ -282,19 +276,10 @@ def test_sparks_connector_is_let_in_every_way_and_turned_away_in_the_same_words(
         written(folder / f"{name}.properties", turned_away(broker)[name][0])
     (folder / "texts.json").write_text(json.dumps(TEXTS))
     installed = Settings.from_environment(KafkaConfig.of(oauth(broker), "a test"))
-    conf = [
-        word
-        for key, value in configuration(installed).items()
-        for word in ("--conf", f"{key}={value}")
-    ]
-    words = [
-        str(Path(sys.executable).parent / "spark-submit"),
-        "--master",
-        "local[2]",
-        *conf,
-        str(READER),
-        str(folder),
-    ]
+    options = configuration(installed).items()
+    conf = [word for key, value in options for word in ("--conf", f"{key}={value}")]
+    submit = str(Path(sys.executable).parent / "spark-submit")
+    words = [submit, "--master", "local[2]", *conf, str(READER), str(folder)]
     variables = {**os.environ, **environment(installed), **event_log(tmp_path / "spark")}
     ended = ran(*words, env=variables, timeout=patient(240))
     (tmp_path / "log").write_text(ended.stdout + ended.stderr)

@@ -4,9 +4,11 @@ import pytest
 
 from spark_jobs.journal import runner
 from spark_jobs.steps.keyed import places
+from tests.harness.turns import alike
 from tests.simulation.schedule import COMPUTES, At
 from tests.simulation.simulate import Round, played, run
 
+found_once = alike("what make simulate found")
 SEEDS = range(9000, 9024)
 A_TEST = 4
 
@@ -197,12 +199,14 @@ FOUND = {
 """Interleavings, with the seed of all."""
 
 
+@found_once
 @pytest.mark.parametrize("what", FOUND)
 def test_what_make_simulate_found_holds(what):
     outcome = run(*FOUND[what])
     assert outcome.violation is None, outcome.lines
 
 
+@found_once
 @pytest.mark.parametrize("first", ["reset", "rebuild"])
 def test_a_rebuild_may_follow_a_reset_and_another_one(first):
     """It was refused for good: nothing was in the place that it would take."""
@@ -226,12 +230,14 @@ def test_a_newer_change_of_a_key_that_loses_is_seen(monkeypatch):
     assert run(drains, GOOD[0], keyed=True).violation.kind in {"rows", "trace"}
 
 
+@found_once
 def test_a_rebuild_begins_beside_a_discard_or_is_refused_in_words():
     begun = Round((("rebuild", 670519844),), seed=368626364)
     beside = Round((("discard", 730546385), ("rebuild", 1032284249)), seed=996831273)
     assert run((begun, beside), 20261600).violation is None
 
 
+@found_once
 def test_a_repair_that_found_its_hour_as_it_is_waits_again_where_the_hour_is_taken_back():
     """Of two keys of one hour: a range is compared whole."""
     first = Round((("repair", 354552924),), seed=853038871)
@@ -239,6 +245,7 @@ def test_a_repair_that_found_its_hour_as_it_is_waits_again_where_the_hour_is_tak
     assert run((first, Round(commands, seed=256053910, asleep=13)), 20262432).violation is None
 
 
+@found_once
 def test_who_creates_the_table_when_another_has_comes_late_and_is_told_so():
     commands = (("rebuild", 1018047097), ("rebuild", 103929704))
     outcome = run((Round(commands, seed=987568622, asleep=15),), 20262679)

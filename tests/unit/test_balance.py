@@ -6,7 +6,7 @@ import pytest
 
 from spark_jobs.audit.balance import balance
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.audit.record_counts import RecordCounts
+from spark_jobs.audit.record_counts import OfValues, RecordCounts
 from spark_jobs.messages.offset_account import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
@@ -149,6 +149,12 @@ def with_removed(*, gone: int, compacted: bool, written: int = 0, **fewer: int) 
     records = RecordCounts(**found, gone=gone, compacted=compacted)
     progress = _progress(AGREED, len(chain))
     return balance(pipeline(steps=chain), batch, progress, records, AGREED["written"] + written)
+
+
+def test_what_values_came_to_adds_up_and_no_more_is_gone_than_the_offsets_that_nobody_reads():
+    values = OfValues(elements=5, with_elements=3, empty=2, refused=1)
+    assert (values.records(9), values.values(9)) == (8, 6)
+    assert RecordCounts(read=5, compacted=True).removed(seen=10, covered=8) == 3
 
 
 REMOVED = pytest.mark.parametrize(("gone", "compacted"), [(9, False), (0, True)])

@@ -16,12 +16,14 @@ from spark_jobs.settings.installation import REPO, Settings
 from tests.harness.patience import patient
 from tests.harness.ran import ran
 from tests.harness.refused import fails
+from tests.harness.turns import alike
 
 PROGRAM = Path(__file__).parent / "java" / "Files.java"
 OURS = [f"{key.removeprefix('spark.hadoop.')}={value}" for key, value in submit.FILES.items()]
 HADOOPS_OWN: list[str] = []
 BY_URL = ": by URL "
 Done = subprocess.CompletedProcess[str]
+pytestmark = alike("the jar of files")  # each drain on a disk uses it
 
 
 def installation(jars: Path, **changes: str) -> Settings:

@@ -3,6 +3,9 @@
 import json
 
 from tests.harness.ran import python
+from tests.harness.turns import alike
+
+pytestmark = alike("what a process loads")
 
 PROGRAM = """
 import json, os, sys

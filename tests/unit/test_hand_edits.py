@@ -151,7 +151,6 @@ def answers():
 
 @pytest.mark.parametrize("n", range(len(EDITS)))
 def test_a_hand_edit_is_found_within_the_nights_that_the_budget_allows(tmp_path, n):
-    """Each at another hour and behind another number of nights."""
     assert_found(tmp_path / "edited", EDITS[n], n % FINAL, n % 4)
 
 

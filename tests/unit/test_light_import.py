@@ -8,6 +8,9 @@ from tests.harness import every_expectation
 from tests.harness.every_expectation import EVERY
 from tests.harness.long_form import long_form
 from tests.harness.ran import ran
+from tests.harness.turns import alike
+
+pytestmark = alike("what a process loads")
 
 NOT_BY_PANDAS = {
     "expect_column_min_to_be_between",

@@ -1,6 +1,9 @@
 """PyArrow in a Python worker, without pandas until somebody imports it."""
 
 from tests.harness.ran import python
+from tests.harness.turns import alike
+
+pytestmark = alike("what a process loads")
 
 BEFORE = "from spark_jobs.decode.decoder import without_pandas; without_pandas(); "
 

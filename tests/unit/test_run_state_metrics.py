@@ -155,12 +155,8 @@ def test_judged_is_what_has_not_passed_whichever_run_or_generation_it_is_of(tmp_
     paths = Paths(str(tmp_path), pipeline())
     for generation, batch, bad in [("old", 0, 0), ("old", 1, 5), ("new", 2, 0), ("other", 2, 9)]:
         account = Account(read=10, unaccounted=bad).row()
-        row = {
-            "pipeline": paths.table.name,
-            "generation": generation,
-            "batch_id": batch,
-            "state_rows": batch,
-        }
+        row = {"pipeline": paths.table.name, "generation": generation}
+        row |= {"batch_id": batch, "state_rows": batch}
         row |= {"groups_in": 3, "groups_out": batch} if generation != "old" else {}
         ops_tables.append(paths.root, "batches", [row | account])
     identity = Identity(generation="new", rewound=("old",), topic_id="t", fingerprint={})

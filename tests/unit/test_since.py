@@ -248,14 +248,11 @@ def test_what_was_so_from_the_oldest_on_and_what_is_not_so_are_refused(drained):
         asked(drained, "n > 100")
     with fails(QuestionRefused, "always_wrong", version=30):
         asked(drained, "n = 7", right=30)
-    for version, why in (
-        (LAST + 2, "the log has no such version"),
-        (-1, "the log has no such version"),
-    ):
-        with fails(QuestionRefused, "no_version", version=version, why=why):
-            asked(drained, "n = 7", right=version)
-        with fails(QuestionRefused, "no_version", version=version, why=why):
-            asked(drained, "n = 7", wrong=version)
+    for version in (LAST + 2, -1):
+        no = {"version": version, "why": "the log has no such version"}
+        for between in ("right", "wrong"):
+            with fails(QuestionRefused, "no_version", **no):
+                asked(drained, "n = 7", **{between: version})
 
 
 def test_what_came_and_went_is_met_between_versions_that_a_person_names(drained):
