@@ -12,7 +12,7 @@ from spark_jobs.decode.alone import of_value
 from spark_jobs.decode.formats import TOMBSTONE, Records, decoder_class, enveloped, taken_apart
 from spark_jobs.errors import SluiceError
 from spark_jobs.errors.base import visible
-from spark_jobs.ops.json_of_tables import FieldShown
+from spark_jobs.ops.record_shown import FieldShown
 from spark_jobs.ops.rejected import Headers as Kept
 from spark_jobs.spec.fields.each import of_element
 from spark_jobs.values.own_columns import EMPTY

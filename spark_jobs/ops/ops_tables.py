@@ -142,9 +142,30 @@ def _schema(table: str) -> pa.Schema:
 
 
 def _arrow(table: str, rows: list[Row] | pa.Table) -> pa.Table:
-    from spark_jobs.ops.rows import arrow  # noqa: PLC0415 - as above
+    """The rows with the columns of the ops table, in their order. Arrow would drop other columns
+    silently.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - as above
 
-    return arrow(rows, _schema(table), table)
+    schema = _schema(table)
+    if not isinstance(rows, list):
+        return rows.cast(schema)
+    if surplus := sorted(_surplus(rows, schema)):
+        message = f"ops.{table} has no column {', '.join(surplus)}: its values would be lost"
+        raise ValueError(message)
+    return pa.Table.from_pylist(rows, schema)
+
+
+def _surplus(rows: list[Row], fields: Iterable[pa.Field]) -> set[str]:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    known = {field.name: field.type for field in fields}
+    surplus = {name for row in rows for name in row.keys() - known.keys()}
+    for name, kind in known.items():
+        if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            parts = [part for row in rows for part in row.get(name) or ()]
+            surplus |= {f"{name}.{part}" for part in _surplus(parts, kind.value_type)}
+    return surplus
 
 
 def _literal(value: str | int) -> str:

@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from spark_jobs.errors.base import visible
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.json_of_tables import (
-    OTHERS,
-    Bucket,
-    FieldShown,
-    HeaderShown,
-    RawShown,
-    RecordPage,
-    Rejected,
-    RejectedLine,
-    Withheld,
-)
+from spark_jobs.ops.json_of_tables import OTHERS, Bucket, Rejected, RejectedLine
+from spark_jobs.ops.record_shown import FieldShown, HeaderShown, RawShown, RecordPage, Withheld
 from spark_jobs.values.spans import EPOCH, MICROSECOND, floor_sql
 
 if TYPE_CHECKING:

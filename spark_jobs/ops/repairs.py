@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from spark_jobs.messages.kind import SWAP_KINDS
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.terms import TAKEN_OUT
-from spark_jobs.source.place import Place, selected_sql
+from spark_jobs.ops.terms import TAKEN_OUT, USED
+from spark_jobs.source.place import Place, same_sql, selected_sql
 from spark_jobs.values.spans import Position
 
 if TYPE_CHECKING:
@@ -169,3 +169,15 @@ def _among(generations: Sequence[str]) -> str:
 
 def _ids(rows: list[Row]) -> list[str]:
     return [row["repair_id"] for row in rows]
+
+
+def unmerged(waits: str, merged: str) -> str:
+    """For FROM, as `waits`: of these rows of ops.late or ops.quarantine those that no repair has
+    used. `merged`: for FROM, with a condition: the rows of ops.merged that may tell of them.
+    """
+    used = ops_tables.among("fate", USED)
+    done = f"SELECT merged.pipeline AS of, {selected_sql()} FROM {merged} AND {used}"
+    return (
+        f"({waits}) AS waits LEFT ANTI JOIN ({done}) AS done "
+        f"ON waits.pipeline = done.of AND {same_sql('waits', 'done')}"
+    )

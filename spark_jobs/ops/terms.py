@@ -15,6 +15,8 @@ UNDO: Final = "/undo"
 """The end of an undo's id in ops.repairs, after the repair's."""
 NEWEST: Final = "last_event_us"
 """In a topic's account in ops.batches, the newest event time: microseconds since the epoch."""
+USED: Final = ("merged", "duplicate", "filtered")
+"""What ops.merged says of a record that waits no more. One that still cannot be used waits on."""
 
 
 def moment(microseconds: int | None) -> datetime | None:

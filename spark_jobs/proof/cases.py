@@ -188,11 +188,6 @@ def required_file(pipeline: str) -> Path:
     return path
 
 
-def cases_of(pipeline: str) -> tuple[Case, ...]:
-    """Its cases. Raises CaseInvalid."""
-    return read(required_file(pipeline))
-
-
 def read(path: Path) -> tuple[Case, ...]:
     """The cases of a file, in its order. Raises CaseInvalid."""
     found = _parsed(path)

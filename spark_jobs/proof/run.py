@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.errors import CaseInvalid, CasesFailed, SluiceError, Stopped
 from spark_jobs.proof.acts import Unmet, acted
-from spark_jobs.proof.cases import Case, Expected, cases_of
+from spark_jobs.proof.cases import Case, Expected, read, required_file
 from spark_jobs.proof.compare import differences, table
 from spark_jobs.proof.dimensions import of_case, put
 from spark_jobs.proof.records import send
@@ -46,7 +46,7 @@ def outcomes(
     wanted = [
         (registry.load(name), case)
         for name in pipelines
-        for case in cases_of(name)
+        for case in read(required_file(name))
         if not only or (name, case.name) in only
     ]
     for spec, case in wanted:

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from hypothesis import given, strategies as st
 
-from spark_jobs.ops.json_of_tables import RawShown
+from spark_jobs.ops.record_shown import RawShown
 from spark_jobs.ops.rejected import (
     MOST_FIELD,
     MOST_FIELDS,

@@ -25,7 +25,8 @@ from spark_jobs.messages.request import Request
 from spark_jobs.messages.state_answer import StateAnswer, read_answer
 from spark_jobs.ops import at_work as works, rejected as ops_rejected
 from spark_jobs.ops.at_work import AtWork
-from spark_jobs.ops.json_of_tables import BatchLine, RecordPage, Rejected, RunPage, Withheld
+from spark_jobs.ops.json_of_tables import BatchLine, Rejected, RunPage
+from spark_jobs.ops.record_shown import RecordPage, Withheld
 from spark_jobs.ops.rejected import Declared, Only, Table
 from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth

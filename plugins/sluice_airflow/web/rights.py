@@ -16,7 +16,7 @@ from airflow.models.dag import DagModel
 from fastapi import Depends, HTTPException, status
 
 from sluice_airflow import ids
-from spark_jobs.ops.json_of_tables import Withheld
+from spark_jobs.ops.record_shown import Withheld
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import record_bytes
 

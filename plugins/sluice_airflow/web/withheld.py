@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 from spark_jobs.messages.withheld import observed, of_check, of_problem, of_reason
-from spark_jobs.ops.json_of_tables import (
-    Bucket,
-    CheckLine,
-    RecordPage,
-    Rejected,
-    RejectedLine,
-    RunPage,
-)
+from spark_jobs.ops.json_of_tables import Bucket, CheckLine, Rejected, RejectedLine, RunPage
+from spark_jobs.ops.record_shown import RecordPage
 
 
 def of_run(found: RunPage) -> RunPage:

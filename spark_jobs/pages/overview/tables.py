@@ -16,13 +16,12 @@ from pydantic import TypeAdapter
 
 from spark_jobs.errors import RepairUnknown, SluiceError
 from spark_jobs.messages.kind import LIVE_KINDS, STAGED_KINDS
-from spark_jobs.ops import ops_tables
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.json_of_tables import RunLine
 from spark_jobs.pages.overview.json_of_overview import Mark
 from spark_jobs.pages.overview.reading import Notes, Waits
 from spark_jobs.repair.find.ranges_due import outdated
 from spark_jobs.repair.manifest import read_manifest
-from spark_jobs.source.place import same_sql, selected_sql
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import EPOCH
 
@@ -39,8 +38,6 @@ _LIVE = ops_tables.among("kind", LIVE_KINDS)
 _STAGED = ops_tables.among("kind", STAGED_KINDS)
 COUNTED = ("read", "rows_out", "late", "malformed", "premature")
 """Columns that the row of a run that was refused may lack."""
-FATES = ops_tables.among("fate", ("merged", "duplicate", "filtered"))
-"""Of a record that waits no more. One that still cannot be used waits on."""
 
 
 class Ran(NamedTuple):
@@ -144,17 +141,13 @@ def _rejected(
 ) -> dict[str, tuple[int, tuple[str, ...]]]:
     found = defaultdict[str, tuple[int, tuple[str, ...]]](lambda: (0, ()))
     if ops_tables.exists(root, table):
-        done = (
-            f"SELECT merged.pipeline AS of, {selected_sql()} "
-            f"FROM {_joined('merged', known)} AND source = '{table}' AND {FATES}"
-        )
+        waits = f"SELECT {table}.* FROM {_joined(table, known)}"
+        merged = f"{_joined('merged', known)} AND source = '{table}'"
         rows = _asked(
             root,
             table,
-            "SELECT waits.pipeline, count(*), array_agg(DISTINCT run_id) FROM "
-            f"(SELECT {table}.* FROM {_joined(table, known)}) AS waits LEFT ANTI JOIN ({done}) AS "
-            f"done ON waits.pipeline = done.of AND {same_sql('waits', 'done')} "
-            "GROUP BY waits.pipeline",
+            "SELECT waits.pipeline, count(*), array_agg(DISTINCT run_id) "
+            f"FROM {repairs.unmerged(waits, merged)} GROUP BY waits.pipeline",
             "merged",
         )
         found.update({name: (number, tuple(filter(None, runs))) for name, number, runs in rows})

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from spark_jobs.ops import ops_tables
+from spark_jobs.ops.terms import USED
 from spark_jobs.source.place import Place, same_sql, selected_sql
 from spark_jobs.source.positions import Positions
 from spark_jobs.values.spans import (
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths
 
 
-FATES: Final = ("merged", "duplicate", "filtered")
 Source = Literal["late", "quarantine"]
 
 
@@ -68,7 +68,7 @@ def fates(paths: Paths, source: Source, generations: Sequence[str], batch: int) 
 def _fates_sql(paths: Paths, source: Source, generations: Sequence[str], batch: int) -> str:
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
     return (
-        f"SELECT CASE WHEN {ops_tables.among('fate', FATES)} THEN fate ELSE '' END AS fate, "
+        f"SELECT CASE WHEN {ops_tables.among('fate', USED)} THEN fate ELSE '' END AS fate, "
         f"count(*) AS n FROM merged LEFT SEMI JOIN ("
         f"SELECT {selected_sql()} FROM {source} "
         f"WHERE {own} AND batch_id <= {batch}) AS kept ON {same_sql('merged', 'kept')} "

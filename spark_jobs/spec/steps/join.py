@@ -22,7 +22,6 @@ from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.spans import Span, Times
 
-_MILLISECOND: Final = timedelta(milliseconds=1)
 SEEN: Final = ("join_left", "join_right")
 """Under these the rows of left and of right are observed: `rows`, behind a side's Deduplicate; of a
 side without one the late ones too.
@@ -92,10 +91,8 @@ class Join(Step):
 
     def right_name(self, column: str) -> str:
         """What a column of the right topic is called in the output."""
-        prefix = self.prefix
-        if prefix is None:
-            prefix = re.sub(r"\W", "_", self.right, flags=re.ASCII) + "_"
-        return prefix + column
+        default = re.sub(r"\W", "_", self.right, flags=re.ASCII) + "_"
+        return (default if self.prefix is None else self.prefix) + column
 
     def expires(
         self, variable: Variable, columns: Sequence[str], time: str | None, mode: str
@@ -111,15 +108,13 @@ class Join(Step):
         """Column of the right topic -> what it is called in the output. Those of `on` equal the
         left ones, so they are left out.
         """
-        _, right = self._sides
-        of_keys = {*self.on.values()}
-        return {name: self.right_name(name) for name in right.columns if name not in of_keys}
+        others = (name for name in self._sides[1].columns if name not in {*self.on.values()})
+        return {name: self.right_name(name) for name in others}
 
     @property
     def times(self) -> tuple[str, str]:
         """The columns of the output with the event times of left and right."""
-        left, right = self._sides
-        return left.event_time, self.found[right.event_time]
+        return self._sides[0].event_time, self.found[self._sides[1].event_time]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -270,14 +265,10 @@ class Join(Step):
     ) -> dict[str, Known]:
         left, right = self._sides
         came = {name: known[name] for name in left.columns if name in known}
-        fields = (field for field in right.fields if field.name in self.found)
-        found = {
-            self.found[field.name]: yielded(
-                field.model_copy(update={"required": field.required and not self.unmatched_leave})
-            )
-            for field in fields
-        }
-        return came | found
+        for field in (field for field in right.fields if field.name in self.found):
+            required = field.required and not self.unmatched_leave
+            came[self.found[field.name]] = yielded(field.model_copy(update={"required": required}))
+        return came
 
     @property
     def _came(self) -> dict[str, str]:
@@ -300,11 +291,9 @@ class Join(Step):
 
     def touched(self, positions: Times, ranges: Ranges, of_input: str) -> Times:
         # As with a Deduplicate alone, a late record changes its own row's pairs.
-        if of_input == self.right:
-            begin, end = self.within
-            return positions.widened(end, -begin)
-        return positions
+        begin, end = self.within
+        return positions.widened(end, -begin) if of_input == self.right else positions
 
     def settled_after(self, ranges: Ranges) -> timedelta:
         # Spark keeps a row for a millisecond more than its range (StreamingJoinHelper).
-        return max(self.within[1], ZERO) + _MILLISECOND
+        return max(self.within[1], ZERO) + timedelta(milliseconds=1)
