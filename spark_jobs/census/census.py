@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from spark_jobs.census.content import count, tables
-from spark_jobs.census.kinds import Kind, kind_of
+from spark_jobs.census.kinds import kind_of
 from spark_jobs.census.rows import RECORD, Carried, Condition, Told
 from spark_jobs.census.words import Words, literals
 from spark_jobs.errors import PipelineUnknown, SluiceError
@@ -80,21 +80,24 @@ class Census:
         files = sorted(self._files())
         if self._condition is not None:
             self._words = self._values(self._condition, files)
-        counts = defaultdict[tuple[str, Kind], list[int]](lambda: [0, 0])
+        counts = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0])
         for path in files:
             if number := self._count(path):
-                of = counts[self._place(path), kind_of(path)]
+                place, kind = _place(path), kind_of(path)
+                name, stays = kind.name, kind.stays
+                if place in self._dead:
+                    name, stays = f"dead place: {name}", DEAD
+                of = counts[place, name, stays]
                 of[0] += number
                 of[1] += 1
-        found = (self._found(*of, *numbers) for of, numbers in counts.items())
-        unread = (
-            *self._unread,
-            *(
-                f"{folder}: {number:,} malformed records are searched as bytes alone"
-                for folder, number in self._as_bytes.items()
-            ),
+        found = (
+            Found(place, name, entries, of_files, stays)
+            for (place, name, stays), (entries, of_files) in counts.items()
         )
-        return Answer(tuple(sorted(found)), unread, len(files))
+        for folder, number in self._as_bytes.items():
+            why = f"{folder}: {number:,} malformed records are searched as bytes alone"
+            self._unread[why] = None
+        return Answer(tuple(sorted(found)), tuple(self._unread), len(files))
 
     def _files(self) -> Iterator[str]:
         """Not what a link to a folder leads to: a published table's rows are its table's."""
@@ -154,20 +157,21 @@ class Census:
                     row.pop(name, None)
             if number not in found and self._words.in_tree(row, anywhere=anywhere):
                 found.add(number)
-        if undecoded := self._own_records(path, rows) - {*told} - found:
+        if undecoded := {*self._own_records(path, rows)} - {*told} - found:
             self._as_bytes[path.rpartition("/")[0]] += len(undecoded)
         return len(found)
 
-    def _own_records(self, path: str, rows: pa.Table) -> set[int]:
+    def _own_records(self, path: str, rows: pa.Table) -> list[int]:
         """The numbers of the rows that are records of the condition's topic."""
         if self._condition is None or not {*rows.column_names} >= RECORD:
-            return set()
-        if not _has_records_of(path, rows, self._condition):
-            return set()
-        if "topic" not in rows.column_names:
-            return {*range(rows.num_rows)}
-        own = (None, self._condition.topic.name)
-        return {n for n, name in enumerate(rows["topic"].to_pylist()) if name in own}
+            return []
+        topic = self._condition.topic
+        if "topic" in rows.column_names:
+            names = enumerate(rows["topic"].to_pylist())
+            return [number for number, name in names if name in (None, topic.name)]
+        archives = {topic.name, archive_name(topic.place).removeprefix(PREFIX)}
+        own = path.startswith("archive/") and path.split("/")[1].partition(".v")[0] in archives
+        return [*range(rows.num_rows)] if own else []
 
     def _is_asked(self, path: str, rows: pa.Table) -> bool:
         """Whether the condition has told of its columns all that they have."""
@@ -176,10 +180,9 @@ class Census:
 
     def _of_condition(self, path: str, rows: pa.Table, condition: Condition) -> Iterator[Told]:
         if {*rows.column_names} >= RECORD:
-            if _has_records_of(path, rows, condition):
-                has_topic = "topic" in rows.column_names
-                of = _of_topic(rows, condition) if has_topic else condition.of_records(rows)
-                yield from of
+            own = self._own_records(path, rows)
+            found = condition.of_records(rows.take(pa.array(own, pa.int64()))) if own else ()
+            yield from ((own[number], values) for number, values in found)
             return
         for name, value in _parts(path).items():
             if name not in rows.column_names:
@@ -230,15 +233,11 @@ class Census:
     def _not_compared(self, of: str, why: str) -> None:
         self._unread[f"{of}: not all columns are compared: {why}"] = None
 
-    def _place(self, path: str) -> str:
-        parts = path.split("/")
-        depth = 3 if parts[0] == "checkpoints" and len(parts) > 3 else 2  # noqa: PLR2004 - a place below
-        return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
 
-    def _found(self, place: str, kind: Kind, count: int, files: int) -> Found:
-        if place in self._dead:
-            return Found(place, f"dead place: {kind.name}", count, files, DEAD)
-        return Found(place, kind.name, count, files, kind.stays)
+def _place(path: str) -> str:
+    parts = path.split("/")
+    depth = 3 if parts[0] == "checkpoints" and len(parts) > 3 else 2  # noqa: PLR2004 - a place below
+    return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
 
 
 def _is_plain(value: object) -> bool:
@@ -256,21 +255,6 @@ def _parts(path: str) -> dict[str, str]:
     """Column -> value, of the folders of a partitioned table."""
     found = (each.partition("=") for each in path.split("/")[:-1])
     return {name: unquote(value) for name, sign, value in found if sign}
-
-
-def _has_records_of(path: str, rows: pa.Table, condition: Condition) -> bool:
-    topic = condition.topic
-    if not path.startswith("archive/"):
-        return "topic" in rows.column_names
-    names = {topic.name, archive_name(topic.place).removeprefix(PREFIX)}
-    return path.split("/")[1].partition(".v")[0] in names
-
-
-def _of_topic(rows: pa.Table, condition: Condition) -> Iterator[Told]:
-    topics = rows["topic"].to_pylist()
-    own = [n for n, name in enumerate(topics) if name in (None, condition.topic.name)]
-    own_rows = rows.take(pa.array(own, pa.int64()))
-    yield from ((own[n], values) for n, values in condition.of_records(own_rows))
 
 
 def _dead_folders(root: UPath) -> Iterator[str]:

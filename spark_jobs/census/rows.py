@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_jobs.decode import alone
 from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import Prepared
-from spark_jobs.ops.schema import HEADERS
 from spark_jobs.spec.sql import names_in
 from spark_jobs.table.delta.rows_where import rows_where
 from spark_jobs.values.conversions import arrow_type
@@ -78,7 +79,9 @@ class Condition(NamedTuple):
         Of a malformed one each field counts by itself.
         """
         wanted = [*self.prepared.topic.columns]
-        taken = taken_apart(records(rows), self.topic, self.prepared.given[0])
+        own = rows.select([name for name in rows.column_names if name in {*RECORD, "headers"}])
+        given = Records.of_rows(own.to_pylist())
+        taken = taken_apart(given, self.topic, self.prepared.given[0])
         told, at = dict[int, tuple[Any, ...]](), 0
         for decoded in self.prepared.decoder().parts(taken.records):
             count = len(decoded.reasons)
@@ -108,25 +111,16 @@ class Condition(NamedTuple):
         return pa.table({name: found.get(name, nothing[name]) for name in self.names})
 
     def _of(self, asked: pa.Table) -> Iterator[Told]:
-        for number in rows_where(asked, self.sql):
+        """Those for which it holds as it is, or with all texts in one normal form of Unicode: a
+        record may have a name in another form than the person who asks.
+        """
+        found, sql = {*rows_where(asked, self.sql)}, normalize("NFC", self.sql)
+        columns = [
+            pc.utf8_normalize(column, "NFC") if pa.types.is_string(column.type) else column
+            for column in asked.columns
+        ]
+        normal = pa.table(columns, asked.column_names)
+        if sql != self.sql or not normal.equals(asked):
+            found.update(rows_where(normal, sql))
+        for number in sorted(found):
             yield number, tuple(asked[name][number].as_py() for name in self.names)
-
-
-def records(rows: pa.Table) -> Records:
-    """The rows as records."""
-    whole = rows.combine_chunks()
-    headers = pa.nulls(whole.num_rows, HEADERS)
-    if "headers" in whole.column_names:
-        headers = pa.array(whole["headers"].to_pylist(), HEADERS)  # Arrow casts no names
-    return Records(
-        values=_one(whole["value"]).cast(pa.binary()),
-        keys=_one(whole["key"]).cast(pa.binary()),
-        partition=_one(whole["partition"]).cast(pa.int32()),
-        offset=_one(whole["offset"]).cast(pa.int64()),
-        timestamp=_one(whole["kafka_timestamp"]).cast(pa.timestamp("us", "UTC")),
-        headers=headers,
-    )
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

@@ -140,7 +140,12 @@ def packed(text: str) -> set[bytes]:
     wherever it stands.
     """
     raw = text.encode()
-    return {each for each in _coded(text, raw) if len(each) >= SHORTEST} | _behind_length(raw)
+    digits = raw.hex().encode()
+    found = {text.encode("utf-16-le"), text.encode("utf-16-be"), digits, digits.upper()}
+    for before in range(3):
+        whole = b64encode(b"\0" * before + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        found |= {whole, whole.translate(_OF_URLS)}
+    return {each for each in found if len(each) >= SHORTEST} | _behind_length(raw)
 
 
 def _behind_length(raw: bytes) -> set[bytes]:
@@ -162,15 +167,6 @@ def _varint(number: int) -> bytes:
     return bytes([low | 0x80]) + _varint(more) if more else bytes([low])
 
 
-def _coded(text: str, raw: bytes) -> set[bytes]:
-    found = {text.encode("utf-16-le"), text.encode("utf-16-be"), raw.hex().encode()}
-    found.add(raw.hex().upper().encode())
-    for before in range(3):
-        whole = b64encode(b"\0" * before + raw)[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
-        found |= {whole, whole.translate(_OF_URLS)}
-    return found
-
-
 class Words(NamedTuple):
     """What is looked for, compiled."""
 
@@ -187,32 +183,32 @@ class Words(NamedTuple):
     @classmethod
     def of(cls, values: Collection[object], names: Collection[str]) -> Self:
         """Whole words: 17 is not in 170, and in a_17."""
-        exact = {text for value in values for text in texts(value) if text}
-        of_texts = {text for value in values for text in texts(value) if text and _is_text(value)}
-        others = {form for text in of_texts for form in packed(text)}
-        in_rows = {form for value in values for form in binary(value)}
-        return cls(
-            frozenset(names),
-            frozenset(exact),
-            tuple(text[:CUT] for text in exact if len(text) > CUT),
-            _pattern(_word(_any({text.encode() for text in exact})), others),
-            _pattern(_word(b"|".join(map(written, of_texts))), ()),
-            _pattern(b"", others | in_rows | {text.encode() for text in of_texts}),
-        )
+        return cls._made(values, values, frozenset(names), _word)
 
     @classmethod
     def of_bytes(cls, text: str) -> Self:
         """This text, wherever it is, also within a word."""
-        forms = {*texts(text)} if text else set[str]()
-        found = {form for each in forms for form in (each.encode(), *packed(each))}
-        in_rows = {*binary(int(text))} if text.isdecimal() else set[bytes]()
+        return cls._made([text], [int(text)] if text.isdecimal() else [], None, bytes)
+
+    @classmethod
+    def _made(
+        cls,
+        values: Collection[object],
+        in_rows: Collection[object],
+        names: frozenset[str] | None,
+        as_words: Callable[[bytes], bytes],
+    ) -> Self:
+        exact = {text for value in values for text in texts(value) if text}
+        of_texts = {text for each in values if _is_text(each) for text in texts(each) if text}
+        others = {form for text in of_texts for form in packed(text)}
+        stored = {form for value in in_rows for form in binary(value)}
         return cls(
-            None,
-            frozenset(forms),
-            tuple(each[:CUT] for each in forms if len(each) > CUT),
-            _pattern(b"", found),
-            _pattern(b"|".join(map(written, forms)), ()),
-            _pattern(b"", found | in_rows),
+            names,
+            frozenset(exact),
+            tuple(text[:CUT] for text in exact if len(text) > CUT),
+            _pattern(as_words(_any({text.encode() for text in exact})), others),
+            _pattern(as_words(b"|".join(map(written, of_texts))), ()),
+            _pattern(b"", others | stored | {text.encode() for text in of_texts}),
         )
 
     def in_bytes(self, content: bytes) -> bool:

@@ -199,8 +199,7 @@ def where(
     Without Spark, but where a Transform decides, or copies are looked for among many records.
     """
     from spark_jobs.launch.question import Failed  # noqa: PLC0415 - as above
-    from spark_jobs.where import asked  # noqa: PLC0415 - Delta, which the help does not need
-    from spark_jobs.where.ask import ask  # noqa: PLC0415 - as above
+    from spark_jobs.where.ask import MOST, ask, places as places_of  # noqa: PLC0415 - Delta, which the help does not need
     from spark_jobs.where.fate import COLUMNS  # noqa: PLC0415 - as above
     from spark_jobs.where.tell import Telling  # noqa: PLC0415 - as above
 
@@ -214,9 +213,9 @@ def where(
         telling = Telling(spec, settings, lambda question: ask(spec.name, settings, question))
         try:
             if key is not None:
-                wanted = telling.by_key(key, asked.MOST)
+                wanted = telling.by_key(key, MOST)
             else:
-                wanted = asked.places(spec.inputs, places or ())
+                wanted = places_of(spec.inputs, places or ())
             found = telling.fates(wanted)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="PARTITION:OFFSET") from None

@@ -22,7 +22,7 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import new_id, offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, beginning
-from spark_jobs.repair.offsets.slices import Index, less, merged, together
+from spark_jobs.repair.offsets.slices import Index, in_few, less, together
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
@@ -128,7 +128,7 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
             with suppress(SluiceError):  # a damaged checkpoint tells of no record
                 others, such = _drained(each, (wanted.topic, state.id), wanted.span)
                 there, gone = less(there, others), together((gone, less(such, every)))
-    parts = {p: tuple(merged(ranges)) for p, ranges in there.items()}
+    parts = in_few(there)
     if (offsets := offsets_in(parts)) > wanted.most_records:
         raise RangeInvalid.too_many_records(
             pipeline=wanted.topic, offsets=offsets, most_records=wanted.most_records

@@ -9,8 +9,8 @@ from spark_jobs.ops import accounts, repairs
 from spark_jobs.ops.terms import UNDO
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
-from spark_jobs.where.asked import MOST
-from spark_jobs.where.known import COLUMNS, Accounted
+from spark_jobs.where.ask import MOST
+from spark_jobs.where.kept import COLUMNS, Accounted
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row

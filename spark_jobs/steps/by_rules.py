@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.errors import AnalysisException
@@ -44,40 +45,25 @@ def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
     for topic in (each for each in spec.inputs if each.rules):
         columns = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
         rows = spark.range(0).select(*columns)
-        if not _all_are_conditions(rows, topic.rules):
-            _refuse_unusable(spec, topic, rows)
-
-
-def _refuse_unusable(spec: Pipeline, topic: Topic, rows: DataFrame) -> None:
-    for rule in topic.rules:
-        if why := why_no_condition(rows, F.expr(rule.sql), rule.sql):
-            raise SpecInvalid.rule_unusable(
-                pipeline=spec.name,
-                rule=rule.name,
-                topic=topic.name,
-                sql=rule.sql,
-                why=why,
-                columns=topic.columns,
-            )
+        for rule in () if _all_are_conditions(rows, topic.rules) else topic.rules:
+            if why := why_no_condition(rows, F.expr(rule.sql), rule.sql):
+                raise SpecInvalid.rule_unusable(
+                    pipeline=spec.name,
+                    rule=rule.name,
+                    topic=topic.name,
+                    sql=rule.sql,
+                    why=why,
+                    columns=topic.columns,
+                )
 
 
 def _all_are_conditions(rows: DataFrame, rules: Sequence[Rule]) -> bool:
-    """Whether all are conditions, by two questions: of each rule alone they take Spark 7 ms. An AND
-    makes booleans of texts, so the types are a question of their own.
-    """
-    asked = [F.expr(rule.sql) for rule in rules]
-    if why_no_condition(rows, _anded(asked), "\n".join(rule.sql for rule in rules)):
+    """Whether all are conditions, by two questions: of each rule alone they take Spark 7 ms."""
+    asked = F.struct(*(F.expr(rule.sql).alias(f"c{n}") for n, rule in enumerate(rules)))
+    if why_no_condition(rows, asked.isNotNull(), "\n".join(rule.sql for rule in rules)):
         return False
-    [typed] = rows.select(F.struct(*(each.alias(f"c{n}") for n, each in enumerate(asked)))).schema
+    [typed] = rows.select(asked).schema
     return all(field.dataType == BooleanType() for field in cast("StructType", typed.dataType))
-
-
-def _anded(conditions: Sequence[Column]) -> Column:
-    """By halves: Spark goes down each tree, and its stack ends."""
-    if len(conditions) == 1:
-        return conditions[0]
-    middle = len(conditions) // 2
-    return _anded(conditions[:middle]) & _anded(conditions[middle:])
 
 
 def why_no_condition(rows: DataFrame, condition: Column, sql: str) -> str | None:
@@ -110,7 +96,7 @@ def judged(decoded: DataFrame, inputs: Topics) -> DataFrame:
     # Without an ELSE, so that Spark computes nothing of it before the TryEval: what two expressions
     # share it computes first, but only of those that are computed for each record.
     verdicts = _of_its_topic(
-        inputs, whole, lambda topic: F.array(*(_tried(spark, rule) for rule in topic.rules))
+        inputs, whole, lambda topic: F.array(*(_verdict(spark, rule) for rule in topic.rules))
     )
     found = decoded.withColumn(RULES, verdicts)
     reason = F.coalesce(MALFORMED, _of_its_topic(inputs, _not_all(), _reason))
@@ -155,15 +141,15 @@ def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:
     """An aggregate over classified records, map<string, bigint>: name -> the records that fail the
     rule, of any outcome. `names`: the inputs' rules by the names under which they are counted.
     """
-    pairs = list[Column]()
-    for number, of_topic in enumerate(names):
-        for at, name in enumerate(of_topic):
-            failing = _fails(at)
-            pairs += [F.lit(name), F.count_if(_where(inputs, number, failing))]
-    return F.create_map(*pairs).alias("rules")
+    pairs = (
+        (F.lit(name), F.count_if(_where(inputs, number, _fails(at))))
+        for number, of_topic in enumerate(names)
+        for at, name in enumerate(of_topic)
+    )
+    return F.create_map(*chain.from_iterable(pairs)).alias("rules")
 
 
-def _tried(spark: SparkSession, rule: Rule) -> Column:
+def _verdict(spark: SparkSession, rule: Rule) -> Column:
     return tried(spark, F.coalesce(F.expr(rule.sql), F.lit(rule.null == "passes")))
 
 
@@ -179,10 +165,6 @@ def tried(spark: SparkSession, condition: Column) -> Column:
 
 def _fails(number: int) -> Column:
     return F.col(RULES)[number].eqNullSafe(F.lit(False))
-
-
-def _raises(number: int) -> Column:
-    return F.col(RULES)[number].isNull()
 
 
 # A function of an array, and no tree of ORs: Spark goes down each tree, and its stack ends.
@@ -210,7 +192,9 @@ def _reason(topic: Topic) -> Column:
 def _told(topic: Topic) -> Column:
     said = [
         _listed(topic, _fails, "it fails the rules "),
-        _listed(topic, _raises, "it makes the SQL of these rules fail: "),
+        _listed(
+            topic, lambda n: F.col(RULES)[n].isNull(), "it makes the SQL of these rules fail: "
+        ),
     ]
     return F.concat_ws("; ", *said)
 
@@ -223,13 +207,9 @@ def _listed(topic: Topic, which: Callable[[int], Column], text: str) -> Column:
 
 def _of_its_topic(inputs: Topics, where: Column, of: Callable[[Topic], Column]) -> Column:
     """For each record what `of` gives for its topic; null elsewhere."""
-    each = [
-        (_where(inputs, number, where), of(topic))
-        for number, topic in enumerate(inputs)
-        if topic.rules
-    ]
-    (first, then), *more = each
-    return reduce(lambda found, one: found.when(*one), more, F.when(first, then))
+    numbered = ((number, topic) for number, topic in enumerate(inputs) if topic.rules)
+    first, *more = [(_where(inputs, number, where), of(topic)) for number, topic in numbered]
+    return reduce(lambda found, one: found.when(*one), more, F.when(*first))
 
 
 def _where(inputs: Topics, number: int, condition: Column) -> Column:

@@ -9,8 +9,7 @@ from spark_jobs.source.place import Place
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.tune.batches import Slice
 from spark_jobs.where.again import MOST_HERE, Reader
-from spark_jobs.where.kept import Kept
-from spark_jobs.where.known import Known
+from spark_jobs.where.kept import Kept, Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +58,7 @@ def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
     seen = reader.seen(reader.known.of(of), {}) if of else {}
     found: dict[Slice, list[int]] = {each: [] for each in slices}
     for place, record in seen.items():
-        if record.row and place.value in of and kept.rejected(place, None) is None:
+        if record.row and place.value in of and not kept.rejected(place, None):
             found[of[place.value]].append(record.row[time])
     return found
 

@@ -1,5 +1,5 @@
-"""Ask: what is asked of records that are read again, and the question that needs Spark's SQL: by an
-application of Spark, or by the worker that there is. Needs no Spark.
+"""Ask: which records a person asks for; and what is asked of Spark about records that are read
+again: an application of its own, or the worker that there is. Needs no Spark.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.inputs import Topics
     from spark_jobs.spec.steps.step import Step
 
 FAILED, COUNTS = "failed.txt", "counts.json"
@@ -34,18 +35,39 @@ REACHED, WHY, RULES, BY_CLOCK, ROW, AT, ELEMENT = map(
 )
 """Columns of the answer, beside a place's."""
 CLOCK: Final = "the steps ask for the time of the query"
-
-
 DROPPED = -1
 """In place of a count of steps: it enters none."""
+MOST: Final = 10_000
+"""Records of one question."""
+
+
+def places(inputs: Topics, texts: Iterable[str]) -> list[Place]:
+    """Each once, in order: of texts such as "3:120", "3:120-140" or "3:120,3:130"; "3:120:7" where
+    a value has many records. Raises ValueError, in words.
+    """
+    found: dict[Place, None] = {}
+    for text in (each.strip() for given in texts for each in given.split(",")):
+        if (range_ := inputs.range_of(text)) is None:
+            one = f"{inputs[0].name}/PARTITION" if inputs.named else "PARTITION"
+            raise ValueError(
+                f"{text!r} is no place of a record. Write {one}:OFFSET, or {one}:FIRST-LAST."
+            )
+        partition, first, last, element = range_
+        if last < first:
+            raise ValueError(f"{text!r}: its last offset is before its first")
+        if len(found) + last - first + 1 > MOST:
+            raise ValueError(f"at most {MOST:,} records can be asked for at once")
+        offsets = range(first, last + 1)
+        found |= dict.fromkeys(Place.at(partition, offset, element) for offset in offsets)
+    return sorted(found)
 
 
 class Seen(NamedTuple):
     """A record, as today's spec has it."""
 
     reached: int
-    """How many of the steps before the first that remembers have let it through; DROPPED of a
-    tombstone, of a record that a rule drops, or of one that is not good.
+    """How many steps before state have let it through; DROPPED of a tombstone, of a record that a
+    rule drops, or of one that is not good.
     """
     row: dict[str, Any]
     """What enters the next step, if it has passed all; else nothing. Times are numbers."""
@@ -78,9 +100,8 @@ class Question(BaseModel):
     """
     most: int = 0
     topic: str = ""
-    """With `key`: of this topic alone, as the pipeline declares it, and by its own numbers of
-    partitions. The condition may then name `header`, `key`, `timestamp`, `partition` and `offset`
-    too. No record makes the question fail, and the answer has event times.
+    """With `key`: of this topic alone, by its own numbers of partitions. The condition may name
+    by_spark.py's BESIDE. No record makes the question fail; the answer has event times.
     """
     topic_id: str = ""
     start: datetime = FIRST
@@ -121,24 +142,19 @@ class Answer(NamedTuple):
     @property
     def seen(self) -> dict[Place, Seen]:
         """Of `asked`."""
-        table = self.table
-        entered: list[dict[str, Any]] = [{}] * table.num_rows
-        if ROW in table.column_names:
-            column = table[ROW].combine_chunks()
-            columns = pa.table(column.flatten(), names=[field.name for field in column.type])
-            there = column.is_valid().to_pylist()
-            pairs = zip(values(columns), there, strict=True)
-            entered = [row if is_there else {} for row, is_there in pairs]
-            table = table.drop_columns(ROW)
+        column = self.table[ROW].combine_chunks()
+        rows = values(pa.table(column.flatten(), names=[field.name for field in column.type]))
+        entered = zip(rows, column.is_valid().to_pylist(), strict=True)
+        told = self.table.drop_columns(ROW).to_pylist()
         return {
-            Place(told[PARTITION], told[OFFSET], told[ELEMENT]): Seen(
-                told.get(REACHED) or 0,
-                row,
-                told.get(WHY),
-                told.get(RULES),
-                CLOCK if told.get(BY_CLOCK) else "",
+            Place(each[PARTITION], each[OFFSET], each[ELEMENT]): Seen(
+                each[REACHED],
+                row if is_there else {},
+                each[WHY],
+                each[RULES],
+                CLOCK if each[BY_CLOCK] else "",
             )
-            for told, row in zip(table.to_pylist(), entered, strict=True)
+            for each, (row, is_there) in zip(told, entered, strict=True)
         }
 
 
@@ -154,8 +170,9 @@ def answered(folder: Path) -> Answer:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    counts = (folder / COUNTS).read_text() if (folder / COUNTS).exists() else "{}"
-    return Answer(rows_of(folder), Counts.model_validate_json(counts))
+    counts = folder / COUNTS
+    told = Counts.model_validate_json(counts.read_text()) if counts.exists() else Counts()
+    return Answer(rows_of(folder), told)
 
 
 def values(table: pa.Table, at: Iterable[int] | None = None) -> list[dict[str, Any]]:

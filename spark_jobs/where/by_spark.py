@@ -1,6 +1,5 @@
-"""By Spark: what the steps before state make of records, by the drain's own dataflow, in one job.
-
-The application's half; ask.py is the half of whoever asks.
+"""By Spark: what the steps before state make of records, by the drain's own dataflow; and for which
+records of a topic a condition holds. The application's half; ask.py is the half of whoever asks.
 """
 
 from __future__ import annotations
@@ -8,29 +7,40 @@ from __future__ import annotations
 import re
 from functools import reduce
 from itertools import chain
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, functions as F
+from pyspark.sql import DataFrame, Observation, SparkSession, functions as F
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.pins import inputs_of
-from spark_jobs.dataflow import Dataflow, dataflow
-from spark_jobs.launch.question import QUESTION, put_rows
+from spark_jobs.dataflow import Dataflow, as_records, dataflow
+from spark_jobs.decode.decoder import decode
+from spark_jobs.decode.record_decoder import prepare
+from spark_jobs.launch.question import QUESTION, Failed, put_rows
 from spark_jobs.launch.session import session
+from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
+from spark_jobs.repair.offsets.slices import in_few
 from spark_jobs.source.place import Place
+from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
+from spark_jobs.spec import Archive
+from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps import by_rules
 from spark_jobs.steps.catalyst import asks_for_the_time
 from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.values.own_columns import KAFKA, MALFORMED, OFFSET, PARTITION, own
+from spark_jobs.storage.root.store import opened
+from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, OFFSET, PARTITION, own
 from spark_jobs.where.ask import (
+    AT,
     BY_CLOCK,
     COUNTS,
     DROPPED,
@@ -40,25 +50,42 @@ from spark_jobs.where.ask import (
     ROW,
     RULES,
     WHY,
+    Counts,
     Question,
     deduplicates,
 )
-from spark_jobs.where.of_topic import NoCondition, of_topic, place, records_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import Column
+    from upath import UPath
 
     from spark_jobs.messages.job import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.source.positions import Parts
+    from spark_jobs.source.port import Source
+    from spark_jobs.source.positions import Parts, Positions
     from spark_jobs.spec import Pipeline
 
 END_OF_TIME_MS: Final = 253_402_300_799_000
 """A clock by which nothing is premature: what was so in its batch is kept, and known."""
-
-
+HOLDS: Final = own("holds")
+BESIDE: Final = {
+    # Of several headers with one name the last: a map takes no key twice.
+    "header": (
+        "map_from_entries(transform(filter(kafka.raw.headers, (h, i) -> NOT exists(slice("
+        "kafka.raw.headers, i + 2, size(kafka.raw.headers)), o -> o.key = h.key)), "
+        "h -> struct(h.key, cast(h.value AS string))))"
+    ),
+    "key": "cast(kafka.raw.key AS string)",
+    "timestamp": "kafka.timestamp",
+    "partition": "kafka.partition",
+    "offset": "kafka.offset",
+}
+"""What a condition of a topic's records may name beside the fields; a field of such a name is the
+field.
+"""
 _CONDITION: Final = re.compile(r"\[[A-Z][A-Z0-9_.]+\] [^\n]+")
 
 
@@ -69,13 +96,13 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     spark = session(spec.name, spec.state, settings.root)
     try:
         if question.topic:
-            table, counts = of_topic(spark, spec, settings, question)
+            table, counts = _of_topic(spark, spec, settings, question)
             (folder / COUNTS).write_text(counts.model_dump_json())
         else:
             answer = _Answer(spark, spec, settings, question)
             table = (answer.by_key() if question.key else answer.of_places()).toArrow()
-    except NoCondition as error:
-        (folder / FAILED).write_text(str(error))
+    except Failed as failed:
+        (folder / FAILED).write_text(failed.why)
     except (PySparkException, Py4JJavaError) as error:
         text = str(error).strip()
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
@@ -100,10 +127,9 @@ class _Answer:
         self._aside = read_failing(self._paths.failing).reasons.beside(kept)
 
     def by_key(self) -> DataFrame:
-        found = self._flow(self._question.beside, max(self._question.asked), {}).by_decoder
-        return (
-            found.where(F.expr(self._question.key)).select(*place(found)).limit(self._question.most)
-        )
+        question = self._question
+        found = self._flow(question.beside, max(question.asked), {}).by_decoder
+        return found.where(F.expr(question.key)).select(*_place(found)).limit(question.most)
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
@@ -117,42 +143,37 @@ class _Answer:
             F.first(ROW, ignorenulls=True).alias(ROW),
         )
 
-    def _told(self, parts: Parts, batch: int) -> list[DataFrame]:
-        """How far each came (read.Seen), why it is malformed, and at last the row that entered."""
+    def _told(self, parts: Parts, batch: int) -> Iterator[DataFrame]:
+        """How far each came, why it is malformed, and at last the row that entered."""
         spec, flow = self._spec, self._flow(parts, batch, self._aside)
-        good, nothing = good_records(flow.classified, spec.inputs), F.lit(None).cast("string")
+        good = good_records(flow.classified, spec.inputs)
+        *before, last = [good, *stages(good, spec, flow.sides)]
+        row, nothing = _row(last), F.lit(None).cast("string")
+        no_row = F.lit(None).cast(last.select(row.alias(ROW)).schema[ROW].dataType)
         ruled = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
         dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), ruled)
-        *before, last = [good, *stages(good, spec, flow.sides)]
-        row, by_clock = _row(last), F.lit(asks_for_the_time(last))
-        no_row = F.lit(None).cast(last.select(row).schema[ROW].dataType).alias(ROW)
-        return [
-            _told(flow.classified, DROPPED, F.col(MALFORMED), dropped, by_clock, no_row),
-            *(_told(f, n, nothing, nothing, by_clock, no_row) for n, f in enumerate(before)),
-            _told(last, len(before), nothing, nothing, by_clock, row),
-        ]
+        clock = F.lit(asks_for_the_time(last))
+        yield _rows(flow.classified, DROPPED, F.col(MALFORMED), dropped, clock, no_row)
+        yield from (_rows(f, n, nothing, nothing, clock, no_row) for n, f in enumerate(before))
+        yield _rows(last, len(before), nothing, nothing, clock, row)
 
     def _copies(self, batch: int, asked: DataFrame, keys: tuple[str, ...] | None) -> DataFrame:
         """The rows that entered, of the records with the key of one that is asked for."""
-        entered, nothing = (
-            self._flow(self._question.beside, batch, self._aside).stateful_input,
-            F.lit(None),
-        )
-        of = (nothing.cast("string"), nothing.cast("string"), F.lit(None).cast("boolean"))
-        rows = _told(entered, 0, *of, _row(entered))
+        entered = self._flow(self._question.beside, batch, self._aside).stateful_input
+        why, clock = F.lit(None).cast("string"), F.lit(None).cast("boolean")
+        rows = _rows(entered, 0, why, why, clock, _row(entered))
         names = [*(keys or (field.name for field in rows.select(f"{ROW}.*").schema))]
         wanted = asked.where(F.col(ROW).isNotNull()).select(
             *(F.col(f"{ROW}.`{name}`").alias(own(name)) for name in names)
         )
         same = (F.col(f"{ROW}.`{name}`").eqNullSafe(F.col(own(name))) for name in names)
-        alike = reduce(lambda one, other: one & other, same)
-        return rows.join(F.broadcast(wanted.distinct()), alike, "left_semi")
+        return rows.join(F.broadcast(wanted.distinct()), reduce(and_, same), "left_semi")
 
     def _flow(self, parts: Parts, batch: int, aside: Mapping[Place, str]) -> Dataflow:
         """No record ends it, neither one that a rule refuses nor one that is put aside."""
         spec, settings = self._spec, self._settings
         known = (self._paths.root, spec.inputs, self._topic_id, source_of(spec, settings))
-        records = records_at(self._spark, *known, self._question.earliest, parts)
+        records = _records_at(self._spark, *known, self._question.earliest, parts)
         sides = inputs_of(batch, Checkpoint(self._paths.checkpoint), spec, settings)
         return dataflow(
             records, spec, settings, sides, clock_ms=END_OF_TIME_MS,
@@ -161,13 +182,74 @@ class _Answer:
 
 
 def _row(entered: DataFrame) -> Column:
-    return F.struct(*(f"`{name}`" for name in entered.columns if name != KAFKA)).alias(ROW)
+    return F.struct(*(f"`{name}`" for name in entered.columns if name != KAFKA))
 
 
-def _told(
-    frame: DataFrame, reached: int, why: Column, rules: Column, by_clock: Column, row: Column
+def _rows(frame: DataFrame, reached: int, *of: Column) -> DataFrame:
+    """With the columns WHY, RULES, BY_CLOCK and ROW."""
+    told = zip((F.lit(reached), *of), (REACHED, WHY, RULES, BY_CLOCK, ROW), strict=True)
+    return frame.select(*_place(frame), *(column.alias(name) for column, name in told))
+
+
+def _of_topic(
+    spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
+) -> tuple[pa.Table, Counts]:
+    """The records of a topic that the condition holds for. It is within TryEval, so no record makes
+    the query fail. Raises Failed for what is no condition.
+    """
+    topic = spec.inputs.of_place(question.topic)
+    source = source_of(archive_spec(topic, Archive()), settings)  # which reads headers
+    known = (opened(settings.root), Topics([topic]), question.topic_id, source)
+    records = _records_at(spark, *known, question.earliest, question.beside)
+    prepared = prepare(topic, settings.root, settings)
+    records = as_records(records.select(KAFKA), Topics([topic]), prepared, headers=True)
+    decoded = decode(records, [prepared], headers=True)
+    # Spark tells no `Key` from `key`.
+    fields = {name.lower() for name in topic.columns}
+    beside = {name: F.expr(sql) for name, sql in BESIDE.items() if name not in fields}
+    seen, condition = decoded.withColumns(beside), F.expr(question.key)
+    if why := by_rules.why_no_condition(seen, condition, question.key):
+        raise Failed(1, why)
+    time, counts = F.col(topic.event_time), Observation()
+    # An empty list has a row, which is no record.
+    empty = F.col("kafka.element").eqNullSafe(EMPTY) if topic.each else F.lit(False)
+    within = F.col(MALFORMED).isNull() & (time >= question.start) & (time < question.end)
+    holds = F.when(within, by_rules.tried(spark, F.coalesce(condition, F.lit(False))))
+    fails = within & F.col(HOLDS).isNull()
+    table = (
+        seen.withColumn(HOLDS, holds)
+        .observe(
+            counts,
+            F.count(F.lit(1)).alias("read"),
+            F.count_if(F.col(MALFORMED).isNotNull() & ~empty).alias("undecoded"),
+            F.count_if(F.col("kafka.raw.headers").isNull()).alias("headerless"),
+            F.count_if(fails).alias("fails"),
+            F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),
+        )
+        .where(HOLDS)
+        .select(*_place(seen), F.unix_micros(time).alias(AT))
+        .limit(question.most)  # with fewer all are read, and counted
+        .toArrow()
+    )
+    told = counts.get
+    return table, Counts(**told | {"first": tuple(told["first"]) if told["first"] else None})
+
+
+def _records_at(
+    spark: SparkSession,
+    root: UPath,
+    inputs: Topics,
+    topic_id: str,
+    source: Source,
+    earliest: Positions,
+    parts: Parts,
 ) -> DataFrame:
-    return frame.select(
-        *place(frame), F.lit(reached).alias(REACHED), why.alias(WHY), rules.alias(RULES),
-        by_clock.alias(BY_CLOCK), row.alias(ROW),
-    )  # fmt: skip
+    """Column kafka of the records at these offsets, wherever they are now."""
+    has, _ = archived_or_why(root, inputs, topic_id)
+    where = located(in_few(parts), has, earliest)
+    return at_exactly(spark, source, where, archive_records(root, inputs, topic_id), parts)
+
+
+def _place(records: DataFrame) -> list[Column]:
+    names = (PARTITION, OFFSET, ELEMENT)
+    return [each.alias(name) for each, name in zip(columns(records), names, strict=True)]

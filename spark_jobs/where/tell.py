@@ -5,8 +5,7 @@ A place -> what is known of it -> its outcome -> where it went.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from operator import neg
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.log import Checkpoint
@@ -15,16 +14,14 @@ from spark_jobs.checkpoint.pins import noted_for
 from spark_jobs.repair.offsets.archived import NO_BATCH
 from spark_jobs.source.positions import parts_of
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.where.again import Reader, topic_of
+from spark_jobs.where.again import Reader
 from spark_jobs.where.ask import Question
-from spark_jobs.where.expanded import expanded
 from spark_jobs.where.fate import Became, Fate
-from spark_jobs.where.kept import Kept
-from spark_jobs.where.known import Known
+from spark_jobs.where.kept import Kept, Known
 from spark_jobs.where.outcome import Outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.place import Place
@@ -64,20 +61,19 @@ class Telling(NamedTuple):
     def fates(self, asked: Collection[Place]) -> list[Fate]:
         """In order. Raises what reading a root and Kafka does, and Failed."""
         if (known := Known.read(self.paths, self.spec)) is None:
-            topic, _ = topic_of(self.spec, self.settings, None)
-            return [*unread(None, topic, asked).values()]
+            return [Fate(each, Became.UNREAD, "no run has read a record yet") for each in asked]
         reader = Reader.of(self.spec, self.settings, known, self.ask)
         kept = Kept.read(known, parts_of(asked))
         read = known.of(asked)
-        asked = [*(each for each in asked if each not in read), *expanded(reader, kept, read)]
+        asked = [*(each for each in asked if each not in read), *reader.expanded(kept, read)]
         having = known.of(asked)
-        found = {
-            place: fate
-            for place in asked
-            if (fate := kept.fate(self.spec, place, having.get(place)))
-        }
+        found: dict[Place, Fate] = {}
+        for place in asked:
+            if fate := kept.fate(self.spec, place, having.get(place)):
+                found[place] = fate
         rest = [place for place in asked if place not in found]
-        found |= unread(known, reader.topic, [place for place in rest if place not in having])
+        if without := [place for place in rest if place not in having]:
+            found |= {fate.place: fate for fate in _unread(known, reader.topic, without)}
         again = {place: having[place] for place in rest if place in having}
         found |= {fate.place: fate for fate in Outcomes(reader, kept, again).fates()}
         told = (
@@ -92,53 +88,45 @@ class Telling(NamedTuple):
         pins = noted_for(fate.batch, Checkpoint(known.paths.checkpoint))
         return tuple(f"{name}, version {pin.version}" for name, pin in pins.items())
 
-    def _with_events(self, found: Iterable[Fate]) -> Iterable[Fate]:
+    def _with_events(self, found: Iterable[Fate]) -> Iterator[Fate]:
         """With the first event that told consumers of the version. Versions of one table only grow,
         and so do those of its events.
         """
-        every = [*told_newest_first(self.paths)]
+        every = [*told_newest_first(self.paths)][::-1]
         # By its name: a moved root has its path from before.
         own = [each for each in every if each.table.rpartition("/")[2] == self.paths.table.name]
         versions = [each.table_version for each in own]
         for fate in found:
-            version = fate.table_version
-            at = bisect_right(versions, -version, key=neg) - 1 if version is not None else -1
-            if version is None:
+            if fate.table_version is None:
                 yield fate
-            elif at < 0:
+            elif (at := bisect_left(versions, fate.table_version)) == len(own):
                 yield fate.but("the event: it is not published yet")
-            elif own[at] is every[-1] and own[at].number > 1:
+            elif own[at] is every[0] and own[at].number > 1:
                 yield fate.but(f"the event: those before {own[at].number} are gone")
             else:
                 yield fate._replace(event=own[at].number)
 
 
-def unread(
-    known: Known | None, topic: SourceState | None, places: Collection[Place]
-) -> dict[Place, Fate]:
+def _unread(known: Known, topic: SourceState | None, places: Collection[Place]) -> Iterator[Fate]:
     """Of offsets that no accounted batch has."""
-    if known is None:
-        why = "no run has read a record yet"
-        return {place: Fate(place, Became.UNREAD, why) for place in places}
-    end = known.end(known.audited)
-    sliced = known.sliced([place for place in places if end.passed(place)])
-    return {place: _unread(known, topic, place, sliced.get(place)) for place in places}
-
-
-def _unread(known: Known, topic: SourceState | None, place: Place, sliced: int | None) -> Fate:
-    fate = Fate(place, Became.UNREAD)
-    if (number := known.waiting(place)) is not None:
-        why = f"its outcome: batch {number} has no account yet, and the next run gives it one"
-        return Fate(place, Became.UNTOLD, batch=number).but(why)
-    if known.begins.passed(place):
-        return fate._replace(why="before the first offset that the checkpoint has read")
-    if sliced == NO_BATCH:
-        why = "its outcome: no batch read it, and a rebuild had it from the archive"
-        return Fate(place, Became.UNTOLD).but(why)
-    if sliced is not None or known.end(known.audited).passed(place):
-        gone = "the account of its batch has expired (SLUICE_HISTORY_DAYS)"
-        return Fate(place, Became.UNTOLD, batch=sliced).but(gone)
-    return fate._replace(why=_ahead(topic, place))
+    end, sliced = known.end(known.audited), known.sliced(places)
+    for place in places:
+        batch = sliced.get(place)
+        waiting = next((each.id for each in known.unaccounted if each.has(place)), None)
+        if waiting is not None:
+            why = f"batch {waiting} has no account yet, and the next run gives it one"
+            yield Fate(place, Became.UNTOLD, batch=waiting).but(f"its outcome: {why}")
+        elif known.begins.passed(place):
+            why = "before the first offset that the checkpoint has read"
+            yield Fate(place, Became.UNREAD, why)
+        elif batch == NO_BATCH:
+            why = "its outcome: no batch read it, and a rebuild had it from the archive"
+            yield Fate(place, Became.UNTOLD).but(why)
+        elif batch is not None or end.passed(place):
+            why = "the account of its batch has expired (SLUICE_HISTORY_DAYS)"
+            yield Fate(place, Became.UNTOLD, batch=batch).but(why)
+        else:
+            yield Fate(place, Became.UNREAD, _ahead(topic, place))
 
 
 def _ahead(topic: SourceState | None, place: Place) -> str:
