@@ -110,10 +110,12 @@ class Census:
 
     def _values(self, condition: Condition, files: list[str]) -> Words:
         values = {repr(each): each for each in literals(condition.sql)}  # 12.5 is no 12.50
-        for path in files:
-            if "_delta_log" not in path and len(values) < MOST_VALUES:
-                for _, row in self._matching(path, condition):
-                    values |= {repr(each): each for each in row if _is_plain(each)}
+        for path in (each for each in files if "_delta_log" not in each):
+            with suppress(Exception):  # said where the file is counted
+                content = (self._root / path).read_bytes() if len(values) < MOST_VALUES else b""
+                for rows in tables(content) if content[:4] == b"PAR1" else ():
+                    for _, row in self._of_condition(path, rows, condition):
+                        values |= {repr(each): each for each in row if _is_plain(each)}
         if len(values) >= MOST_VALUES:
             self._unread[
                 f"more than {MOST_VALUES} different values match: statistics, state and reports "
@@ -121,13 +123,6 @@ class Census:
             ] = None
         carried = (own for each in self._of_pipeline.values() for own in each.values())
         return Words.of(values.values(), {*condition.names, *self._keys}.union(*carried))
-
-    def _matching(self, path: str, condition: Condition) -> Iterator[Told]:
-        with suppress(Exception):  # said where the file is counted
-            content = (self._root / path).read_bytes()
-            if content[:4] == b"PAR1":
-                for rows in tables(content):
-                    yield from self._of_condition(path, rows, condition)
 
     def _count(self, path: str) -> int:
         found, anywhere = 0, kind_of(path).values_anywhere
@@ -146,7 +141,8 @@ class Census:
         if self._condition is not None and "_delta_log" not in path:
             try:
                 told = dict(self._of_condition(path, rows, self._condition))
-                asked = self._is_asked(path, rows)
+                has = {*rows.column_names, *_parts(path)}
+                asked = all(has & {*own} for own in self._carried(path).values())
             except pa.ArrowException:
                 self._not_compared(path, "one has another type than the field")
         found = {number for number, values in told.items() if values}
@@ -173,11 +169,6 @@ class Census:
         own = path.startswith("archive/") and path.split("/")[1].partition(".v")[0] in archives
         return [*range(rows.num_rows)] if own else []
 
-    def _is_asked(self, path: str, rows: pa.Table) -> bool:
-        """Whether the condition has told of its columns all that they have."""
-        has = {*rows.column_names, *_parts(path)}
-        return all(has & {*own} for own in self._carried(path).values())
-
     def _of_condition(self, path: str, rows: pa.Table, condition: Condition) -> Iterator[Told]:
         if {*rows.column_names} >= RECORD:
             own = self._own_records(path, rows)
@@ -190,18 +181,15 @@ class Census:
         yield from condition.of_columns(rows, self._carried(path))
 
     def _carried(self, path: str) -> Carried:
-        assert self._condition is not None
         return self._columns_of(path.split("/")[1].partition(".")[0] if "/" in path else "")
 
     def _columns_of(self, pipeline: str) -> Carried:
-        """By today's spec of the pipeline whose table it is, and by the pipelines whose rows it
-        reads; else by the names of the fields.
-        """
-        assert self._condition is not None
+        """By today's spec, and by the pipelines whose rows it reads; else by the fields' names."""
         if pipeline in self._of_pipeline:
             return self._of_pipeline[pipeline]
-        found = {name: [name] for name in self._condition.names}
-        self._of_pipeline[pipeline] = {name: (name,) for name in found}
+        names = self._condition.names if self._condition else ()
+        found = {name: [name] for name in names}
+        self._of_pipeline[pipeline] = {name: (name,) for name in names}
         try:
             self._follow(registry.load(pipeline), found)
         except PipelineUnknown:  # it is no pipeline's: another table of the root

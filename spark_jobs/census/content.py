@@ -31,7 +31,7 @@ _IS_LZ4: Final = 0x20
 _SNAPPY, _DEFLATE = 1, 2
 _MORE: Final = 0x80
 """In a byte of a number, that another one follows."""
-_CODECS: Final = {4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
+_CODECS: Final = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
 
 
 def count(
@@ -64,9 +64,7 @@ def tables(content: bytes) -> Iterator[pa.Table]:
 
 
 def _documents(content: bytes) -> Iterator[object]:
-    """The JSON that the file is; or of each line what it is, parsed or not. What is no text has no
-    lines: a number in it may have a line end's byte.
-    """
+    """Of what is no text the whole is one: a number in it may have a line end's byte."""
     try:
         yield json.loads(content)
     except (ValueError, RecursionError):
@@ -101,28 +99,25 @@ def lz4_stream(content: bytes) -> bytes:
             raise ValueError("it is no stream of LZ4 blocks")
         token, packed, size = struct.unpack_from("<Bii", content, at + 8)
         body = content[at + _LZ4_HEAD : at + _LZ4_HEAD + packed]
-        found.append(_lz4(body, size) if token & 0xF0 == _IS_LZ4 else body)
+        found.append(_unpacked("lz4_raw", body, size) if token & 0xF0 == _IS_LZ4 else body)
         at += _LZ4_HEAD + packed
     return b"".join(found)
 
 
-def _lz4(body: bytes, size: int) -> bytes:
-    return bytes(pa.Codec("lz4_raw").decompress(body, size, asbytes=True)) if size else b""
+def _unpacked(codec: str, body: bytes, size: int) -> bytes:
+    return bytes(pa.Codec(codec).decompress(body, size, asbytes=True)) if size else b""
 
 
 def _block(content: bytes, start: int, size: int) -> bytes:
     body, kind = content[start : start + size], content[start + size]
     if kind == 0:
         return body
-    if kind == _SNAPPY:
-        length, _ = _varint(body, 0)
-        return bytes(pa.Codec("snappy").decompress(body, length, asbytes=True))
     length, at = _varint(body, 0)
     if kind == _DEFLATE:
         return zlib.decompress(body[at:], wbits=-15)
     if kind not in _CODECS:
         raise ValueError(f"its blocks are compressed in a way that is not read here, {kind}")
-    return bytes(pa.Codec(_CODECS[kind]).decompress(body[at:], length, asbytes=True))
+    return _unpacked(_CODECS[kind], body[0 if kind == _SNAPPY else at :], length)
 
 
 def _end(block: bytes) -> int:
@@ -143,9 +138,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _handles(index: bytes) -> Iterator[tuple[int, int]]:
-    """Start and size of each block of data; behind the first of a group, only how much the size
-    differs.
-    """
+    """Start and size of each block; behind the first of a group only how much the size differs."""
     at, start, size, end = 0, 0, 0, _end(index)
     while at < end:
         shared, at = _varint(index, at)

@@ -111,9 +111,7 @@ class Condition(NamedTuple):
         return pa.table({name: found.get(name, nothing[name]) for name in self.names})
 
     def _of(self, asked: pa.Table) -> Iterator[Told]:
-        """Those for which it holds as it is, or with all texts in one normal form of Unicode: a
-        record may have a name in another form than the person who asks.
-        """
+        """Those for which it holds as it is, or with all texts in one normal form of Unicode."""
         found, sql = {*rows_where(asked, self.sql)}, normalize("NFC", self.sql)
         columns = [
             pc.utf8_normalize(column, "NFC") if pa.types.is_string(column.type) else column

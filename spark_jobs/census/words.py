@@ -149,9 +149,7 @@ def packed(text: str) -> set[bytes]:
 
 
 def _behind_length(raw: bytes) -> set[bytes]:
-    """As Avro, Protobuf, MessagePack and CBOR have it: the byte of a length may be a letter, as the
-    one behind the text may.
-    """
+    """As Avro, Protobuf, MessagePack and CBOR have it: a length's byte may be a letter."""
     length, heads = len(raw), [_varint(2 * len(raw)), _varint(len(raw))]
     if length < 0x20:  # noqa: PLR2004 - what MessagePack has in one byte
         heads.append(bytes([0xA0 | length]))

@@ -17,6 +17,8 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import BooleanType
 
 from spark_jobs.errors import SpecInvalid
+from spark_jobs.source.place import PLACE, Place
+from spark_jobs.source.place_columns import columns
 from spark_jobs.steps.catalyst import analyzed, asks_for_the_time
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.numbering import BITS
@@ -43,8 +45,8 @@ def refuse_unusable_rules(spark: SparkSession, spec: Pipeline) -> None:
     more than one record, as an aggregate does. Their SQL parses.
     """
     for topic in (each for each in spec.inputs if each.rules):
-        columns = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
-        rows = spark.range(0).select(*columns)
+        fields = (F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in topic.fields)
+        rows = spark.range(0).select(*fields)
         for rule in () if _all_are_conditions(rows, topic.rules) else topic.rules:
             if why := why_no_condition(rows, F.expr(rule.sql), rule.sql):
                 raise SpecInvalid.rule_unusable(
@@ -137,6 +139,15 @@ def told(inputs: Topics) -> Column:
     return _of_its_topic(inputs, _not_all(), _told)
 
 
+def refused(records: DataFrame, inputs: Topics, most: int) -> list[tuple[Place, str]]:
+    """Those for which a rule ends a batch, the first by place; each with all rules that it fails.
+    `records` as Dataflow.by_decoder has them.
+    """
+    rows = records.where(fails_one(inputs, "refuse"))
+    found = rows.select(*columns(rows), told(inputs).alias("reason")).orderBy(*PLACE)
+    return [(Place(*at), why) for *at, why in found.limit(most).collect()]
+
+
 def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:
     """An aggregate over classified records, map<string, bigint>: name -> the records that fail the
     rule, of any outcome. `names`: the inputs' rules by the names under which they are counted.
@@ -181,9 +192,7 @@ def _not_all() -> Column:
 
 
 def _reason(topic: Topic) -> Column:
-    """Why a record is malformed by a rule; null if it is not. One that is refused ends its batch
-    instead.
-    """
+    """Why a record is malformed by a rule; null if it is not, or ends its batch."""
     raises = F.size(F.array_compact(RULES)) < len(topic.rules)
     malformed = _fails_one(topic, "quarantine") | raises
     return F.when(~_fails_one(topic, "refuse") & malformed, _told(topic))

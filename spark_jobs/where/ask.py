@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.spec.steps.step import Step
 
-FAILED, COUNTS = "failed.txt", "counts.json"
-"""In a job's folder: why it has no answer; what is told beside it."""
+FAILED, COUNTS = "failed.txt", "counts"
+"""In a job's folder: why it has no answer; what the schema of an answer tells beside it."""
 REACHED, WHY, RULES, BY_CLOCK, ROW, AT, ELEMENT = map(
     own, ("reached", "why", "rules", "by_clock", "row", "at", "element")
 )
@@ -131,7 +131,11 @@ class Answer(NamedTuple):
     """A row a place: PARTITION, OFFSET, ELEMENT; and REACHED, WHY, RULES, BY_CLOCK and ROW of
     `asked`; of a topic AT, the event time in microseconds since 1970.
     """
-    counts: Counts
+
+    @property
+    def counts(self) -> Counts:
+        """Of a topic."""
+        return Counts.model_validate_json(self.table.schema.metadata[COUNTS.encode()])
 
     @property
     def places(self) -> list[Place]:
@@ -170,9 +174,7 @@ def answered(folder: Path) -> Answer:
     """The answer in the folder of a job that has ended well. Raises Failed."""
     if (folder / FAILED).exists():
         raise Failed(1, (folder / FAILED).read_text())
-    counts = folder / COUNTS
-    told = Counts.model_validate_json(counts.read_text()) if counts.exists() else Counts()
-    return Answer(rows_of(folder), told)
+    return Answer(rows_of(folder))
 
 
 def values(table: pa.Table, at: Iterable[int] | None = None) -> list[dict[str, Any]]:

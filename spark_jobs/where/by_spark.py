@@ -39,21 +39,8 @@ from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, OFFSET, PARTITION, own
-from spark_jobs.where.ask import (
-    AT,
-    BY_CLOCK,
-    COUNTS,
-    DROPPED,
-    ELEMENT,
-    FAILED,
-    REACHED,
-    ROW,
-    RULES,
-    WHY,
-    Counts,
-    Question,
-    deduplicates,
-)
+from spark_jobs.where import ask
+from spark_jobs.where.ask import DROPPED, ELEMENT, ROW, WHY, Counts, Question, deduplicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -96,17 +83,16 @@ def tell(job: Where, spec: Pipeline, settings: Settings) -> Iterator[str]:
     spark = session(spec.name, spec.state, settings.root)
     try:
         if question.topic:
-            table, counts = _of_topic(spark, spec, settings, question)
-            (folder / COUNTS).write_text(counts.model_dump_json())
+            table = _of_topic(spark, spec, settings, question)
         else:
             answer = _Answer(spark, spec, settings, question)
             table = (answer.by_key() if question.key else answer.of_places()).toArrow()
     except Failed as failed:
-        (folder / FAILED).write_text(failed.why)
+        (folder / ask.FAILED).write_text(failed.why)
     except (PySparkException, Py4JJavaError) as error:
         text = str(error).strip()
         said = _CONDITION.search(text)  # behind the wrappers of Python's client
-        (folder / FAILED).write_text(said[0] if said else text.splitlines()[0])
+        (folder / ask.FAILED).write_text(said[0] if said else text.splitlines()[0])
     else:
         put_rows(table, folder)
     yield from ()
@@ -139,7 +125,7 @@ class _Answer:
         if self._question.beside and keys != ():
             rows = rows.unionAll(self._copies(max(self._question.asked), rows, keys))
         return rows.groupBy(PARTITION, OFFSET, ELEMENT).agg(
-            *(F.max(name).alias(name) for name in (REACHED, WHY, RULES, BY_CLOCK)),
+            *(F.max(name).alias(name) for name in (ask.REACHED, WHY, ask.RULES, ask.BY_CLOCK)),
             F.first(ROW, ignorenulls=True).alias(ROW),
         )
 
@@ -187,16 +173,14 @@ def _row(entered: DataFrame) -> Column:
 
 def _rows(frame: DataFrame, reached: int, *of: Column) -> DataFrame:
     """With the columns WHY, RULES, BY_CLOCK and ROW."""
-    told = zip((F.lit(reached), *of), (REACHED, WHY, RULES, BY_CLOCK, ROW), strict=True)
+    told = zip((F.lit(reached), *of), (ask.REACHED, WHY, ask.RULES, ask.BY_CLOCK, ROW), strict=True)
     return frame.select(*_place(frame), *(column.alias(name) for column, name in told))
 
 
 def _of_topic(
     spark: SparkSession, spec: Pipeline, settings: Settings, question: Question
-) -> tuple[pa.Table, Counts]:
-    """The records of a topic that the condition holds for. It is within TryEval, so no record makes
-    the query fail. Raises Failed for what is no condition.
-    """
+) -> pa.Table:
+    """Within TryEval, so no record makes the query fail. Raises Failed for what is no condition."""
     topic = spec.inputs.of_place(question.topic)
     source = source_of(archive_spec(topic, Archive()), settings)  # which reads headers
     known = (opened(settings.root), Topics([topic]), question.topic_id, source)
@@ -227,12 +211,13 @@ def _of_topic(
             F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),
         )
         .where(HOLDS)
-        .select(*_place(seen), F.unix_micros(time).alias(AT))
+        .select(*_place(seen), F.unix_micros(time).alias(ask.AT))
         .limit(question.most)  # with fewer all are read, and counted
         .toArrow()
     )
-    told = counts.get
-    return table, Counts(**told | {"first": tuple(told["first"]) if told["first"] else None})
+    first = counts.get["first"] and tuple(counts.get["first"])
+    told = Counts(**counts.get | {"first": first})
+    return table.replace_schema_metadata({ask.COUNTS: told.model_dump_json()})
 
 
 def _records_at(

@@ -7,6 +7,7 @@ Spark keeps any of a key's copies. So each way is followed; what they agree on i
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline
     from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.again import Reader
     from spark_jobs.where.ask import Seen
@@ -127,17 +127,18 @@ def seen_and_kept(
 def _among(
     reader: Reader, step: Step, batches: Collection[Accounted], reach: int | None
 ) -> tuple[Parts, int | None]:
-    """Where copies of records of these batches are looked for; and the largest event time, in
-    microseconds, of a copy that is not there, or that nobody has any more.
-    """
-    known = reader.known
+    """Where their copies are looked for; and the largest event time of one that is not read."""
+    known, delay = reader.known, step.copies_for(reader.spec.watermark_delay)
     end = known.end(max(each.id for each in batches))
     index = Index.read(known.paths, known.identity.generations, known.begins, end)
     parts: Parts = {p: (all_,) for p, all_ in index.within.items()}
+    marks = [each.late_before for each in batches if each.late_before is not None]
     until = None
-    if since := _since(reader.spec, step, batches, reach):
-        parts = together([index.overlapping([Span(since, _LAST)]), index.lacking])
-        until = microseconds(since)
+    if reach is not None and delay is not None and len(marks) == len(batches):
+        with suppress(OverflowError):
+            since = min(marks) - reach * delay
+            parts = together([index.overlapping([Span(since, _LAST)]), index.lacking])
+            until = microseconds(since)
     if lost := reader.nowhere(parts):
         newest = index.newest_at(lost)
         at = ANY_TIME if newest is None or index.lacking else microseconds(newest)
@@ -145,19 +146,6 @@ def _among(
     if reader.topic and reader.source.compacted():  # they may be gone from between others
         until = ANY_TIME
     return parts, until
-
-
-def _since(
-    spec: Pipeline, step: Step, batches: Iterable[Accounted], reach: int | None
-) -> datetime | None:
-    delay, marks = step.copies_for(spec.watermark_delay), [each.late_before for each in batches]
-    known = [each for each in marks if each is not None]
-    if reach is None or delay is None or len(known) < len(marks):
-        return None
-    try:
-        return min(known) - reach * delay
-    except OverflowError:
-        return None
 
 
 def _judged(

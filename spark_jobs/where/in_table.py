@@ -73,9 +73,7 @@ class InTable:
         return found
 
     def went(self, fate: Fate, seen: Seen, batch: Accounted, *, looked_up: bool) -> Fate:
-        """With the rows that it is in, if they are looked up, and the version that first had it. A
-        duplicate is in none.
-        """
+        """With the rows that it is in, if they are looked up, and the version that first had it."""
         if fate.became is Became.DUPLICATE:
             return fate
         if looked_up:
@@ -113,9 +111,7 @@ class InTable:
     def _where(
         self, place: Place, seen: Seen, own: Mapping[str, Any] | None, paired: Paired | None
     ) -> tuple[str, str]:
-        """A condition for the rows, or why there is none. `own`: column of the table -> the
-        record's value, where these tell its rows.
-        """
+        """A condition, or why there is none. `own`: the table's columns, if these tell the rows."""
         spec, row, types = self.spec, seen.row, self.spec.inputs.types
         if spec.keyed:
             value = f'"{PARTITION}" = {place.partition} AND "{OFFSET}" = {place.offset}'
@@ -140,9 +136,7 @@ class InTable:
         return " AND ".join(keys) or "true", ""
 
     def _first_with(self, batch: Accounted, seen: Seen) -> tuple[int | None, str]:
-        """The version of the table that first had the rows of an accepted record of this batch, and
-        why that cannot be told.
-        """
+        """Of an accepted record the table's version, and why that cannot be told."""
         spec = self.spec
         if any(not step.remembers for step in spec.steps[spec.first_stateful :]):
             return None, "a later step may leave it out"
@@ -225,9 +219,7 @@ def _same(row: Mapping[str, Any], entered: Mapping[str, Any]) -> bool:
 
 
 def equals(name: str, value: Any, kind: str) -> str:
-    """SQL (DataFusion's and Spark's), of a value as read.values has it; empty of a type that has no
-    comparison here.
-    """
+    """SQL (DataFusion's and Spark's), of a value as ask.values has it; empty if it has none."""
     if value is None:
         return f"`{name}` IS NULL"
     match value, kind:

@@ -1,6 +1,4 @@
-"""Kept: what the live checkpoint and the ops tables keep of some records: batch and account, why
-they were rejected, which repairs and replays have used them.
-"""
+"""Kept: what the live checkpoint and the ops tables keep of records."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from spark_jobs.checkpoint.identity import MadeBy, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.messages.kind import SWAP_KINDS
-from spark_jobs.ops import accounts, ops_tables, repairs
+from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.ops.terms import TAKEN_OUT, UNDO
 from spark_jobs.repair.offsets.archived import NO_BATCH, beginning
 from spark_jobs.repair.offsets.slices import in_few
@@ -98,8 +96,6 @@ class Known(NamedTuple):
     """At the first records that any batch has read."""
     unaccounted: tuple[Batch, ...]
     audited: int
-    stages: frozenset[str]
-    """The runs that computed repairs: what they found bad is in ops.quarantine too."""
     same_since: int
     """What was made by another spec than today's: this batch, and those before it; maybe."""
 
@@ -118,7 +114,6 @@ class Known(NamedTuple):
             beginning(paths, identity.generations),
             tuple(planned),
             audited,
-            _stages(paths),
             _same_since(identity, spec, audited),
         )
 
@@ -162,13 +157,6 @@ class Known(NamedTuple):
         return reduce(or_, ends, Positions())
 
 
-def _stages(paths: Paths) -> frozenset[str]:
-    of = ops_tables.equals({"pipeline": paths.pipeline})
-    rows = ops_tables.query(paths.root, "repairs", f"SELECT request FROM repairs WHERE {of}")
-    requests = (json.loads(row["request"] or "{}") for row in rows.to_pylist())
-    return frozenset(run for each in requests if (run := each.get("run")))
-
-
 def _same_since(identity: Identity, spec: Pipeline, audited: int) -> int:
     now = Present(spec).made_by
     if _decides(MadeBy.model_validate(identity).filled_in(now)) != _decides(now):
@@ -196,21 +184,31 @@ class Kept(NamedTuple):
     merged: dict[Place, list[Row]]
     repairs: list[Row]
     """Those of the checkpoint that were to change rows, by their versions."""
+    stages: frozenset[str] = frozenset()
+    """The runs that computed repairs: what they found bad is in ops.quarantine too."""
 
     @classmethod
     def read(cls, known: Known, parts: Parts) -> Self:
         at = "batch_id, run_id, CAST(event_time AS BIGINT) AS at, kind, reason, watermark_missed"
         merged = "source, repair_id, fate, taken_out_by FROM merged"
-        where = (
-            f"{ops_tables.among('generation', known.identity.generations)} "
-            f"AND {ops_tables.among('kind', SWAP_KINDS)} AND {ops_tables.among('state', DID)} "
-            f"AND NOT ends_with(repair_id, '{UNDO}')"
-        )
+        columns = "repair_id, kind, state, generation, table_version, horizon, ranges, request"
+        own = ops_tables.equals({"pipeline": known.paths.pipeline})
+        sql = f"SELECT {columns} FROM repairs WHERE {own} ORDER BY table_version"
+        repairs = ops_tables.query(known.paths.root, "repairs", sql).to_pylist()
+        requests = (json.loads(row["request"] or "{}") for row in repairs)
+        changed = [
+            row
+            for row in repairs
+            if row["generation"] in known.identity.generations
+            and (row["kind"] in SWAP_KINDS and row["state"] in DID)
+            and not row["repair_id"].endswith(UNDO)
+        ]
         return cls(
             known,
             _rows(known, parts, f"{at} FROM {_REJECTED}", "quarantine", "late"),
             _rows(known, parts, merged, "merged"),
-            repairs.stored(known.paths.root, known.paths.pipeline, where),
+            changed,
+            frozenset(run for each in requests if (run := each.get("run"))),
         )
 
     def rejected(self, place: Place, batch: Accounted | None) -> list[Row]:
@@ -218,8 +216,7 @@ class Kept(NamedTuple):
         return [
             row
             for row in self.rejects.get(place, ())
-            if row["run_id"] not in self.known.stages
-            and (batch is None or row["batch_id"] == batch.id)
+            if row["run_id"] not in self.stages and (batch is None or row["batch_id"] == batch.id)
         ]
 
     @property
@@ -277,7 +274,7 @@ class Kept(NamedTuple):
         sql = f"{counts} FROM {_REJECTED} WHERE {near} GROUP BY 1, 2, 3"
         of, root = Counter[tuple[int, str]](), self.known.paths.root
         for row in ops_tables.query(root, "quarantine", sql, "late").to_pylist():
-            if row["run_id"] not in self.known.stages:
+            if row["run_id"] not in self.stages:
                 of[row["batch_id"], row["kind"]] += row["n"]
         kinds = (Became.MALFORMED, Became.PREMATURE, Became.LATE)
         return {b for b, each in asked.items() if all(each.counts[k] == of[b, k] for k in kinds)}
@@ -293,7 +290,7 @@ def _rows(known: Known, parts: Parts, of: str, table: str, *others: str) -> dict
 
 
 def _near(parts: Parts, first: str, last: str) -> str:
-    """SQL for rows whose offsets, from a column to another, overlap the ranges or are near."""
+    """SQL for rows whose offsets, from one column to another, overlap the ranges or are near."""
     found = any_of(
         f'("partition" = {number} AND {last} >= {begin} AND {first} < {stop})'
         for number, ranges in in_few(parts).items()

@@ -15,8 +15,8 @@ from spark_jobs.where.again import Reader
 from spark_jobs.where.ask import Seen, alike, values
 from spark_jobs.where.copies import UNREAD, Copy, Keeping, kept_of
 from spark_jobs.where.fate import Became, Fate
-from spark_jobs.where.kept import Kept, Known
-from spark_jobs.where.outcome import Outcomes
+from spark_jobs.where.kept import Kept
+from spark_jobs.where.tell import Outcomes
 from tests.harness.moments import us
 from tests.unit.specs import aggregate, pipeline
 from tests.unit.test_join import BY_ORDER, paid
@@ -158,8 +158,7 @@ def test_a_record_that_is_late_for_some_windows_is_told_to_be_in_the_others(minu
         "kind": "late",
         "reason": "the step sums drops it",
     }
-    known = Known(*[None] * len(Known._fields))._replace(stages=frozenset())
-    fate = Kept(known, {HERE: [row]}, {}, []).fate(spec, HERE, None)
+    fate = Kept(None, {HERE: [row]}, {}, []).fate(spec, HERE, None)
     assert (fate.became, fate.event_time, fate.late_by) == ("late", at, missed - at)
     assert ("those that ended later" in fate.why) == in_some
 

@@ -26,10 +26,9 @@ from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
-from spark_jobs.runs.failures.refused_records import by_a_rule, refused_records
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
-from spark_jobs.steps import chain
+from spark_jobs.steps import by_rules, chain
 from spark_jobs.steps.classify import good_records
 
 if TYPE_CHECKING:
@@ -105,7 +104,8 @@ def _expression_failed(judging: Judging, error: DataError) -> ExpressionFailed |
     needed = F.expr(plan.needs(spec.inputs.event_time, "kafka.partition"))
 
     flow = judging._replace(in_jvm=False).flow(Fetched.unread())
-    if by_a_rule(error) and (refused := refused_records(flow, LISTED)):
+    by_a_rule = by_rules.REFUSED in error.message
+    if by_a_rule and (refused := by_rules.refused(flow.by_decoder, spec.inputs, LISTED)):
         return _refused(judging, [place for place, _ in refused])
 
     def computed(rows: DataFrame) -> DataFrame:
