@@ -23,16 +23,15 @@ from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.find.plan import new_id, offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, beginning
 from spark_jobs.repair.offsets.slices import Index, in_few, less, together
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.sources import BETWEEN, source_of
 from spark_jobs.spec import Archive
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.spec.sql import names_in
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.numbering import by_input
-from spark_jobs.values.own_columns import OFFSET, PARTITION
 from spark_jobs.values.spans import Position, Span
-from spark_jobs.where.ask import AT, ELEMENT, Answer, Question, ask as ask_application
+from spark_jobs.where.ask import AT, Answer, Question, ask as ask_application
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,7 +144,7 @@ def _looked(reader: Reader, readers: Sequence[Reader], wanted: Wanted, ask: Ask)
         raise DecisionRefused.condition_refused(
             where=wanted.where, topic=wanted.topic, why=failed.why
         ) from None
-    columns = (told.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT, AT))
+    columns = (told.table[name].to_pylist() for name in (*PLACE, AT))
     found = [Record(Place(*place), at) for *place, at in zip(*columns, strict=True)]
     if len(found) > MOST or any(each.place.element >= FAR for each in found):
         raise DecisionRefused.too_many_excised(most=MOST)

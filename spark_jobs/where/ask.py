@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.launch.question import Failed, ask as ask_spark, rows_of
 from spark_jobs.messages.job import Where
 from spark_jobs.repair.find.plan import offsets_in
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.positions import Positions
-from spark_jobs.values.own_columns import OFFSET, PARTITION, own
+from spark_jobs.values.own_columns import own
 from spark_jobs.values.spans import FIRST, LAST
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 FAILED, COUNTS = "failed.txt", "counts"
 """In a job's folder: why it has no answer; what the schema of an answer tells beside it."""
-REACHED, WHY, RULES, BY_CLOCK, ROW, AT, ELEMENT = map(
-    own, ("reached", "why", "rules", "by_clock", "row", "at", "element")
-)
-"""Columns of the answer, beside a place's."""
+ROW: Final = "row"
+TOLD: Final = ("reached", ROW, "why", "rules", "untold")
+"""Columns of the answer, beside a place's: those of Seen."""
+AT: Final = "at"
+"""Of a topic: the event time in microseconds since 1970."""
 CLOCK: Final = "the steps ask for the time of the query"
 DROPPED = -1
 """In place of a count of steps: it enters none."""
@@ -75,7 +76,7 @@ class Seen(NamedTuple):
     """Why it is malformed by today's spec."""
     rules: str | None = None
     """Which rules it fails, if one of them drops it."""
-    untold: str = ""
+    untold: str | None = None
     """Why the steps may have said something else in its batch."""
 
 
@@ -128,9 +129,7 @@ class Answer(NamedTuple):
     """What Spark says."""
 
     table: pa.Table
-    """A row a place: PARTITION, OFFSET, ELEMENT; and REACHED, WHY, RULES, BY_CLOCK and ROW of
-    `asked`; of a topic AT, the event time in microseconds since 1970.
-    """
+    """A row a place: PLACE; and TOLD of `asked`, or of a topic AT."""
 
     @property
     def counts(self) -> Counts:
@@ -140,8 +139,7 @@ class Answer(NamedTuple):
     @property
     def places(self) -> list[Place]:
         """In order."""
-        columns = (self.table[name].to_pylist() for name in (PARTITION, OFFSET, ELEMENT))
-        return sorted(map(Place, *columns))
+        return sorted(map(Place, *(self.table[name].to_pylist() for name in PLACE)))
 
     @property
     def seen(self) -> dict[Place, Seen]:
@@ -151,14 +149,8 @@ class Answer(NamedTuple):
         entered = zip(rows, column.is_valid().to_pylist(), strict=True)
         told = self.table.drop_columns(ROW).to_pylist()
         return {
-            Place(each[PARTITION], each[OFFSET], each[ELEMENT]): Seen(
-                each[REACHED],
-                row if is_there else {},
-                each[WHY],
-                each[RULES],
-                CLOCK if each[BY_CLOCK] else "",
-            )
-            for each, (row, is_there) in zip(told, entered, strict=True)
+            Place(*(each.pop(name) for name in PLACE)): Seen(row=row if there else {}, **each)
+            for each, (row, there) in zip(told, entered, strict=True)
         }
 
 

@@ -27,7 +27,7 @@ from spark_jobs.launch.session import session
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.repair.offsets.archived import archive_records, archived_or_why, at_exactly, located
 from spark_jobs.repair.offsets.slices import in_few
-from spark_jobs.source.place import Place
+from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Archive
@@ -38,9 +38,9 @@ from spark_jobs.steps.chain import stages
 from spark_jobs.steps.classify import good_records
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
-from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, OFFSET, PARTITION, own
+from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, own
 from spark_jobs.where import ask
-from spark_jobs.where.ask import DROPPED, ELEMENT, ROW, WHY, Counts, Question, deduplicates
+from spark_jobs.where.ask import CLOCK, DROPPED, ROW, TOLD, Counts, Question, deduplicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -115,7 +115,7 @@ class _Answer:
     def by_key(self) -> DataFrame:
         question = self._question
         found = self._flow(question.beside, max(question.asked), {}).by_decoder
-        return found.where(F.expr(question.key)).select(*_place(found)).limit(question.most)
+        return found.where(F.expr(question.key)).select(*columns(found)).limit(question.most)
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
@@ -124,10 +124,8 @@ class _Answer:
         keys = step.state_key(None) if (step := deduplicates(self._spec)) else ()
         if self._question.beside and keys != ():
             rows = rows.unionAll(self._copies(max(self._question.asked), rows, keys))
-        return rows.groupBy(PARTITION, OFFSET, ELEMENT).agg(
-            *(F.max(name).alias(name) for name in (ask.REACHED, WHY, ask.RULES, ask.BY_CLOCK)),
-            F.first(ROW, ignorenulls=True).alias(ROW),
-        )
+        told = (F.max(name).alias(name) for name in TOLD if name != ROW)
+        return rows.groupBy(*PLACE).agg(*told, F.first(ROW, ignorenulls=True).alias(ROW))
 
     def _told(self, parts: Parts, batch: int) -> Iterator[DataFrame]:
         """How far each came, why it is malformed, and at last the row that entered."""
@@ -138,16 +136,16 @@ class _Answer:
         no_row = F.lit(None).cast(last.select(row.alias(ROW)).schema[ROW].dataType)
         ruled = by_rules.told(spec.inputs) if by_rules.has_rules(spec.inputs) else nothing
         dropped = F.when(by_rules.fails_one(spec.inputs, "drop"), ruled)
-        clock = F.lit(asks_for_the_time(last))
-        yield _rows(flow.classified, DROPPED, F.col(MALFORMED), dropped, clock, no_row)
-        yield from (_rows(f, n, nothing, nothing, clock, no_row) for n, f in enumerate(before))
-        yield _rows(last, len(before), nothing, nothing, clock, row)
+        clock = F.lit(CLOCK) if asks_for_the_time(last) else nothing
+        yield _rows(flow.classified, DROPPED, no_row, F.col(MALFORMED), dropped, clock)
+        yield from (_rows(f, n, no_row, nothing, nothing, clock) for n, f in enumerate(before))
+        yield _rows(last, len(before), row, nothing, nothing, clock)
 
     def _copies(self, batch: int, asked: DataFrame, keys: tuple[str, ...] | None) -> DataFrame:
         """The rows that entered, of the records with the key of one that is asked for."""
         entered = self._flow(self._question.beside, batch, self._aside).stateful_input
-        why, clock = F.lit(None).cast("string"), F.lit(None).cast("boolean")
-        rows = _rows(entered, 0, why, why, clock, _row(entered))
+        nothing = F.lit(None).cast("string")
+        rows = _rows(entered, 0, _row(entered), nothing, nothing, nothing)
         names = [*(keys or (field.name for field in rows.select(f"{ROW}.*").schema))]
         wanted = asked.where(F.col(ROW).isNotNull()).select(
             *(F.col(f"{ROW}.`{name}`").alias(own(name)) for name in names)
@@ -171,10 +169,9 @@ def _row(entered: DataFrame) -> Column:
     return F.struct(*(f"`{name}`" for name in entered.columns if name != KAFKA))
 
 
-def _rows(frame: DataFrame, reached: int, *of: Column) -> DataFrame:
-    """With the columns WHY, RULES, BY_CLOCK and ROW."""
-    told = zip((F.lit(reached), *of), (ask.REACHED, WHY, ask.RULES, ask.BY_CLOCK, ROW), strict=True)
-    return frame.select(*_place(frame), *(column.alias(name) for column, name in told))
+def _rows(frame: DataFrame, *told: Column | int) -> DataFrame:
+    named = zip(told, TOLD, strict=True)
+    return frame.select(*columns(frame), *(F.lit(each).alias(name) for each, name in named))
 
 
 def _of_topic(
@@ -211,7 +208,7 @@ def _of_topic(
             F.min(F.when(fails, F.struct("kafka.partition", "kafka.offset"))).alias("first"),
         )
         .where(HOLDS)
-        .select(*_place(seen), F.unix_micros(time).alias(ask.AT))
+        .select(*columns(seen), F.unix_micros(time).alias(ask.AT))
         .limit(question.most)  # with fewer all are read, and counted
         .toArrow()
     )
@@ -233,8 +230,3 @@ def _records_at(
     has, _ = archived_or_why(root, inputs, topic_id)
     where = located(in_few(parts), has, earliest)
     return at_exactly(spark, source, where, archive_records(root, inputs, topic_id), parts)
-
-
-def _place(records: DataFrame) -> list[Column]:
-    names = (PARTITION, OFFSET, ELEMENT)
-    return [each.alias(name) for each, name in zip(columns(records), names, strict=True)]
