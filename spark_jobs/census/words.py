@@ -29,10 +29,8 @@ _LITERALS: Final = re.compile(r"'((?:[^']|'')*)'|(?<![\w.])(-?\d+(?:\.\d+)?)(?![
 SHORTEST: Final = 6
 """Bytes of a form that stands for a text: a shorter one is found by chance."""
 _OF_URLS: Final = bytes.maketrans(b"+/", b"-_")
-_SHORT: Final = {
-    '"': b'"', "\\": rb"\\", "/": b"/", "\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t",
-}  # fmt: skip
-"""Letters that JSON escapes by one other -> that."""
+_SHORT: Final = bytes.maketrans(b"bfnrt", b"\b\f\n\r\t")
+_ESCAPED: Final = re.compile(rb'((?:\\u[0-9A-Fa-f]{4})+)|%([0-9A-Fa-f]{2})|\\(["\\/bfnrt])')
 _NUMBER: Final = re.compile(r"-?\d{1,38}(?:\.\d{1,38})?")
 _NOTHING: Final = re.compile(rb"(?!)")
 
@@ -113,26 +111,21 @@ def binary(value: object) -> Iterator[bytes]:
             yield struct.pack("<fi", value, 0)
 
 
-def written(text: str) -> bytes:
-    r"""A pattern of the text as it is, and with any of its letters escaped as JSON does or as paths
-    and names of folders do, also twice.
+def unescaped(content: bytes) -> bytes:
+    r"""What JSON, or a path or a name of a folder, has escaped once.
 
-    >>> [bool(re.fullmatch(written("é"), each)) for each in (rb"\u00E9", b"%C3%A9", b"%25C3%25A9")]
-    [True, True, True]
+    >>> unescaped(rb"\u00E9 \ud83d\ude00 %C3%A9 %25C3").decode()
+    'é 😀 é %C3'
     """
-    found = []
-    for letter in text:
-        raw, units = letter.encode(), letter.encode("utf-16-be")
-        escaped = (units[n : n + 2].hex().encode() for n in range(0, len(units), 2))
-        ways = [
-            re.escape(raw),
-            b"".join(rb"\\+u(?i:%s)" % each for each in escaped),
-            b"".join(b"%%(?:25)*(?i:%02x)" % each for each in raw),
-        ]
-        if letter in _SHORT:
-            ways.append(rb"\\+" + _SHORT[letter])
-        found.append(b"(?:" + b"|".join(ways) + b")")
-    return b"".join(found)
+
+    def letters(found: re.Match[bytes]) -> bytes:
+        units, byte, short = found.groups()
+        if units:
+            utf_16 = bytes.fromhex(units.replace(b"\\u", b"").decode())
+            return utf_16.decode("utf-16-be", errors="replace").encode()
+        return bytes.fromhex(byte.decode()) if byte else short.translate(_SHORT)
+
+    return _ESCAPED.sub(letters, content)
 
 
 def packed(text: str) -> set[bytes]:
@@ -174,7 +167,6 @@ class Words(NamedTuple):
     cut: tuple[str, ...]
     """The starts of texts that are too long for statistics."""
     plain: re.Pattern[bytes]
-    escaped: re.Pattern[bytes]
     stored: re.Pattern[bytes]
     """In what is no text, where a value has no spaces around it."""
 
@@ -205,7 +197,6 @@ class Words(NamedTuple):
             frozenset(exact),
             tuple(text[:CUT] for text in exact if len(text) > CUT),
             _pattern(as_words(_any({text.encode() for text in exact})), others),
-            _pattern(as_words(b"|".join(map(written, of_texts))), ()),
             _pattern(b"", others | stored | {text.encode() for text in of_texts}),
         )
 
@@ -213,8 +204,11 @@ class Words(NamedTuple):
         """Whether bytes have one of them; those with a zero are no text."""
         if (self.stored if b"\0" in content else self.plain).search(content):
             return True
-        may = b"\\" in content or b"%" in content
-        return may and self.escaped.search(content) is not None
+        while (plainer := unescaped(content)) != content:
+            content = plainer
+            if self.plain.search(content):
+                return True
+        return False
 
     def in_tree(self, tree: object, name: str = "", *, anywhere: bool = False) -> bool:
         """Whether a document of JSON, or a row, has one of them. A number counts by its name."""
@@ -266,9 +260,7 @@ def _is_text(value: object) -> bool:
 
 
 def _word(regex: bytes) -> bytes:
-    """Behind no letter or digit, unless that is an escaped one's, and before none."""
-    begins = rb"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4}))"
-    return begins + rb"(?:%s)(?![A-Za-z0-9])" % regex if regex else b""
+    return rb"(?<![A-Za-z0-9])(?:%s)(?![A-Za-z0-9])" % regex if regex else b""
 
 
 def _pattern(regex: bytes, texts_: Collection[bytes]) -> re.Pattern[bytes]:

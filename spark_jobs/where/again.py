@@ -16,16 +16,7 @@ from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.decode.formats import taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import records
-from spark_jobs.errors import (
-    DecisionRefused,
-    FilesUnfit,
-    KafkaRefused,
-    KafkaUnreachable,
-    RecordsGone,
-    SideGone,
-    TopicMissing,
-    UpstreamUnfit,
-)
+from spark_jobs.errors import DecisionRefused, SideGone, SluiceError
 from spark_jobs.launch.question import Failed
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
@@ -49,10 +40,6 @@ if TYPE_CHECKING:
 
 MOST_HERE: Final = 50_000
 """Offsets that are read without Spark: a second or two. A cold Spark takes ten."""
-UNANSWERED: Final = (
-    KafkaUnreachable, KafkaRefused, TopicMissing, FilesUnfit, RecordsGone, UpstreamUnfit,
-)  # fmt: skip
-"""What a source raises that gives no answer now: what is kept has some."""
 Ask = Callable[[Question], Answer]
 """What Spark says (ask.py)."""
 
@@ -76,7 +63,7 @@ class Reader(NamedTuple):
         topic: SourceState | None = None
         try:
             topic = source_of(spec, settings).state()
-        except UNANSWERED as error:
+        except SluiceError as error:  # what is kept has some answers
             why = f"the source did not answer: {error.what}"
         if topic is not None and not same_topics(topic_id, topic.id):
             topic, why = None, "the topic was made anew: its records are others"
