@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
+from pyarrow.types import is_nested
 
 from spark_jobs.census.content import count, tables
 from spark_jobs.census.kinds import kind_of
@@ -64,6 +65,8 @@ class Census:
 
     def __init__(self, root: UPath, condition: Condition | None, text: str = "") -> None:
         self._root, self._condition = root, condition
+        self._flat = condition is None or not any(map(is_nested, condition.types.values()))
+        """Whether the condition finds a text in each normal form of Unicode."""
         self._dead = {*_dead_folders(root)}
         self._of_pipeline = dict[str, Carried]()
         self._keys = set[str]()
@@ -148,7 +151,7 @@ class Census:
         found = {number for number, values in told.items() if values}
         anywhere = kind_of(path).values_anywhere
         for number, row in enumerate(_texts(rows) if asked else rows_of(rows)):
-            if number in told:  # a good record is asked by its fields: 17 may be another's
+            if number in told and self._flat:  # asked by its fields: 17 may be another's
                 for name in VALUES:
                     row.pop(name, None)
             if number not in found and self._words.in_tree(row, anywhere=anywhere):

@@ -285,6 +285,27 @@ def test_values_of_rows_that_a_pattern_finds_are_found_where_no_condition_can_be
     assert kinds(tmp_path, sql="id LIKE '%y-4711'") == {"table": 1, "reports": 1}
 
 
+@pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")], ids="-".join)
+@pytest.mark.parametrize("sql", ["id = '{}'", "id LIKE '%{}'", "id IN ('b', '{}')"])
+def test_a_text_is_found_in_the_other_normal_form_too(tmp_path, forms, sql):
+    """One keyboard makes é of one letter, and another of two: it is the same person."""
+    asked, stored = (normalize(form, "José") for form in forms)
+    parquet(tmp_path, "ops/late/p.parquet", kept(record(stored), record("Jose"), record(asked)))
+    parquet(tmp_path, "tables/t/p.parquet", rows(stored, "Jose"))
+    assert kinds(tmp_path, sql=sql.format(asked)) == {"late": 2, "table": 1}
+
+
+def test_a_text_within_a_list_is_found_in_the_other_normal_form_too(tmp_path):
+    of = Field(name="names", type="array<string>")
+    asked = Condition(
+        "array_has(names, 'José')", prepare(topic(fields=(*FIELDS[:3], of)), "", None)
+    )
+    value = json.dumps(json.loads(record("a")) | {"names": [normalize("NFD", "José")]}).encode()
+    parquet(tmp_path, "ops/late/p.parquet", kept(value, record("b")))
+    [found] = Census(UPath(tmp_path), asked).answer().found
+    assert (found.kind, found.entries) == ("late", 1)
+
+
 def test_a_malformed_record_is_read_field_by_field(tmp_path):
     parquet(tmp_path, "ops/quarantine/p.parquet", kept(b'{"id": "b", "amount": 1e2, "shop": 5}'))
     assert kinds(tmp_path, sql="id LIKE 'b%'") == {"quarantine": 1}
