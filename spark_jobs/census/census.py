@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -35,6 +35,7 @@ VALUES = ("value", "headers")
 MOST_VALUES = 1000
 """Different values that are looked for where no condition can be asked."""
 DEAD = "7 days, then `sluice maintain`"
+_NOT_PLAIN = (bool, list, dict, type(None))
 
 
 class Found(NamedTuple):
@@ -83,24 +84,19 @@ class Census:
         files = sorted(self._files())
         if self._condition is not None:
             self._words = self._values(self._condition, files)
-        counts = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0])
+        found: dict[tuple[str, str], Found] = {}
         for path in files:
             if number := self._count(path):
                 place, kind = _place(path), kind_of(path)
-                name, stays = kind.name, kind.stays
+                of = Found(place, kind.name, 0, 0, kind.stays)
                 if place in self._dead:
-                    name, stays = f"dead place: {name}", DEAD
-                of = counts[place, name, stays]
-                of[0] += number
-                of[1] += 1
-        found = (
-            Found(place, name, entries, of_files, stays)
-            for (place, name, stays), (entries, of_files) in counts.items()
-        )
+                    of = of._replace(kind=f"dead place: {kind.name}", stays=DEAD)
+                of = found.get((place, of.kind), of)
+                found[place, of.kind] = of._replace(entries=of.entries + number, files=of.files + 1)
         for folder, number in self._as_bytes.items():
             why = f"{folder}: {number:,} malformed records are searched as bytes alone"
             self._unread[why] = None
-        return Answer(tuple(sorted(found)), tuple(self._unread), len(files))
+        return Answer(tuple(sorted(found.values())), tuple(self._unread), len(files))
 
     def _files(self) -> Iterator[str]:
         """Not what a link to a folder leads to: a published table's rows are its table's."""
@@ -118,7 +114,8 @@ class Census:
                 content = (self._root / path).read_bytes() if len(values) < MOST_VALUES else b""
                 for rows in tables(content) if content[:4] == b"PAR1" else ():
                     for _, row in self._of_condition(path, rows, condition):
-                        values |= {repr(each): each for each in row if _is_plain(each)}
+                        plain = (each for each in row if not isinstance(each, _NOT_PLAIN))
+                        values |= {repr(each): each for each in plain}
         if len(values) >= MOST_VALUES:
             self._unread[
                 f"more than {MOST_VALUES} different values match: statistics, state and reports "
@@ -229,10 +226,6 @@ def _place(path: str) -> str:
     parts = path.split("/")
     depth = 3 if parts[0] == "checkpoints" and len(parts) > 3 else 2  # noqa: PLR2004 - a place below
     return "/".join(parts[: min(depth, len(parts) - 1)]) or "."
-
-
-def _is_plain(value: object) -> bool:
-    return value is not None and not isinstance(value, bool | list | dict)
 
 
 def _texts(rows: pa.Table) -> Iterator[dict[str, object]]:

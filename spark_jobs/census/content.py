@@ -8,7 +8,6 @@ Spark's HDFS provider.
 from __future__ import annotations
 
 import io
-import json
 import struct
 import zipfile
 import zlib
@@ -17,7 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from spark_jobs.census.words import Words, inflated
+from spark_jobs.census.words import Words, inflated, parsed
 from spark_jobs.table.arrow_rows import rows_of_file
 
 ROWS: Final = 100_000
@@ -37,9 +36,7 @@ _CODECS: Final = {1: "snappy", 4: "lz4_raw", 5: "lz4_raw", 7: "zstd"}
 def count(
     content: bytes, words: Words, rows: Callable[[pa.Table], int], *, anywhere: bool = False
 ) -> int:
-    """`rows` counts those of a part of a Parquet file. Raises whatever the form's reader raises of
-    damage.
-    """
+    """`rows` counts those of a part of a Parquet file. Raises whatever a form's reader raises."""
     if content[:4] == b"PAR1":
         return sum(map(rows, tables(content)))
     if content[:2] == b"PK":
@@ -65,30 +62,21 @@ def tables(content: bytes) -> Iterator[pa.Table]:
 
 def _documents(content: bytes) -> Iterator[object]:
     """Of what is no text the whole is one: a number in it may have a line end's byte."""
-    try:
-        yield json.loads(content)
-    except (ValueError, RecursionError):
-        for line in [content] if b"\0" in content else content.split(b"\n"):
-            try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
-                yield line
+    is_one = b"\0" in content or parsed(content) is not None
+    for part in [content] if is_one else content.split(b"\n"):
+        document = parsed(part)
+        yield part if document is None else document
 
 
 def sst_entries(content: bytes) -> Iterator[bytes]:
-    """Key and value of each entry, as one text of bytes. Raises ValueError for a form that this
-    does not know, and the errors of damage.
-    """
-    if content[-8:] != MAGIC:
-        raise ValueError("it does not end as an SST of RocksDB does")
+    """Key and value of each entry, as one text of bytes. Raises the errors of damage."""
     at = len(content) - _FOOTER + 1
     for _ in range(2):  # the meta index, which has no entries of state
         _, at = _varint(content, at)
     start, at = _varint(content, at)
     size, _ = _varint(content, at)
     for handle in _handles(_block(content, start, size)):
-        for key, value in _entries(_block(content, *handle)):
-            yield key + b"\0" + value
+        yield from _entries(_block(content, *handle))
 
 
 def lz4_stream(content: bytes) -> bytes:
@@ -126,14 +114,14 @@ def _end(block: bytes) -> int:
     return len(block) - 4 - 4 * (restarts & 0x0FFFFFFF)
 
 
-def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _entries(block: bytes) -> Iterator[bytes]:
     at, key, end = 0, b"", _end(block)
     while at < end:
         shared, at = _varint(block, at)
         own, at = _varint(block, at)
         length, at = _varint(block, at)
         key = key[:shared] + block[at : at + own]
-        yield key, block[at + own : at + own + length]
+        yield key + b"\0" + block[at + own : at + own + length]
         at += own + length
 
 

@@ -49,8 +49,7 @@ _INFLATED: Final[dict[bytes, Callable[[bytes], bytes]]] = {
 def inflated(content: bytes) -> bytes | None:
     """None of what is not compressed as a whole. Raises the errors of damage."""
     of = (inflate for begins, inflate in _INFLATED.items() if content.startswith(begins))
-    inflate = next(of, None)
-    return inflate(content) if inflate else None
+    return next((inflate(content) for inflate in of), None)
 
 
 def literals(sql: str) -> Iterator[object]:
@@ -189,7 +188,8 @@ class Words(NamedTuple):
         as_words: Callable[[bytes], bytes],
     ) -> Self:
         exact = {text for value in values for text in texts(value) if text}
-        of_texts = {text for each in values if _is_text(each) for text in texts(each) if text}
+        whole = (value for value in values if isinstance(value, str | bytes))
+        of_texts = {text for value in whole for text in texts(value) if text}
         others = {form for text in of_texts for form in packed(text)}
         stored = {form for value in in_rows for form in binary(value)}
         return cls(
@@ -237,7 +237,7 @@ class Words(NamedTuple):
         of_it = self.names is None or name in self.names
         if self.in_text(text) or (of_it and (self._is_start(text) or self._is_number(text))):
             return True
-        return text[:1] in "{[" and self.in_tree(_parsed(text), name, anywhere=anywhere)
+        return text[:1] in "{[" and self.in_tree(parsed(text), name, anywhere=anywhere)
 
     def _in_value(self, value: object, name: str, *, anywhere: bool) -> bool:
         if self.names is None:
@@ -255,10 +255,6 @@ class Words(NamedTuple):
         return any(text[: CUT - 1] == start[: CUT - 1] for start in self.cut)
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str | bytes)
-
-
 def _word(regex: bytes) -> bytes:
     return rb"(?<![A-Za-z0-9])(?:%s)(?![A-Za-z0-9])" % regex if regex else b""
 
@@ -273,7 +269,7 @@ def _any(found: Collection[bytes]) -> bytes:
     return b"|".join(map(re.escape, sorted(found, key=len, reverse=True)))
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str | bytes) -> Any:
     """None for what is no JSON."""
     try:
         return json.loads(text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline, Topic
-    from spark_jobs.where.ask import Counts
 
 MOST: Final = 1_000_000
 """Records of one excision: each pipeline has their offsets in memory."""
@@ -181,18 +180,20 @@ def _new(records: Sequence[Record], noted: Sequence[Excision]) -> Iterator[Recor
     return (each for each in records if not any(each.place in places for places in known))
 
 
-def _lines(wanted: Wanted, told: Counts, found: int, again: int, gone: int) -> Iterator[str]:
+def _lines(
+    wanted: Wanted, told: dict[str, Any], found: int, again: int, gone: int
+) -> Iterator[str]:
     yield f"{wanted.topic}: {found:,} records fulfil the condition"
-    yield f"  read            {told.read:,} records that Kafka and archives have now"
+    yield f"  read            {told['read']:,} records that Kafka and archives have now"
     if gone:
         yield f"  gone            up to {gone:,} of these times, which nobody has: rows keep them"
-    if told.undecoded:
-        yield f"  not asked       {told.undecoded:,} that do not decode: no row has them"
-    if told.headerless and "header" in wanted.where:
-        yield f"  not asked       {told.headerless:,} of which an archive has no headers"
-    if told.fails and told.first:
-        first = "partition {} offset {}".format(*told.first)
-        yield f"  not excised     {told.fails:,} on which the condition fails, first {first}"
+    if told["undecoded"]:
+        yield f"  not asked       {told['undecoded']:,} that do not decode: no row has them"
+    if told["headerless"] and "header" in wanted.where:
+        yield f"  not asked       {told['headerless']:,} of which an archive has no headers"
+    if told["fails"]:
+        first = "partition {} offset {}".format(*told["first"])
+        yield f"  not excised     {told['fails']:,} on which the condition fails, first {first}"
     if again:
         yield f"  known           {again:,} are excised already. What a replay has brought back is"
         yield "                  taken out by its `sluice undo`"

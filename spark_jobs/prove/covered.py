@@ -69,8 +69,7 @@ class Held(NamedTuple):
     @classmethod
     def by(cls, source: Source, earliest: Positions, now: datetime) -> Held:
         """Raises what the source refuses."""
-        midnights = (floor(now, DAY) + number * DAY for number in range(1, DAYS_AHEAD + 1))
-        times = (now, *midnights)
+        times = (now, *(floor(now, DAY) + (n + 1) * DAY for n in range(DAYS_AHEAD)))
         return cls(earliest, times, source.leaving(earliest.partitions, times))
 
 

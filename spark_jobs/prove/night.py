@@ -1,7 +1,5 @@
-"""Night: which published days are verified next, oldest proof first, and one night's work.
-
-Each day is one verify, as `sluice verify` does it. Where the budget ends, the next night goes on: a
-share of what the last week's drains took, by the reports in ops.runs.
+"""Night: which published days are verified next, oldest proof first, each as `sluice verify` does
+it. The budget is a share of what a week's drains took; where it ends, the next night goes on.
 """
 
 from __future__ import annotations
@@ -95,36 +93,33 @@ class Budget(NamedTuple):
 
 def budget(paths: Paths, share: float, now: datetime) -> Budget:
     """`share`: from 0 to 1."""
+    own = ops_tables.equals({"pipeline": paths.pipeline})
+    until = f"ended_at <= TIMESTAMP '{now.isoformat()}'"
+    ended = f"FROM runs WHERE {own} AND {until} AND started_at IS NOT NULL"
+
+    def runs(where: str) -> list[Took]:
+        columns = "started_at, ended_at, problem, report"
+        sql = f"SELECT {columns} {ended} AND {where} ORDER BY ended_at"
+        found = list[Took]()
+        for each in ops_tables.query(paths.root, "runs", sql).to_pylist():
+            counted = json.loads(each["report"] or "{}").get("processor_seconds")
+            took = seconds(counted, each["started_at"], each["ended_at"])
+            judged = each["problem"] is None or each["problem"] in VERDICTS
+            found.append(Took(each["ended_at"], took, judged))
+        return found
+
     since = f"ended_at > TIMESTAMP '{(now - WEEK).isoformat()}'"
     of_proofs = f"{ops_tables.among('kind', PROVING_KINDS)} AND starts_with(run_id, '{RUN_PREFIX}')"
-    newest = f"SELECT max(ended_at) FROM runs WHERE {_of(paths, now)} AND {of_proofs}"
-    drains = _runs(paths, now, f"{ops_tables.among('kind', STATE_KINDS)} AND {since}")
-    proofs = _runs(paths, now, f"{of_proofs} AND ({since} OR ended_at = ({newest}))")
-    return Budget.of(share, now, drains, proofs)
+    newest = f"SELECT max(ended_at) {ended} AND {of_proofs}"
+    drains = runs(f"{ops_tables.among('kind', STATE_KINDS)} AND {since}")
+    return Budget.of(
+        share, now, drains, runs(f"{of_proofs} AND ({since} OR ended_at = ({newest}))")
+    )
 
 
 def seconds(counted: float | None, started: datetime, ended: datetime) -> float:
     """The processor seconds of a run; where nobody counted them, as long as it took."""
     return max((ended - started).total_seconds(), 0.0) if counted is None else counted
-
-
-def _of(paths: Paths, now: datetime) -> str:
-    own = ops_tables.equals({"pipeline": paths.pipeline})
-    until = f"ended_at <= TIMESTAMP '{now.isoformat()}'"
-    return f"{own} AND {until} AND started_at IS NOT NULL"
-
-
-def _runs(paths: Paths, now: datetime, where: str) -> list[Took]:
-    """Ascending."""
-    columns = "started_at, ended_at, problem, report"
-    sql = f"SELECT {columns} FROM runs WHERE {_of(paths, now)} AND {where} ORDER BY ended_at"
-    found = list[Took]()
-    for each in ops_tables.query(paths.root, "runs", sql).to_pylist():
-        counted = json.loads(each["report"] or "{}").get("processor_seconds")
-        took = seconds(counted, each["started_at"], each["ended_at"])
-        judged = each["problem"] is None or each["problem"] in VERDICTS
-        found.append(Took(each["ended_at"], took, judged))
-    return found
 
 
 class Night(NamedTuple):

@@ -1,7 +1,5 @@
 """By rules: which rules of its topic a decoded record fulfils (spec/checks/rule.py), and what
-follows.
-
-The SQL of a rule is within TryEval, so no record makes a query fail by it.
+follows. The SQL of a rule is within TryEval, so no record makes a query fail by it.
 """
 
 from __future__ import annotations
@@ -97,10 +95,12 @@ def judged(decoded: DataFrame, inputs: Topics) -> DataFrame:
     whole = F.col(MALFORMED).isNull() & F.col(time).isNotNull()
     # Without an ELSE, so that Spark computes nothing of it before the TryEval: what two expressions
     # share it computes first, but only of those that are computed for each record.
-    verdicts = _of_its_topic(
-        inputs, whole, lambda topic: F.array(*(_verdict(spark, rule) for rule in topic.rules))
-    )
-    found = decoded.withColumn(RULES, verdicts)
+
+    def verdicts(topic: Topic) -> Column:
+        of = (F.coalesce(F.expr(r.sql), F.lit(r.null == "passes")) for r in topic.rules)
+        return F.array(*(tried(spark, each) for each in of))
+
+    found = decoded.withColumn(RULES, _of_its_topic(inputs, whole, verdicts))
     reason = F.coalesce(MALFORMED, _of_its_topic(inputs, _not_all(), _reason))
     return found.withColumn(MALFORMED, reason).withColumn(
         time, F.when(F.col(MALFORMED).isNull(), F.col(time))
@@ -158,10 +158,6 @@ def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:
         for at, name in enumerate(of_topic)
     )
     return F.create_map(*chain.from_iterable(pairs)).alias("rules")
-
-
-def _verdict(spark: SparkSession, rule: Rule) -> Column:
-    return tried(spark, F.coalesce(F.expr(rule.sql), F.lit(rule.null == "passes")))
 
 
 def tried(spark: SparkSession, condition: Column) -> Column:

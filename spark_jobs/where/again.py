@@ -1,6 +1,4 @@
-"""Again: reads the records of a checkpoint once more, where they are now: by Kafka's client, or by
-Spark where only its SQL can say what the steps make of them.
-"""
+"""Again: reads the records of a checkpoint once more, where they are now."""
 
 from __future__ import annotations
 
@@ -170,9 +168,7 @@ def within(place: Place, parts: Parts) -> bool:
 
 
 def by_counts(batch: Accounted, spec: Pipeline) -> bool | None:
-    """Whether a good record of the batch entered the first step that remembers, by the batch's
-    account; None if that has both kinds.
-    """
+    """Whether good records entered the steps with state, by the account; None if only some did."""
     if (not spec.before_state and not spec.inputs.drops_some) or batch.none("filtered"):
         return True
     return False if batch.none("late", "accepted") else None
@@ -222,9 +218,7 @@ def decoded(
     asked: Collection[Place],
     step: Step | None,
 ) -> dict[Place, Seen]:
-    """The asked ones, and for a step that drops copies those of them: where no step before state
-    leaves out any.
-    """
+    """The asked ones, and for a step that drops copies these; no step before it leaves one out."""
     of = {p: spec.inputs.of_partition(p) for p in {each.partition for each in sample}}
     read = [
         _Read.of(topic, spec.inputs, settings, root, own)

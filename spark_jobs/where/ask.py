@@ -1,9 +1,8 @@
-"""Ask: which records a person asks for; and what is asked of Spark about records that are read
-again: an application of its own, or the worker that there is. Needs no Spark.
-"""
+"""Ask: which records a person asks for, and what is asked of Spark about them. Needs no Spark."""
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -37,7 +36,8 @@ AT: Final = "at"
 """Of a topic: the event time in microseconds since 1970."""
 CLOCK: Final = "the steps ask for the time of the query"
 DROPPED = -1
-"""In place of a count of steps: it enters none."""
+"""In place of a count of steps: a tombstone, a record that a rule drops, or one that is not good.
+"""
 MOST: Final = 10_000
 """Records of one question."""
 
@@ -67,9 +67,7 @@ class Seen(NamedTuple):
     """A record, as today's spec has it."""
 
     reached: int
-    """How many steps before state have let it through; DROPPED of a tombstone, of a record that a
-    rule drops, or of one that is not good.
-    """
+    """How many steps before state have let it through; DROPPED of one that enters none."""
     row: dict[str, Any]
     """What enters the next step, if it has passed all; else nothing. Times are numbers."""
     why: str | None = None
@@ -110,21 +108,6 @@ class Question(BaseModel):
     """Of the event times of a topic's records."""
 
 
-class Counts(BaseModel):
-    """Of the records of a topic that were asked."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    read: int = 0
-    undecoded: int = 0
-    headerless: int = 0
-    """Records of which an archive has kept no headers."""
-    fails: int = 0
-    """Records of these times on which the condition's SQL fails."""
-    first: tuple[int, int] | None = None
-    """The partition and the offset of the first of these."""
-
-
 class Answer(NamedTuple):
     """What Spark says."""
 
@@ -132,9 +115,12 @@ class Answer(NamedTuple):
     """A row a place: PLACE; and TOLD of `asked`, or of a topic AT."""
 
     @property
-    def counts(self) -> Counts:
-        """Of a topic."""
-        return Counts.model_validate_json(self.table.schema.metadata[COUNTS.encode()])
+    def counts(self) -> dict[str, Any]:
+        """Of a topic's records: read, undecoded; headerless, of which an archive kept no headers;
+        fails, on which the condition's SQL fails, with partition and offset of the first.
+        """
+        told: dict[str, Any] = json.loads(self.table.schema.metadata[COUNTS.encode()])
+        return told
 
     @property
     def places(self) -> list[Place]:

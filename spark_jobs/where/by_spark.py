@@ -4,6 +4,7 @@ records of a topic a condition holds. The application's half; ask.py is the half
 
 from __future__ import annotations
 
+import json
 import re
 from functools import reduce
 from itertools import chain
@@ -40,7 +41,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.own_columns import EMPTY, KAFKA, MALFORMED, own
 from spark_jobs.where import ask
-from spark_jobs.where.ask import CLOCK, DROPPED, ROW, TOLD, Counts, Question, deduplicates
+from spark_jobs.where.ask import CLOCK, DROPPED, ROW, TOLD, Question, deduplicates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -212,9 +213,7 @@ def _of_topic(
         .limit(question.most)  # with fewer all are read, and counted
         .toArrow()
     )
-    first = counts.get["first"] and tuple(counts.get["first"])
-    told = Counts(**counts.get | {"first": first})
-    return table.replace_schema_metadata({ask.COUNTS: told.model_dump_json()})
+    return table.replace_schema_metadata({ask.COUNTS: json.dumps(counts.get)})
 
 
 def _records_at(

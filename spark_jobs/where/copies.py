@@ -1,7 +1,6 @@
-"""Copies: which of a key's records a Deduplicate has kept, in every way that Spark may have it.
-
-Between batches its state decides, and the watermark which keys that still has. Within one batch
-Spark keeps any of a key's copies. So each way is followed; what they agree on is told.
+"""Copies: which of a key's records a Deduplicate has kept. Between batches its state decides, and
+the watermark which keys that still has. Within one batch Spark keeps any of a key's copies. So each
+way that Spark may have it is followed; what they agree on is told.
 """
 
 from __future__ import annotations
@@ -60,9 +59,7 @@ class Keeping(NamedTuple):
     late_before: Mapping[int, int]
     """Batch -> the watermark before it, in microseconds; nothing where there was none."""
     wrote: Mapping[int, frozenset[Place] | None]
-    """Batch -> the copies that may be its row of the key in the table, none if it wrote none; None
-    or nothing if nobody can tell.
-    """
+    """Batch -> the copies that may be its row of the key in the table; else nobody can tell."""
 
     def alive(self, kept: Copy, batch: int) -> bool:
         return self.delay is None or kept.at + self.delay > self.late_before.get(
@@ -89,10 +86,11 @@ def kept_of(
             ways |= {None, gone if keeping.alive(gone, batch) else None}
         wrote = keeping.wrote.get(batch)
         after, kept = set[Copy | None](), set[Place]()
+        sure = any(each.certain for each in here)
         for way in ways:
-            if way is None and (wrote is None or wrote or not _sure(here)):
+            if way is None and (wrote is None or wrote or not sure):
                 firsts = [each for each in here if wrote is None or each.place in wrote]
-                after |= {*firsts} | (set() if wrote or _sure(here) else {None})
+                after |= {*firsts} | (set() if wrote or sure else {None})
                 kept |= {each.place for each in firsts}
             elif way is not None and not wrote:  # a row of the key says that the state had none
                 after.add(way)
@@ -100,10 +98,6 @@ def kept_of(
         found |= {each.place: {*kept} for each in here}
         ways = after
     return found
-
-
-def _sure(here: Iterable[Copy]) -> bool:
-    return any(each.certain for each in here)
 
 
 def seen_and_kept(

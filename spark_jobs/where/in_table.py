@@ -86,9 +86,8 @@ class InTable:
         version, why = self._first_with(batch, seen)
         if self.spec.keyed and not fate.rows:  # a newer one of its key may have come first
             version, why = None, "its key's row is another record's"
-        return fate._replace(table_version=version).but(
-            why and f"the version that first had it: {why}"
-        )
+        untold = why and f"the version that first had it: {why}"
+        return fate._replace(table_version=version).but(untold)
 
     def rows(self, place: Place, seen: Seen) -> tuple[tuple[dict[str, Any], ...], str]:
         """Those that the record is in now, and why that cannot be told."""

@@ -137,9 +137,7 @@ class Known(NamedTuple):
         return found
 
     def sliced(self, places: Collection[Place]) -> dict[Place, int]:
-        """The batches that have them by ops.slices, which stay when accounts go; NO_BATCH of a
-        record that a rebuild had from an archive.
-        """
+        """The batches that have them by ops.slices, which stay when accounts go; or NO_BATCH."""
         near = _near(parts_of(places), "first_offset", "last_offset")
         columns = '"partition", first_offset, last_offset, batch_id'
         sql = f"SELECT {columns} FROM slices WHERE {self.own} AND ({near})"

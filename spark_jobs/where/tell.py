@@ -1,6 +1,5 @@
-"""Tell: the fates of some records, of what is kept and of what Kafka or an archive has.
-
-A place -> what is known of it -> its outcome, from the records read again -> where it went.
+"""Tell: the fates of some records, of what is kept and of what Kafka or an archive has: a place ->
+what is known of it -> its outcome, from the records read again -> where it went.
 """
 
 from __future__ import annotations
@@ -79,10 +78,8 @@ class Telling(NamedTuple):
         read = known.of(asked)
         asked = [*(each for each in asked if each not in read), *reader.expanded(kept, read)]
         having = known.of(asked)
-        found: dict[Place, Fate] = {}
-        for place in asked:
-            if fate := kept.fate(self.spec, place, having.get(place)):
-                found[place] = fate
+        rejected = (kept.fate(self.spec, place, having.get(place)) for place in asked)
+        found = {fate.place: fate for fate in rejected if fate}
         rest = [place for place in asked if place not in found]
         if without := [place for place in rest if place not in having]:
             found |= {fate.place: fate for fate in _unread(known, reader.topic, without)}
