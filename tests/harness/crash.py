@@ -15,11 +15,15 @@ import copy
 import shutil
 import threading
 from pathlib import Path
+from typing import Self
+
+import pytest
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.proof.acts import copy_at_rest
 from spark_jobs.spec import Pipeline
+from spark_jobs.storage import failpoint
 from tests.harness.scene import Scene
 
 OF_A_BATCH = ("planned", "table.committed", "audit", "audited")
@@ -29,11 +33,15 @@ Moment = tuple[str, int]
 
 
 class Images:
-    """In the place of failpoint.at: copies the scene's root at each place, and goes on."""
+    """In the place of failpoint.at, within a block: copies the scene's root at each place, or at
+    these, and goes on.
+    """
 
-    def __init__(self, scene: Scene, folder: Path) -> None:
+    def __init__(self, scene: Scene, folder: Path, *places: str) -> None:
         self._scene = scene
         self._folder = folder
+        self._places = places
+        self._patch = pytest.MonkeyPatch()
         self._copying = (
             threading.Lock()
         )  # the query's thread and the audit's each pass failpoints of their own
@@ -41,12 +49,21 @@ class Images:
 
     def at(self, place: str) -> None:
         """Copy the root, as it is here."""
+        if self._places and place not in self._places:
+            return
         with self._copying:
             audited = read_cursor(self._scene.paths.cursor).audited
             newest = max(Checkpoint(self._scene.paths.checkpoint).planned(), default=-1)
             moment = (place, audited + 1 if place.startswith("audit") else newest)
             self.taken[moment] = self._folder / f"{moment[0]}-{moment[1]}"
             copy_at_rest(Path(self._scene.settings.root), self.taken[moment])
+
+    def __enter__(self) -> Self:
+        self._patch.setattr(failpoint, "at", self.at)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
 
 
 def over(scene: Scene, root: Path, spec: Pipeline | None = None) -> Scene:

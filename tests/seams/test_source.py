@@ -16,7 +16,6 @@ from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from spark_jobs.source.port import Lasting, SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Aggregate, Field, Pipeline, Topic, Tumbling
-from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 from tests.harness.turns import alike
@@ -101,11 +100,8 @@ def end_of(folder: str) -> int:
 
 
 def rows_of(folder: str, first: int, stop: int) -> list[tuple[Any, ...]]:
-    rows = [
-        row
-        for file in sorted(Path(folder).glob("*.parquet"))
-        for row in pq.read_table(file).to_pylist()
-    ]
+    files = sorted(Path(folder).glob("*.parquet"))
+    rows = [row for file in files for row in pq.read_table(file).to_pylist()]
     values = (json.dumps(row, default=datetime.isoformat).encode() for row in rows[first:stop])
     return [(0, at, NOON, None, (None, value, None)) for at, value in enumerate(values, first)]
 
@@ -129,7 +125,7 @@ def held(made: Scene) -> set[tuple[Any, ...]]:
     return {((at - NOON) // HOUR, row["shop"], row["sales"], row["sum"]) for at, row in rows}
 
 
-def test_typed_rows_are_drained_resumed_repaired_and_verified(tmp_path, monkeypatch, spark):
+def test_typed_rows_are_drained_resumed_repaired_and_verified(tmp_path, spark):
     (folder := tmp_path / "rows").mkdir()
     fields = (Field(name="at", type="timestamp", required=True), SHOP, AMOUNT)
     given = {"name": "rows", "event_time": "at", "max_ahead": "30 days", "fields": fields}
@@ -139,9 +135,7 @@ def test_typed_rows_are_drained_resumed_repaired_and_verified(tmp_path, monkeypa
     put(folder, "1", FIRST)
     made.run("first")
     put(folder, "2", SECOND)
-    images = Images(made, tmp_path / "images")
-    with monkeypatch.context() as at:
-        at.setattr(failpoint, "at", images.at)
+    with Images(made, tmp_path / "images", "table.committed") as images:
         made.run("second")
     for each in (over(made, images.taken["table.committed", 2]), made):
         each.run("resumed")

@@ -12,7 +12,6 @@ from local.broker import create_topic
 from spark_jobs.spec import Field, Pipeline, Topic
 from spark_jobs.spec.columns import computed
 from spark_jobs.spec.steps.step import Balance, Step
-from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, over
 from tests.harness.scene import Scene
 from tests.harness.turns import alike
@@ -124,7 +123,7 @@ def send(made: Scene, delivery) -> None:
         made.send(*map(json.dumps, sent))
 
 
-def test_two_inputs_are_drained_resumed_repaired_and_verified(kafka, tmp_path, monkeypatch, spark):
+def test_two_inputs_are_drained_resumed_repaired_and_verified(kafka, tmp_path, spark):
     topics, kinds = [], {"order": "string", "at": "timestamp"}
     for name, own in zip(NAMES, OWN, strict=True):
         fields = (Field(name=each, type=of) for each, of in (kinds | {own: "bigint"}).items())
@@ -136,9 +135,7 @@ def test_two_inputs_are_drained_resumed_repaired_and_verified(kafka, tmp_path, m
     send(made, FIRST)
     made.run("first")
     send(made, SECOND)
-    images = Images(made, tmp_path / "images")
-    with monkeypatch.context() as at:
-        at.setattr(failpoint, "at", images.at)
+    with Images(made, tmp_path / "images", "planned", "table.committed") as images:
         made.run("second")
     killed = (images.taken[place, 2] for place in ("planned", "table.committed"))
     for each in (*(over(made, image) for image in killed), made):

@@ -27,6 +27,8 @@ from tests.spark import operators
 HOUR = timedelta(hours=1)
 A_NIGHT = 2
 """Hours that a night may prove."""
+NIGHTS = 30
+"""Those that have drains before them: without any in its week a night proves nothing."""
 pytestmark = [pytest.mark.usefixtures("examples"), alike("a proof of days")]
 
 
@@ -39,9 +41,15 @@ class Nights:
         self.settings = made.settings._replace(proof="10 %")
 
     def drains_took(self) -> None:
-        """So many in a week that each night may prove A_NIGHT hours, each as long as the drain."""
+        """So many each day that a night may prove A_NIGHT hours, each as long as the drain."""
         [drain] = self.made.ops("runs")
-        rows = [drain | {"run_id": f"before {n}"} for n in range(A_NIGHT * 7 * 10)]
+        rows = [
+            drain
+            | {"run_id": f"{n} of day {day}"}
+            | {at: drain[at] + timedelta(days=day) for at in ("started_at", "ended_at")}
+            for day in range(-6, NIGHTS)
+            for n in range(A_NIGHT * 10)
+        ]
         ops_tables.append(self.made.paths.root, "runs", rows)
 
     def night(self):
