@@ -14,9 +14,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyarrow.types import is_nested
 
-from spark_jobs.census.content import count, tables
+from spark_jobs.census.content import RECORD, Carried, Condition, Told, count, tables
 from spark_jobs.census.kinds import kind_of
-from spark_jobs.census.rows import RECORD, Carried, Condition, Told
 from spark_jobs.census.words import Words, literals
 from spark_jobs.errors import PipelineUnknown, SluiceError
 from spark_jobs.registry import find as registry

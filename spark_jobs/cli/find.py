@@ -34,7 +34,7 @@ from spark_jobs.values.times import iso
 
 if TYPE_CHECKING:
     from spark_jobs.census.census import Answer
-    from spark_jobs.census.rows import Condition
+    from spark_jobs.census.content import Condition
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.where.fate import Fate
@@ -110,7 +110,7 @@ def _in_source(name: str) -> str:
 
 
 def _condition(name: str, where: str, root: str) -> Condition:
-    from spark_jobs.census.rows import Condition  # noqa: PLC0415 - as above
+    from spark_jobs.census.content import Condition  # noqa: PLC0415 - as above
     from spark_jobs.decode.record_decoder import prepare  # noqa: PLC0415 - as above
 
     found = Condition(where, prepare(_topic(name)[1], root, None))

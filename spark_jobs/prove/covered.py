@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
@@ -148,9 +146,10 @@ def tell_proved(spec: Pipeline, paths: Paths) -> bool:
         return False
     spans = _spans(each for each in covered(spec, paths).intervals if each.end <= until)
     said = Proved(column=way.position.column, spans=tuple(spans[-MOST:]))
-    with suppress(VersionNotLive):  # a reset or a switch came: another table is shown
+    try:
         return show_proved(paths, said, seen, refuse_dead)
-    return False
+    except VersionNotLive:  # a reset or a switch came: another table is shown
+        return False
 
 
 def _spans(days: Iterable[Interval]) -> list[ProvedSpan]:
@@ -207,7 +206,7 @@ def standing(
     # By the version, as a clock may be set back.
     for proof in sorted(stored, key=lambda each: (each.version, each.at)):
         for span in proof.spans:
-            for day in islice(ordered, bisect_right(ends, span.start), None):
+            for day in ordered[bisect_right(ends, span.start) :]:
                 if day.start >= span.end:
                     break
                 if not proof.passed or (span.start <= day.start and day.end <= span.end):

@@ -15,8 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import BooleanType
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.source.place import PLACE, Place
-from spark_jobs.source.place_columns import columns
+from spark_jobs.source.place import Place
 from spark_jobs.steps.catalyst import analyzed, asks_for_the_time
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.numbering import BITS
@@ -144,8 +143,9 @@ def refused(records: DataFrame, inputs: Topics, most: int) -> list[tuple[Place, 
     `records` as Dataflow.by_decoder has them.
     """
     rows = records.where(fails_one(inputs, "refuse"))
-    found = rows.select(*columns(rows), told(inputs).alias("reason")).orderBy(*PLACE)
-    return [(Place(*at), why) for *at, why in found.limit(most).collect()]
+    at = F.col("kafka").dropFields("timestamp", "millis", "raw").alias("at")
+    found = rows.select(at, told(inputs).alias("reason")).orderBy("at").limit(most).collect()
+    return [(Place.of_row(place.asDict()), why) for place, why in found]
 
 
 def rule_counts(inputs: Topics, names: Sequence[Mapping[str, Rule]]) -> Column:

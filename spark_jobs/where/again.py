@@ -109,8 +109,8 @@ class Reader(NamedTuple):
             groups[self.pins(batch) if self.spec.sides else None][place] = batch
         by_batch = {max(each.id for each in of.values()): parts_of(of) for of in groups.values()}
         aside, others = Kept.read(self.known, here).aside, less(beside, own)
-        question = Question(asked=by_batch, beside=others, earliest=self.earliest, aside=aside)
-        return self.ask(question).seen
+        at = {"topic_id": self.known.identity.topic_id, "earliest": self.earliest}
+        return self.ask(Question(asked=by_batch, beside=others, aside=aside, **at)).seen
 
     def _needs_sql(self, parts: Parts) -> bool:
         """Whether a batch there has left out some records, not all, or steps are no conditions."""

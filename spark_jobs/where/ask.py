@@ -102,7 +102,7 @@ class Question(BaseModel):
     """With `key`: of this topic alone, by its own numbers of partitions. The condition may name
     by_spark.py's BESIDE. No record makes the question fail; the answer has event times.
     """
-    topic_id: str = ""
+    topic_id: str
     start: datetime = FIRST
     end: datetime = LAST
     """Of the event times of a topic's records."""

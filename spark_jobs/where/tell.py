@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.place import Place
     from spark_jobs.source.port import SourceState
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec import Pipeline
     from spark_jobs.where.again import Ask
     from spark_jobs.where.ask import Seen
@@ -60,10 +61,9 @@ class Telling(NamedTuple):
             return []
         reader = Reader.of(self.spec, self.settings, known, self.ask)
         every = known.begins.parts(known.end(known.audited))
-        asked = Question(
-            asked={known.audited: {}}, beside=every, earliest=reader.earliest, key=condition,
-            most=most + 1,
-        )  # fmt: skip
+        at = {"topic_id": known.identity.topic_id, "earliest": reader.earliest}
+        none: dict[int, Parts] = {known.audited: {}}
+        asked = Question(asked=none, beside=every, key=condition, most=most + 1, **at)
         found = self.ask(asked).places if every else []
         if len(found) > most:
             raise ValueError(f"more than {most:,} records are found: narrow the condition")

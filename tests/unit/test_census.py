@@ -22,8 +22,8 @@ from deltalake import DeltaTable, write_deltalake
 from upath import UPath
 
 from spark_jobs.census.census import Census
+from spark_jobs.census.content import Condition
 from spark_jobs.census.kinds import KINDS, REST, kind_of
-from spark_jobs.census.rows import Condition
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.spec import Field
 from spark_jobs.storage.root import paths
@@ -288,7 +288,6 @@ def test_values_of_rows_that_a_pattern_finds_are_found_where_no_condition_can_be
 @pytest.mark.parametrize("forms", [("NFC", "NFD"), ("NFD", "NFC")], ids="-".join)
 @pytest.mark.parametrize("sql", ["id = '{}'", "id LIKE '%{}'", "id IN ('b', '{}')"])
 def test_a_text_is_found_in_the_other_normal_form_too(tmp_path, forms, sql):
-    """One keyboard makes é of one letter, and another of two: it is the same person."""
     asked, stored = (normalize(form, "José") for form in forms)
     parquet(tmp_path, "ops/late/p.parquet", kept(record(stored), record("Jose"), record(asked)))
     parquet(tmp_path, "tables/t/p.parquet", rows(stored, "Jose"))
@@ -300,8 +299,8 @@ def test_a_text_within_a_list_is_found_in_the_other_normal_form_too(tmp_path):
     asked = Condition(
         "array_has(names, 'José')", prepare(topic(fields=(*FIELDS[:3], of)), "", None)
     )
-    value = json.dumps(json.loads(record("a")) | {"names": [normalize("NFD", "José")]}).encode()
-    parquet(tmp_path, "ops/late/p.parquet", kept(value, record("b")))
+    stored = json.dumps(json.loads(record("a")) | {"names": [normalize("NFD", "José")]})
+    parquet(tmp_path, "ops/late/p.parquet", kept(stored.encode(), record("b")))
     [found] = Census(UPath(tmp_path), asked).answer().found
     assert (found.kind, found.entries) == ("late", 1)
 
