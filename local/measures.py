@@ -31,6 +31,15 @@ TOPIC: Final = re.compile(r"(?<!spark_jobs\.)\bspec\.topic\b")
 POSITIONS: Final = re.compile(r"\.by_partition\b")
 SOURCE: Final = f"{PRODUCT}/source/"
 """Where positions may be looked into."""
+RUNS: Final = "runs"
+COMMANDS: Final = {
+    "admin", "census", "cli", "contracts", "draft", "excise", "install", "main", "proof", "prove",
+    "repair", "since", "tune", "where",
+}  # fmt: skip
+"""The rooms of commands, which put together what lies below the runs or beside them. One that the
+runs need is none.
+"""
+WIDE: Final = 8
 SMALL: Final = 6
 """Lines of a function's body, without its docstring."""
 
@@ -105,6 +114,8 @@ def figures(root: Path) -> dict[str, Figure]:
         for folder in (PRODUCT, "tests", "plugins")
     )
     reached = reach(product, DRAIN)
+    others = imported_rooms(product, of_commands=False)
+    wide = sorted(each for each in others if each[0] > WIDE)
     asking = [file for file in (*product, *plugins) if not str(file.path).startswith(OWN)]
     return {
         "lines of spark_jobs": Figure(sum(file.lines for file in product)),
@@ -123,7 +134,9 @@ def figures(root: Path) -> dict[str, Figure]:
             POSITIONS,
             (file for file in (*product, *plugins) if not str(file.path).startswith(SOURCE)),
         ),
-        "most rooms that a room imports": widest_room(product),
+        "most rooms that a room imports": _most(others),
+        "rooms that import more than eight": Figure(len(wide), " ".join(room for _, room in wide)),
+        "most rooms that a command imports": _most(imported_rooms(product, of_commands=True)),
         "most imports of a file": most_imports(product),
         "basenames of several files": Figure(
             sum(count > 1 for count in Counter(file.path.name for file in product).values())
@@ -187,15 +200,23 @@ def reach(files: Iterable[File], start: str) -> list[File]:
     return list(found.values())
 
 
-def widest_room(files: Iterable[File]) -> Figure:
-    """How many other rooms, or files beside the rooms, the room imports that imports most."""
-    rooms: dict[str, set[str]] = {}
+def imported_rooms(files: Iterable[File], *, of_commands: bool) -> list[tuple[int, str]]:
+    """How many other rooms, or files beside the rooms, each room imports: the runs and the
+    commands' rooms, or all others.
+    """
+    rooms: dict[str, set[str]] = {file.room: set() for file in files}
     for file in files:
         for each in file.imports:
             top, *inner = f"{each.module}.{each.name}".split(".")
-            if top == PRODUCT and inner[0] != file.room:
-                rooms.setdefault(file.room, set()).add(inner[0])
-    return _most((len(others), room) for room, others in rooms.items())
+            if top == PRODUCT and inner[0] in rooms:
+                rooms[file.room] |= {inner[0]} - {file.room}
+    needed, waiting = set[str](), [RUNS]
+    while waiting:
+        more = rooms.get(waiting.pop(), set()) - needed
+        needed |= more
+        waiting += more
+    apart = {RUNS} | (COMMANDS - needed)
+    return [(len(of), room) for room, of in rooms.items() if (room in apart) == of_commands]
 
 
 def most_imports(files: Iterable[File]) -> Figure:

@@ -20,7 +20,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.record_decoder import Prepared, prepare
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import Inputs, rows_of
+from spark_jobs.side.port import rows_of
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.analysis.lateness import unheld
@@ -37,6 +37,7 @@ from spark_jobs.steps.classify import (
     good_records,
     outcome_counts,
 )
+from spark_jobs.storage.pin import Inputs
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED
 
@@ -127,7 +128,7 @@ def dataflow(  # noqa: PLR0913 - all on which a record's way depends
     raw>, as source/port.py reads them; of a stream, for each topic.
 
     `inputs` are the versions of the tables beside the stream. Each place has them from a note: of
-    the batch (checkpoint/pins.py), or of the plan of a repair.
+    the batch (side/pins.py), or of the plan of a repair.
 
     `capture` limits which records keep their raw bytes; without it, and for an archive, all do.
     With `capture` and `observed`, the query also observes counts and rejected records, for the

@@ -15,7 +15,6 @@ from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch import processes
 from spark_jobs.launch.interpreter import prepare
-from spark_jobs.launch.limits import StopRequest, stop_on_signals
 from spark_jobs.launch.session import close_stores
 from spark_jobs.messages import log
 from spark_jobs.messages.job import Drain, Printing, Run, Serve, Stage, read
@@ -25,6 +24,7 @@ from spark_jobs.registry import find as registry
 from spark_jobs.runs.drain import drain
 from spark_jobs.runs.failures.failed import translate_error
 from spark_jobs.runs.run_record import append_row
+from spark_jobs.runs.watch.limits import StopRequest, stop_on_signals
 from spark_jobs.runs.watchdog import Watchdog
 from spark_jobs.settings.installation import Settings, about_next, log_format, record_bytes
 from spark_jobs.settings.roots import given_root
@@ -78,7 +78,6 @@ def _ended(report: Report, job: Run) -> int:
 
 
 def _reported(job: Run, stop: StopRequest) -> Report:
-    """Do a run, and write its report."""
     with Watchdog(job.kind, job.pipeline, job.run_id, opened(job.report)) as watchdog:
         return _written(_report_of(job, stop, watchdog), job)
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.pins import INPUTS
 from spark_jobs.repair.find.plan import PLAN
 from spark_jobs.side.dimension import KEPT
 from spark_jobs.storage.folders import files_before
+from spark_jobs.storage.pin import INPUTS
 from spark_jobs.storage.root.paths import CHECKPOINTS
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.operator_metrics import operator_metrics
 from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
+from spark_jobs.audit.written import Written, written as written_by
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.messages.report import Account
 from spark_jobs.ops import ops_tables
-from spark_jobs.sink import writer
 from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.steps.classify import Outcome
 from spark_jobs.storage import failpoint
@@ -133,16 +133,14 @@ class Audit:
             return
         began = time.monotonic()
         table, owners = self.run.target.table, self.run.identity.owners(self.run.spec.name)
-        written = writer.written(table, owners, ready[0])
+        written = written_by(table, owners, ready[0])
         for batch_id in ready:
             self._account(
                 self.run.checkpoint.batch(batch_id), progress.get(batch_id), written.get(batch_id)
             )
         self.seconds += time.monotonic() - began
 
-    def _account(
-        self, batch: Batch, reported: Progress | None, written: writer.Written | None
-    ) -> None:
+    def _account(self, batch: Batch, reported: Progress | None, written: Written | None) -> None:
         # If a stage ran twice, only the duration is reliable: the batch is counted as one whose
         # progress was lost.
         progress = None if reported and reported.repeated else reported
@@ -208,7 +206,7 @@ class Audit:
         topics: dict[str, TopicAccount],
         progress: Progress | None,
         records: RecordCounts | None,
-        written: writer.Written | None,
+        written: Written | None,
     ) -> Grouped | None:
         if self._counting is None:
             return None

@@ -22,11 +22,11 @@ from spark_jobs.audit.counting import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import OfTopic, Progress
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
+from spark_jobs.audit.written import Written
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops.terms import NEWEST
-from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics
 from spark_jobs.steps.beside.matched import unmatched

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from spark_jobs.audit.balance import RecordCounts
     from spark_jobs.audit.progress import Progress
-    from spark_jobs.sink.writer import Written
+    from spark_jobs.audit.written import Written
     from spark_jobs.storage.root.path_forms import SparkPath
     from spark_jobs.table.port import Table
 

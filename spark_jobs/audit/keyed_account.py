@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_jobs.sink.keyed.standing import gained
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.arrow_rows import few
 from spark_jobs.table.tables import own_table
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
     from upath import UPath
 
+    from spark_jobs.audit.written import Written
     from spark_jobs.messages.report import Account
-    from spark_jobs.sink.writer import Written
     from spark_jobs.spec.steps.following import Following
 
 LOG = logging.getLogger(__name__)
@@ -71,6 +70,14 @@ def keyed(table: UPath, written: Written | None, step: Following) -> Keyed:
         changed_contents(table, written.version, step.row_key, step.spans) if fates.moved else None
     )
     return Keyed(fates, written.rows, gained(table, written.version), changed)
+
+
+def gained(path: UPath, version: int) -> int | None:
+    """By how many rows that are no deletes this version has more than the one before it; None if
+    the log does not tell.
+    """
+    before, after = (own_table(path).live_rows(each) for each in (version - 1, version))
+    return None if before is None or after is None else after.live - before.live
 
 
 def changed_contents(

@@ -14,16 +14,15 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.spec.steps.join import SEEN
-from spark_jobs.state.open_groups import start_coordinator
-from spark_jobs.state.table import store_columns
+from spark_jobs.state.table import store_columns, store_rows
 from spark_jobs.steps.apart.join import JOINED_SEEN
 
 if TYPE_CHECKING:
     from spark_jobs.audit.balance import RecordCounts
     from spark_jobs.audit.counting import ByTopic
     from spark_jobs.audit.progress import Progress
+    from spark_jobs.audit.written import Written
     from spark_jobs.messages.report import Account
-    from spark_jobs.sink.writer import Written
     from spark_jobs.spec import Join, Pipeline
     from spark_jobs.storage.root.path_forms import SparkPath
     from spark_jobs.table.port import Table
@@ -64,14 +63,8 @@ class LeftRows(NamedTuple):
         return Grouped(entered, written.rows if written else 0)
 
     def open(self, spark: SparkSession, checkpoint: SparkPath, batch: int) -> int | None:
-        start_coordinator(spark)
-        stored = (
-            spark.read.format("statestore")
-            .option("batchId", batch)
-            .option("operatorId", 0)  # Spark numbers from the sink on, and it is the last
-            .option("storeName", "left-keyWithIndexToValue")
-            .load(checkpoint)
-        )
+        name = "left-keyWithIndexToValue"
+        rows = store_rows(spark, checkpoint, batch, 0, storeName=name)  # it is the last
         # By its place: a field of the topic may have the name `matched` too.
-        [*_, matched] = store_columns(stored, "symmetricHashJoin", None)
-        return stored.where(~matched.expression).count()
+        [*_, matched] = store_columns(rows, "symmetricHashJoin", None)
+        return rows.where(~matched.expression).count()

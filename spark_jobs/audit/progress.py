@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.messages.report import StateUse
-from spark_jobs.ops.operator_metrics import KEYS_COUNTED, REPORTED, keys_observation
+from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.spec import Session
 from spark_jobs.steps.capture import CLASSIFIED_SEEN, ENTERED_SEEN, seen
+from spark_jobs.steps.chain import KEYS_COUNTED, keys_observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

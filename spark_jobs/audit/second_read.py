@@ -21,16 +21,15 @@ from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.rejected_record import BYTES, RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import CapturePolicy
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SlicePolicy
+from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec.analysis.lateness import late_for_certain
 from spark_jobs.spec.reader_options import tasks
-from spark_jobs.state.open_groups import start_coordinator
-from spark_jobs.state.table import store_columns
+from spark_jobs.state.table import store_columns, store_rows
 from spark_jobs.steps.by_rules import has_rules, rule_counts
 from spark_jobs.steps.chain import is_late
 from spark_jobs.steps.classify import (
@@ -79,7 +78,11 @@ def read_again(run: Run, spec: Pipeline, batch: Batch) -> RecordCounts:
         seen.append(rule_counts(spec.inputs, spec.inputs.rules))
     classified = (Observation(), seen) if seen else None
     columns = rejected_columns(spec.inputs)
-    capture = _few(run, there)
+    # Raw bytes of rejected records, while they may pass the driver.
+    readers = tasks(run.spec.reader_options, len(there.end), len(run.spec.inputs))
+    capture = CapturePolicy(
+        there.late_before_ms, COLLECTED_BYTES // max(1, readers), there.clock_ms
+    )
     policy = SlicePolicy.of(
         there.covered, late_for_certain(spec, there.late_before_ms), there.clock_ms
     )
@@ -121,12 +124,6 @@ def _by_topic(counts: Mapping[str, int | None]) -> dict[int, dict[str, int]]:
         if number.isdigit() and count is not None:
             found[int(number)][what] = count
     return dict(found)
-
-
-def _few(run: Run, part: Batch) -> CapturePolicy:
-    """Captures the raw bytes of rejected records while they may pass the driver."""
-    readers = tasks(run.spec.reader_options, len(part.end), len(run.spec.inputs))
-    return CapturePolicy(part.late_before_ms, COLLECTED_BYTES // max(1, readers), part.clock_ms)
 
 
 def _outcomes(
@@ -221,17 +218,7 @@ def _accepted(run: Run, spec: Pipeline, batch: Batch) -> DataFrame:
 
 
 def _known(run: Run, batch: int) -> DataFrame:
-    checkpoint = state_url(run.target.checkpoint)
-    start_coordinator(run.spark)
-    # Spark numbers operators from the sink to the source.
     first = sum(each.stateful for each in run.spec.steps) - 1
-    stored = (
-        run.spark.read.format("statestore")
-        .option("batchId", batch)
-        .option("operatorId", first)
-        .load(checkpoint)
-    )
-    columns = store_columns(stored, "dedupe", None)
-    return stored.select(
-        *(column.expression.alias(column.name) for column in columns if column.role == "key")
-    )
+    rows = store_rows(run.spark, state_url(run.target.checkpoint), batch, first)
+    keys = (each for each in store_columns(rows, "dedupe", None) if each.role == "key")
+    return rows.select(*(each.expression.alias(each.name) for each in keys))

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.live import refuse_dead, refuse_older_switch
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.registry.fingerprint.environment import Environment, environment, version
 from spark_jobs.registry.fingerprint.fields import Declared, fingerprint
@@ -19,6 +18,7 @@ from spark_jobs.registry.fingerprint.topic import Classification, classification
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.root.live_place import SPARK
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.stored import Stored
 from spark_jobs.table.tables import table_of
 
 

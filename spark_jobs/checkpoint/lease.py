@@ -20,11 +20,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.file_system import refuse_local_locks
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import LeaseHeld, LeaseLost
 from spark_jobs.messages.kind import Kind
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath

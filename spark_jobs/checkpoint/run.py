@@ -8,11 +8,11 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.messages.kind import Kind
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import Inputs
 from spark_jobs.source.port import Source
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.pin import Inputs
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import Target
 

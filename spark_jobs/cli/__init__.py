@@ -3,7 +3,7 @@ calls the same functions as Airflow's tasks; a command that needs Spark is also 
 
 May import: admin, census, checkpoint, contracts, decode, draft, errors, excise, install, launch,
 messages, ops, pages, proof, prove, registry, repair, runs, settings, side, since, source, spec,
-state, storage, table, tune, values, where. Imported by: no room.
+storage, table, tune, values, where. Imported by: no room.
 Never here: what a command does.
 """
 

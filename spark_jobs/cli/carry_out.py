@@ -102,7 +102,8 @@ def computed(settings: Settings, paths: Paths, plan: RepairPlan, run: str) -> Re
     """Stage the plan in a process with Spark; the report. Prints the checks that did not pass."""
     from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
 
-    _refuse_second(paths)
+    if held := holder(paths.staging_lease):  # the stage asks too, behind the start of a JVM
+        raise LeaseHeld.repair_computing(pipeline=paths.pipeline, holder=held)
     plan.store(paths)
     report_at = report_path(settings.root, plan.pipeline, run)
     job = Stage(
@@ -140,12 +141,6 @@ def _execute(spec: Pipeline, settings: Settings, plan: RepairPlan, run: str, *, 
         f"{spec.name}: {done.added:,} rows added, {done.removed:,} removed, {done.changed:,} "
         f"changed, {done.merged:,} {KINDS[plan.kind].merges} merged; {at}. {publisher(paths)}"
     )
-
-
-def _refuse_second(paths: Paths) -> None:
-    """Raise LeaseHeld: the stage would too, behind the start of a JVM."""
-    if held := holder(paths.staging_lease):
-        raise LeaseHeld.repair_computing(pipeline=paths.pipeline, holder=held)
 
 
 def run_id(kind: str) -> str:

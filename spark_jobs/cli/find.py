@@ -122,7 +122,6 @@ def _condition(name: str, where: str, root: str) -> Condition:
 
 
 def _topic(name: str) -> tuple[Pipeline, Topic]:
-    """A pipeline that reads it, and the topic as it declares it."""
     readers = [(spec, each) for spec in registry.load_all() for each in spec.inputs]
     for spec, each in readers:
         if name in (each.name, each.place):

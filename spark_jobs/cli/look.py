@@ -124,7 +124,7 @@ def state(
     from spark_jobs.launch.submit import command, environment  # noqa: PLC0415 - as above
     from spark_jobs.pages import growth as growth_words  # noqa: PLC0415 - as below
     from spark_jobs.pages.growth import growth  # noqa: PLC0415 - as below
-    from spark_jobs.state.query import resolve  # noqa: PLC0415 - Delta, which the help does not need
+    from spark_jobs.runs.told.state_query import resolve  # noqa: PLC0415 - Delta, which the help does not need
 
     with with_spark():
         spec = registry.load(pipeline)

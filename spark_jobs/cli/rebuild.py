@@ -113,7 +113,6 @@ def _rebuild(spec: Pipeline, settings: Settings, run: str, how: tuple[bool, bool
 
 
 def _in_foreground(settings: Settings, pipeline: str) -> Submit:
-    """What runs a job about NEXT."""
     from spark_jobs.launch.warm import client  # noqa: PLC0415 - as above
 
     beside = settings._replace(next="on")
@@ -131,7 +130,6 @@ def _in_foreground(settings: Settings, pipeline: str) -> Submit:
 
 
 def _wait_for_runs(paths: Paths) -> None:
-    """Until no run works on the live table."""
     if held := holder(paths.lease):
         say(f"  waits for {held}")
     while holder(paths.lease):

@@ -58,6 +58,7 @@ def report(
     from spark_jobs.pages.chart import lines  # noqa: PLC0415
     from spark_jobs.pages.growth import growth  # noqa: PLC0415
     from spark_jobs.pages.report import figures, report as written  # noqa: PLC0415 - Delta and Jinja, which the help does not need
+    from spark_jobs.prove.covered import covered  # noqa: PLC0415 - as above
 
     with one_line_errors():
         spec = registry.load(pipeline)
@@ -70,7 +71,7 @@ def report(
             for line in chain(*charts, growing):
                 say(line)
             return
-        text = written(spec, where, datetime.now(UTC), last)
+        text = written(spec, where, datetime.now(UTC), last, covered)
         try:
             with replacing(html.absolute()) as partial:
                 partial.write_text(text, encoding="utf-8")

@@ -121,7 +121,6 @@ def _of_topic(topic: str, was: Classification, now: Classification) -> Iterator[
 
 
 def _narrower(fact: str, was: Any, now: Any) -> bool:
-    """Whether fewer values pass. Of the paths of a field, the fingerprint tells."""
     if fact == "path" or now is None:
         return False
     if was is None:

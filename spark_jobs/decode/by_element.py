@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from spark_jobs.decode.decoder import with_headers, without_headers
 from spark_jobs.decode.formats import Element, Elements, Records, elements_of
-from spark_jobs.messages.carried import carried
+from spark_jobs.errors.carried import carried
 from spark_jobs.spec.fields.each import AROUND
 from spark_jobs.values.own_columns import ELEMENT, EMPTY, KAFKA, MALFORMED
 

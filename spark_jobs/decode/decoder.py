@@ -31,7 +31,7 @@ from spark_jobs.decode.raw_filter import CapturePolicy, RawFilter
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.decode.slice_notes import SliceNotes
 from spark_jobs.decode.slices import SliceCounter
-from spark_jobs.messages.carried import carried
+from spark_jobs.errors.carried import carried
 from spark_jobs.source.place import PLACE, Place
 from spark_jobs.spec.inputs import COLUMN
 from spark_jobs.values.conversions import arrow_type, spark_type

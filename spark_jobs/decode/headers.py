@@ -127,7 +127,6 @@ def _column(
 
 
 def _texts(raw: pa.Array) -> tuple[pa.Array, dict[int, str]]:
-    """Lists of bytes as lists of texts."""
     import pyarrow as pa  # noqa: PLC0415 - as above
 
     lists, wrong = each_read(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from spark_jobs.decode.raw_filter import CapturePolicy
     from spark_jobs.decode.record_decoder import Prepared
-    from spark_jobs.spec import Field, Topic
+    from spark_jobs.spec import Topic
 
     Described = dict[str, Any]
 US: Final = timedelta(microseconds=1)
@@ -80,13 +80,9 @@ def tree(topic: Topic) -> Described:
             kind = "places" if isinstance(step, int) else "keys"
             at = at.setdefault(kind, {}).setdefault(str(step), {"required": False})
             at["required"] |= sure
-        at["leaf"] = _leaf(number, field)
+        digits = field.tree._asdict() if isinstance(field.tree, Decimal) else {}
+        at["leaf"] = {"column": number, "kind": field.kind, "format": field.format or "", **digits}
     return root
-
-
-def _leaf(number: int, field: Field) -> Described:
-    digits = field.tree._asdict() if isinstance(field.tree, Decimal) else {}
-    return {"column": number, "kind": field.kind, "format": field.format or "", **digits}
 
 
 class TaskNotes(NamedTuple):

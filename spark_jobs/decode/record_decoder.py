@@ -159,7 +159,6 @@ class RecordDecoder:
     def _part(
         self, format_: Format, places: Sequence[Place], given: object
     ) -> tuple[Decoder, list[str]]:
-        """The decoder of one part, and the fields of it that it builds."""
         built = self._built(places)
         return decoder_class(format_)(format_, places, built, given), built
 
@@ -173,7 +172,6 @@ class RecordDecoder:
         return found
 
     def _others(self, records: Records, reasons: list[str | None]) -> dict[str, pa.Array]:
-        """The columns of the other parts than the value."""
         columns = self._of_record(records)
         if self._headers:
             found, wrong = self._headers.of_records(records.headers)
@@ -222,7 +220,6 @@ def _merge(reasons: list[str | None], more: Mapping[int, str]) -> None:
 
 
 def _named(field: Field) -> str:
-    """A field, for a reason."""
     if field.part in OF_KAFKA:
         return field.part
     where = as_text(field.paths[0])

@@ -64,7 +64,6 @@ def seen(
 def _element(
     topic: Topic, given: object, value: Records, element: int | None
 ) -> tuple[Records, str]:
-    """The record of the value, and why it is none; itself, where a value is one."""
     taken = taken_apart(value, topic, given)
     if taken.of is None:
         return value, ""

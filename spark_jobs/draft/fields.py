@@ -97,17 +97,14 @@ def _one(
     if not readable(leaf.path):
         return None
     try:
-        return _declared(leaf, of(leaf, clock_ms), name, part)
+        found = of(leaf, clock_ms)
+        path = as_text(leaf.path)
+        given: dict[str, Any] = {"name": name, "type": found.type, "part": part}
+        given |= {"path": path} if path != name else {}
+        given |= {"format": found.format} if found.format else {}
+        return Drafted(Field(**given, required=not leaf.lacking), leaf, found.note)
     except (SluiceError, ValueError, OverflowError, RecursionError):
         return None
-
-
-def _declared(leaf: Leaf, found: Kind, name: str, part: Part) -> Drafted:
-    path = as_text(leaf.path)
-    given: dict[str, Any] = {"name": name, "type": found.type, "part": part}
-    given |= {"path": path} if path != name else {}
-    given |= {"format": found.format} if found.format else {}
-    return Drafted(Field(**given, required=not leaf.lacking), leaf, found.note)
 
 
 def required(of: Drafted) -> Drafted:

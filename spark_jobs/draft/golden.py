@@ -186,7 +186,6 @@ def _alike(draft: Draft, root: str, first: Good) -> Iterator[Good]:
 
 
 def _pairs(draft: Draft, root: str) -> Iterator[tuple[Good, Good]]:
-    """Records of one key."""
     seen = dict[str, Good]()
     for each in _known(draft):
         first = seen.setdefault(_key(draft, each), each)

@@ -106,7 +106,7 @@ def leaves(objects: Sequence[Mapping[str, Any]]) -> list[Leaf]:
         Leaf(path, column)
         for path, column in found.items()
         # An object that is null or empty at times is the fields within it.
-        if path not in inner or not _empty(column)
+        if path not in inner or not all(value is None or value == {} for value in column)
     ]
 
 
@@ -147,10 +147,6 @@ def snake(key: str) -> str:
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", key)
     plain = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:60] or "field"
     return plain if plain[0].isalpha() else f"f_{plain}"
-
-
-def _empty(column: Sequence[Any]) -> bool:
-    return all(value is None or value == {} for value in column)
 
 
 def _folded(objects: Sequence[Mapping[str, Any]]) -> set[Path]:

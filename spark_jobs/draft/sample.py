@@ -108,16 +108,12 @@ def of_file(path: Path, most: int) -> list[Sampled]:
         raise SampleUnusable.unreadable(path=path, error=error.strerror or error) from None
     if not found:
         raise SampleUnusable.no_records(source=path)
-    _refuse_whole(path, found[0].value or b"")
-    return found
-
-
-def _refuse_whole(path: Path, first: bytes) -> None:
-    """Raise SampleUnusable for a file that is one whole, by its first line."""
+    first = (found[0].value or b"").lstrip()
     for begins, (what, tool) in WHOLE.items():
-        if first.lstrip().startswith(begins):
+        if first.startswith(begins):
             command = f"{tool} {quote(str(path))}"
             raise SampleUnusable.no_lines(path=path, what=what, command=command)
+    return found
 
 
 def records(sample: list[Sampled]) -> Records:

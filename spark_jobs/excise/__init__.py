@@ -1,7 +1,7 @@
 """Excise: records of a topic taken out by a condition, in all pipelines that read it: which they
 are, the note of them, and how a checkpoint takes it over.
 
-May import: checkpoint, errors, journal, launch, ops, registry, repair, runs, settings, side,
-source, spec, storage, table, values, where. Imported by: cli.
+May import: checkpoint, errors, journal, launch, ops, registry, repair, runs, settings, source,
+spec, storage, table, values, where. Imported by: cli.
 Never here: a computation of rows. A repair leaves the records out, as it does all that are bad.
 """

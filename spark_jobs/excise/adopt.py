@@ -21,8 +21,8 @@ from spark_jobs.excise.note import Excision, ended, excisions
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
-from spark_jobs.side.port import Changed, Pin
 from spark_jobs.source.positions import Positions
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
 

@@ -16,10 +16,10 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.checkpoint.notes.excised import PlacesText, of_elements
 from spark_jobs.checkpoint.notes.failing import PUT_ASIDE
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.source.place import Place
 from spark_jobs.source.sources import BETWEEN
 from spark_jobs.storage.root.store import make_folder
+from spark_jobs.storage.stored import Stored
 from spark_jobs.values.numbering import numbered_in, own_of
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span, floor
 

@@ -100,7 +100,6 @@ class AvroFile:
         """See Layout: what a file is, its first bytes say."""
 
     def grows(self, name: str, *, ended: bool, more: bytes) -> bool:  # noqa: ARG002 - as the port has it
-        """See Layout."""
         return False
 
     def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:  # noqa: ARG002 - as the port has it
@@ -108,11 +107,9 @@ class AvroFile:
         return Counted(sum(1 for _ in self._records(file, name)))
 
     def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
-        """See Layout."""
         return islice(self._records(file, name), at.skip, None)
 
     def place(self, file: IO[bytes], name: str, at: At) -> str:  # noqa: ARG002 - as the port has it
-        """See Layout."""
         return f"record {at.skip + 1:,}"
 
     def _records(self, file: IO[bytes], name: str) -> Iterator[bytes]:

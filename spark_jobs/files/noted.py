@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

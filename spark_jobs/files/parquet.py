@@ -45,7 +45,6 @@ class ParquetFile:
         """See Layout: what a file is, its first and last bytes say."""
 
     def grows(self, name: str, *, ended: bool, more: bytes) -> bool:  # noqa: ARG002 - as the port has it
-        """See Layout."""
         return False
 
     def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:  # noqa: ARG002 - as the port has it
@@ -54,7 +53,6 @@ class ParquetFile:
             return Counted(sum(each.num_rows for each in self._opened(file).iter_batches(ROWS)))
 
     def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
-        """See Layout."""
         with self._damaged(name):
             opened, skip, groups = self._opened(file), at.skip, list[int]()
             for group in range(opened.metadata.num_row_groups):
@@ -68,7 +66,6 @@ class ParquetFile:
                 skip = max(0, skip - batch.num_rows)
 
     def place(self, file: IO[bytes], name: str, at: At) -> str:  # noqa: ARG002 - as the port has it
-        """See Layout."""
         return f"row {at.skip + 1:,}"
 
     @contextmanager

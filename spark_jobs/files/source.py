@@ -39,7 +39,6 @@ TOLD: Final = 3
 
 
 def source(spec: Pipeline, settings: Settings, _: object, until: Positions | None) -> Source:
-    """See Topic.source."""
     return FilesSource(spec, settings.root, until)
 
 
@@ -247,7 +246,6 @@ def _copied(each: Noted) -> str:
 
 
 def _names(of: Iterable[Any]) -> str:
-    """Of files, for a reader."""
     names = sorted({each.name for each in of})
     more = f" and {len(names) - TOLD:,} more" if len(names) > TOLD else ""
     return ", ".join(names[:TOLD]) + more

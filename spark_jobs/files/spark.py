@@ -18,11 +18,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
+from spark_jobs.errors.carried import carried
 from spark_jobs.files.folder import folder_of
 from spark_jobs.files.noted import Listed
 from spark_jobs.files.records import Asked, Piece, pieces, read, tasks
-from spark_jobs.messages.carried import carried
-from spark_jobs.values.own_columns import HEADERS
+from spark_jobs.source.place_columns import without_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -152,12 +152,4 @@ def kafka(
     """The records, as source/port.py has them."""
     spark.dataSource.register(Folder)
     rows = reader.format(FORMAT).option("asked", asked.text).load()
-    raw = F.struct("key", "value", F.lit(None).cast(HEADERS).alias("headers"))
-    columns = F.struct(
-        F.lit(0).alias("partition"),
-        "offset",
-        F.timestamp_millis("millis").alias("timestamp"),
-        F.lit(None).cast("bigint").alias("millis"),
-        raw.alias("raw"),
-    )
-    return rows.select(columns.alias("kafka"))
+    return rows.select(without_headers(F.lit(0), F.col("key")))

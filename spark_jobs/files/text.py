@@ -42,7 +42,6 @@ class Lines:
         self._path = declared.path
 
     def refuse_name(self, name: str) -> None:
-        """See Layout."""
         if name.lower().endswith(PACKED):
             raise FilesUnfit.compressed(name=name, path=self._path)
 
@@ -51,7 +50,6 @@ class Lines:
         return not name.lower().endswith(GZIP) and (ended or more.startswith((b"\n", b"\r\n")))
 
     def count(self, file: IO[bytes], name: str, start: int, stop: int) -> Counted:
-        """See Layout."""
         records, marks, last = 0, list[int](), None
         for last in self._records(file, name, start, stop):
             if records % STEP == 0:
@@ -61,12 +59,10 @@ class Lines:
         return Counted(records, () if name.lower().endswith(GZIP) else tuple(marks), ended)
 
     def read(self, file: IO[bytes], name: str, at: At) -> Iterator[bytes]:
-        """See Layout."""
         found = self._records(file, name, at.begin, at.stop)
         return (line.value for line in islice(found, at.skip, None))
 
     def place(self, file: IO[bytes], name: str, at: At) -> str:
-        """See Layout."""
         found = next(islice(self._records(file, name, at.begin, at.stop), at.skip, None), None)
         if found is None:
             return ""
@@ -77,7 +73,6 @@ class Lines:
         return f"line {line:,}"
 
     def _records(self, file: IO[bytes], name: str, begin: int, stop: int) -> Iterator[Line]:
-        """Between these bytes."""
         return (line for line in self._lines(file, name, begin, stop) if line.value)
 
     def _lines(self, file: IO[bytes], name: str, at: int, stop: int) -> Iterator[Line]:

@@ -157,18 +157,15 @@ def _sluice(folder: Path) -> None:
     if not inside.exists():
         inside.mkdir()
         for name in ("pom.xml", "requirements", "local"):
-            _copy(brought() / name, inside / name)
+            old, new = brought() / name, inside / name
+            if old.is_dir():
+                shutil.copytree(old, new, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(old, new)
     command = folder / "bin" / "sluice"
     command.write_text(f"#!{folder}/bin/python\nfrom spark_jobs.cli import app\n\napp()\n")
     command.chmod(0o755)
     _run("Python", isolated(folder / "bin" / "python", "-m", "compileall", "-q", str(site)))
-
-
-def _copy(old: Path, new: Path) -> None:
-    if old.is_dir():
-        shutil.copytree(old, new, ignore=shutil.ignore_patterns("__pycache__"))
-    else:
-        shutil.copy(old, new)
 
 
 def _jars(folder: Path, mvn: str, say: Callable[[str], None]) -> None:
@@ -179,13 +176,9 @@ def _jars(folder: Path, mvn: str, say: Callable[[str], None]) -> None:
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         words = [mvn, "-B", "-ntp", "-f", str(brought() / "pom.xml"), f"-P{part}", *goal]
         _run("Maven", [*words, f"-DoutputDirectory={where}"], step=step)
-    _sums(folder / "jars", brought() / "requirements" / SUMS)
-
-
-def _sums(jars: Path, listed: Path) -> None:
-    for line in listed.read_text().splitlines():
+    for line in (brought() / "requirements" / SUMS).read_text().splitlines():
         wanted, name = line.split(maxsplit=1)
-        path = jars / name.lstrip("*")
+        path = folder / "jars" / name.lstrip("*")
         found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "no file"
         if found != wanted:
             raise InstallFailed.jar_differs(jar=path, found=found, wanted=wanted)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.notes.live import Live
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, LeaseLost
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from spark_jobs.storage.lease_view import Held

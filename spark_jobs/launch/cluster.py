@@ -184,7 +184,12 @@ class ExecutorWatch:
     def __init__(self, spark: SparkSession, name: str, settings: Settings) -> None:
         self.problem: SluiceError | None = None
         self._context: Any = spark.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no method for it; a Java object, so Any
-        self._executor_size = _executor_size(spark)
+        conf = spark.sparkContext.getConf()
+        cores = conf.get("spark.executor.cores")
+        cores_each = f"{cores} cores" if cores else "all cores of its worker"
+        self._executor_size = (
+            f"{conf.get('spark.executor.memory', '1g')} of memory and {cores_each}"
+        )
         self._name = name
         self._master = settings.master
         self._limit = int(settings.executor_wait)
@@ -236,10 +241,3 @@ class ExecutorWatch:
             size=self._executor_size,
         )
         self._context.stop()
-
-
-def _executor_size(spark: SparkSession) -> str:
-    conf = spark.sparkContext.getConf()
-    cores = conf.get("spark.executor.cores")
-    cores_each = f"{cores} cores" if cores else "all cores of its worker"
-    return f"{conf.get('spark.executor.memory', '1g')} of memory and {cores_each}"

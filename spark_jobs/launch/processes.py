@@ -115,11 +115,11 @@ def _kill(processes: list[psutil.Process]) -> None:
 
 def _until_gone(processes: list[psutil.Process], seconds: float) -> None:
     until = time.monotonic() + seconds
-    while any(_does_something(process) for process in processes) and time.monotonic() < until:
+    while any(lives(process) for process in processes) and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
 
 
-def _does_something(process: psutil.Process) -> bool:
+def lives(process: psutil.Process) -> bool:
     """Whether it is neither gone nor, for want of somebody who waits for it, only listed."""
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)

@@ -23,7 +23,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-import spark_jobs
 from spark_jobs.errors import SettingInvalid, SparkFailed
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.environment import require_spark
@@ -179,8 +178,7 @@ def spark_side(spark_env: str) -> SparkSide:
         _refuse_hiding(pipelines)
     if site is None:
         both = dict.fromkeys(map(str, filter(None, (REPO, pipelines))))
-        here = Path(spark_jobs.__file__).parent
-        return SparkSide(own(), here, os.pathsep.join(both))
+        return SparkSide(own(), Path(__file__).parents[1], os.pathsep.join(both))
     search = "" if pipelines is None else os.fspath(pipelines)
     return SparkSide(
         Path(spark_env) / "bin" / "python", site / "spark_jobs", search, site / "pyspark"

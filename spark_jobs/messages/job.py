@@ -99,7 +99,7 @@ class StateQuery(NamedTuple):
     limit: int = 20
     """The number of rows to show: of each variable, or of each batch's changes."""
     keep: bool = False
-    """Keep the answer for the views (state/answer.py)."""
+    """Keep the answer for the views (messages/state_answer.py)."""
     measured: bool = False
     """Tell the sizes of keys, and when rows expire: each reads the state once more."""
 
@@ -107,7 +107,7 @@ class StateQuery(NamedTuple):
 class ShowState(_OfPipeline, _Printing):
     """Print the state of its stateful steps."""
 
-    done_by: ClassVar[str] = "spark_jobs.state.view:viewed"
+    done_by: ClassVar[str] = "spark_jobs.runs.told.state_view:viewed"
     do: Literal["state"] = "state"
     query: StateQuery
 

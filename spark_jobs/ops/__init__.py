@@ -1,7 +1,7 @@
 """Ops: the Delta tables with the history of runs, batches, rejected records and checks, and the
 views of them.
 
-May import: checkpoint, errors, messages, registry, side, source, spec, storage, table, values.
-Imported by: any room above.
+May import: checkpoint, errors, messages, registry, source, storage, table, values. Imported by: any
+room above.
 Never here: a decision by what they say.
 """

@@ -6,42 +6,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
-from spark_jobs.errors import FormatNewer, ReportMissing
 from spark_jobs.messages.kind import LIVE_KINDS
 from spark_jobs.messages.report import (
     OF_BATCHES,
     UNKNOWABLE,
     Account,
-    Report,
-    StateUse,
-    parse_report,
 )
 from spark_jobs.ops import ops_tables
-from spark_jobs.ops.accounts import failing_rules
-from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.json_of_tables import (
     Batches,
     BatchLine,
     PhaseLine,
     Phases,
     RunLine,
-    RunPage,
     Runs,
-    TopicLine,
 )
-from spark_jobs.ops.next_steps import next_steps
-from spark_jobs.ops.or_why import was_told
-from spark_jobs.ops.terms import NEWEST, moment
-from spark_jobs.ops.views import OF_A_TOPIC
-from spark_jobs.values.spans import MICROSECOND
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -84,7 +70,7 @@ def runs(root: UPath, pipeline: str, limit: int, offset: int) -> Runs:
     filtered = _filtered(root, where) if rows else {}
     return Runs(
         runs=tuple(
-            _line(row | {"filtered": filtered.get(row["run_id"], 0)}) for row in rows[:limit]
+            run_line(row | {"filtered": filtered.get(row["run_id"], 0)}) for row in rows[:limit]
         ),
         more=len(rows) > limit,
     )
@@ -104,7 +90,7 @@ def tries(root: UPath, pipeline: str, dag_run: str, *, drains: bool) -> tuple[Ru
         f"SELECT {LINE} FROM runs WHERE {own} AND starts_with(run_id, {start}) "
         f"AND {'' if drains else 'NOT '}({_LIVE}) ORDER BY started_at DESC, run_id",
     ).to_pylist()
-    return tuple(_line(row) for row in rows if is_try(row["run_id"], dag_run))
+    return tuple(run_line(row) for row in rows if is_try(row["run_id"], dag_run))
 
 
 def is_try(run_id: str, dag_run: str) -> bool:
@@ -133,70 +119,6 @@ def sum_of(batches: Sequence[BatchLine]) -> Account:
     return sum((batch.account for batch in batches), Account())
 
 
-def run(root: UPath, pipeline: str, run_id: str) -> RunPage | None:
-    """All that is stored of a run, by its last row; None without one."""
-    of_it = ops_tables.equals({"pipeline": pipeline, "run_id": run_id})
-    found = ops_tables.query(
-        root,
-        "runs",
-        f"SELECT {LINE}, report FROM runs WHERE {of_it} ORDER BY ended_at DESC LIMIT 1",
-    ).to_pylist()
-    if not found:
-        return None
-    report, lacking = _report(found[0])
-    line = _line(found[0])
-    results = report.checks if report else ()
-    of_run = tuple(batches_of(root, pipeline, run_id))
-    cut_off = _cut_off(report, of_run)
-    account = report.account if report and not cut_off else sum_of(of_run)
-    return RunPage(
-        line=line,
-        lacking=lacking,
-        what=report.problem if report else None,
-        account=account,
-        cut_off=cut_off,
-        bounded_by=report.bounded_by if report else "",
-        waiting=report.waiting if report else 0,
-        change=report.change if report else None,
-        published=was_told(root, pipeline, of_run),
-        state=report.state if report else StateUse(),
-        seconds=report.seconds if report else {},
-        offsets_start=report.offsets_start if report else {},
-        offsets_end=report.offsets_end if report else {},
-        held_back=report.held_back if report else {},
-        batches=of_run,
-        topics=_topics([each.topics for each in of_run]),
-        rules=failing_rules(each.rules for each in of_run),
-        checks=tuple(check_lines(root, line, results)),
-        next_command=next_steps(line, results)[0].command,
-        next_steps=next_steps(line, results),
-    )
-
-
-def _cut_off(report: Report | None, batches: Sequence[BatchLine]) -> bool:
-    return bool(batches) and not (report and report.batches)
-
-
-def _topics(accounts: Iterable[str | None]) -> tuple[TopicLine, ...]:
-    counts, newest = dict[str, Counter[str]](), dict[str, int]()
-    for account in filter(None, accounts):
-        for name, each in json.loads(account).items():
-            at = each.pop(NEWEST, None)
-            counts.setdefault(name, Counter()).update(each)
-            if at is not None:
-                newest[name] = max(at, newest.get(name, at))
-    first = max(newest.values(), default=0)
-    return tuple(
-        TopicLine(
-            topic=name,
-            newest=moment(newest.get(name)),
-            behind=(first - newest[name]) * MICROSECOND if name in newest else None,
-            **{each: of[each] for each in OF_A_TOPIC if each in TopicLine.model_fields},
-        )
-        for name, of in counts.items()
-    )
-
-
 def _filtered(root: UPath, where: str) -> dict[str, int]:
     """ops.runs has no column of it."""
     rows = ops_tables.query(
@@ -208,7 +130,8 @@ def _filtered(root: UPath, where: str) -> dict[str, int]:
     return {row["run_id"]: row["n"] for row in rows}
 
 
-def _line(row: Row) -> RunLine:
+def run_line(row: Row) -> RunLine:
+    """Of a row with LINE."""
     known = {name: row[name] or 0 for name in COUNTS if name not in UNKNOWABLE}
     return RunLine(**row | known)
 
@@ -241,14 +164,6 @@ def _steps(operators: pa.ChunkedArray) -> pa.Array:
     fields[0] = pc.add(fields[0], 1)  # the ops table counts steps from 0
     steps = pa.StructArray.from_arrays(fields, [*STEP])
     return pa.ListArray.from_arrays(lists.offsets, steps, mask=lists.is_null())
-
-
-def _report(row: Row) -> tuple[Report | None, str | None]:
-    """None, and why, if another Sluice wrote it in a form that this one does not read."""
-    try:
-        return parse_report(row["report"] or "", f"ops.runs, {row['run_id']}"), None
-    except (ReportMissing, FormatNewer) as error:
-        return None, str(error)
 
 
 def phases(root: UPath, pipeline: str, limit: int, offset: int) -> Phases:

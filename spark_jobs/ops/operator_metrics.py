@@ -49,14 +49,3 @@ CUSTOM = {
 """Entries of its customMetrics; null where the operator or its state store has no such metric."""
 COUNTS = {**OWN, **REPORTED, **CUSTOM}
 """All metrics."""
-KEYS_COUNTED = {"keys": "numRowsTotal", "written": "numRowsUpdated", "removed": "numRowsRemoved"}
-"""What Sluice counts of a GroupState in buckets -> the metric whose place it takes: Spark counts
-buckets there.
-"""
-
-
-def keys_observation(operator: int) -> str:
-    """The name of the observation with these counts; `operator` is how many stateful steps are
-    before the step. It has no counts if the batch has visited no bucket: then no key has changed.
-    """
-    return f"keys_of_{operator}"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.ops import ops_tables
-from spark_jobs.side.port import Changed, Pin
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.values.spans import FIRST, LAST, Span
 
 if TYPE_CHECKING:

@@ -110,10 +110,6 @@ def stored_bytes(use: StepUse) -> int | None:
     return (use.memory or 0) + (use.files or 0)
 
 
-def _known(batches: Sequence[BatchLine]) -> list[BatchLine]:
-    return [each for each in reversed(batches) if each.audited_at is not None]
-
-
 def _of_batches(
     batches: Sequence[BatchLine],
     unit: Literal["rows", "bytes"],
@@ -121,7 +117,7 @@ def _of_batches(
     of_all: Callable[[BatchLine], int | None],
     budget: int | None,
 ) -> Chart:
-    known = _known(batches)
+    known = [each for each in reversed(batches) if each.audited_at is not None]
     steps = {use.step: use.kind for batch in known for use in batch.steps}
     by_step = [{use.step: of_step(use) for use in batch.steps} for batch in known]
     series = [

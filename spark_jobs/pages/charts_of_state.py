@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+from spark_jobs.messages.state_answer import Expiry, KeySizes, StepAnswer
 from spark_jobs.pages.chart import Chart, Series, in_bytes
-from spark_jobs.state.answer import Expiry, KeySizes, StepAnswer
 
 HOUR: Final = 3600
 WIDTHS: Final = ((48, 1), (60 * 24, 24))

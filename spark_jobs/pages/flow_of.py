@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def flow_of(found: RunPage) -> Flow | None:
     """Of a run; None if it accounted for no offset and no record."""
     if found.line.kind in STAGED_KINDS:
-        made = _staged(found.account)
+        # What the sources gave is held against the plan: the account's `unaccounted`.
+        used = stage_of("used", of_accepted(found.account))
+        read = stage_of("read", of_read(found.account))
+        made = Flow("records", (read, used), Part("computed from", max(0, used.after)))
     else:
         ends = found.offsets_end
         held = sum(still_held(each, ends.get(p)) for p, each in found.held_back.items())
@@ -115,13 +118,6 @@ def _end(account: Account) -> str:
     if account.duplicates is None:
         return "accepted, copies among them"
     return "each once" if account.duplicates else "accepted"
-
-
-def _staged(account: Account) -> Flow:
-    """What the sources gave is held against the plan, which is the account's `unaccounted`."""
-    used = stage_of("used", of_accepted(account))
-    read = stage_of("read", of_read(account))
-    return Flow("records", (read, used), Part("computed from", max(0, used.after)))
 
 
 def flow_of_topic(topic: TopicLine) -> Flow:

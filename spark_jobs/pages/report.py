@@ -7,7 +7,7 @@ what it observed in rows, which may be a row's value.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -23,9 +23,9 @@ from spark_jobs.pages import growth as growth_words
 from spark_jobs.pages.chart import Chart
 from spark_jobs.pages.charts_of_runs import accounts, by_phase, lags, late_shares
 from spark_jobs.pages.growth import growth
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.strip import segments
 from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
-from spark_jobs.prove.covered import covered
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.spec.analysis.state_checks import state_checks_of
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Pipeline
+
+    Covered = Callable[[Pipeline, Paths], Coverage]
+    """prove/covered.py has one."""
 
 
 class Figures(NamedTuple):
@@ -79,12 +82,14 @@ def _late_share(pipeline: str) -> float | None:
     return float(share) if isinstance(share, int | float) else None
 
 
-def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
-    """The file's text: the newest `most` runs and batches, the last checks, and the coverage."""
+def report(spec: Pipeline, root: str, now: datetime, most: int, asked: Covered) -> str:
+    """The file's text: the newest `most` runs and batches, the last checks, and the coverage, for
+    which `asked` is asked.
+    """
     paths = Paths(root, spec)
     found = figures(paths.root, spec.name, most, 0)
     runs = found.found.runs
-    covered, why = _covered(spec, paths)
+    covered, why = _covered(spec, paths, asked)
     return (
         environment()
         .get_template("report.html")
@@ -100,7 +105,7 @@ def report(spec: Pipeline, root: str, now: datetime, most: int) -> str:
             figures=found,
             growth=growth(paths.root, spec),
             words=growth_words,
-            run=_run(history.run(paths.root, spec.name, runs[0].run_id)) if runs else None,
+            run=_run(run_page(paths.root, spec.name, runs[0].run_id)) if runs else None,
             covered=covered,
             segments=segments(covered) if covered else [],
             unasked="A report does not ask it.",
@@ -132,8 +137,8 @@ def _without_values(check: CheckLine) -> CheckLine:
     return check.model_copy(update={"result": result.model_copy(update={"observed": ""})})
 
 
-def _covered(spec: Pipeline, paths: Paths) -> tuple[Coverage | None, str]:
+def _covered(spec: Pipeline, paths: Paths, asked: Covered) -> tuple[Coverage | None, str]:
     try:
-        return covered(spec, paths), ""
+        return asked(spec, paths), ""
     except SluiceError as error:
         return None, f"{error.what} {error.remedy}"

@@ -85,7 +85,6 @@ class CaseItem(pytest.Item):
 
 
 def _run(cases: list[tuple[str, str]]) -> Told:
-    """What `sluice test` says of them."""
     from spark_jobs.proof.start import commands  # noqa: PLC0415 - a pytest without cases needs none
 
     told: Told = {}

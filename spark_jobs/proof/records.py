@@ -151,7 +151,6 @@ class CaseSource(Lasting):
 
 
 def source(spec: Pipeline, *_: object) -> Source:
-    """See Topic.source."""
     [topic] = spec.inputs
     assert isinstance(topic, CaseTopic)
     return CaseSource(topic)

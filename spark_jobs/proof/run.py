@@ -75,7 +75,6 @@ def _refuse_topics(spec: Pipeline, case: Case) -> None:
 
 
 def _differs(spec: Pipeline, case: Case, settings: Settings, place: Path) -> Iterator[str]:
-    """The lines of what is not as expected."""
     partitions = 1 + max((each.partition for batch in case.given for each in batch), default=0)
     spec = of_case(spec, case.dimensions, case.corrections, place)
     scratch = Scratch.of(spec, settings, place, partitions)

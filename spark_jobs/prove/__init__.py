@@ -2,6 +2,6 @@
 next night verifies within its budget.
 
 May import: checkpoint, errors, messages, ops, repair, settings, source, spec, storage, table,
-values. Imported by: cli, pages, sluice_airflow.
+values. Imported by: cli, sluice_airflow.
 Never here: how a range is verified, which is repair's.
 """

@@ -25,9 +25,9 @@ from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.manifest import Manifest, MergedRecord, in_the_rows
 from spark_jobs.repair.staged_verdict import staged_verdict
 from spark_jobs.repair.unit.unit import unit_of
-from spark_jobs.side.port import as_json
 from spark_jobs.steps.classify import QUARANTINED
 from spark_jobs.storage import failpoint
+from spark_jobs.storage.pin import as_json
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from spark_jobs.errors import SluiceError
-    from spark_jobs.launch.limits import StopRequest
     from spark_jobs.repair.compute.judging import Compared, Computed, Judging, Seen
     from spark_jobs.repair.find.plan import RepairPlan
     from spark_jobs.repair.unit.unit import Unit
     from spark_jobs.runs.run_outcome import Phase, RunOutcome
+    from spark_jobs.runs.watch.limits import StopRequest
     from spark_jobs.spec.analysis.ranged import Ranged
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths

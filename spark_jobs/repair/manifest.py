@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field as Described
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import RepairUnknown
 from spark_jobs.messages.kind import AskedKind
-from spark_jobs.side.port import Pin
 from spark_jobs.spec.analysis.ranged import BY_KEY
+from spark_jobs.storage.pin import Pin
+from spark_jobs.storage.stored import Stored
 from spark_jobs.values.spans import Position, Span
 
 if TYPE_CHECKING:

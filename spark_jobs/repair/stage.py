@@ -15,7 +15,6 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.errors import SluiceError, StagingStale
 from spark_jobs.journal.runner import settle
 from spark_jobs.launch.few_records import for_records, release
-from spark_jobs.launch.limits import StopRequest
 from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.repair.comparison import Comparison
@@ -26,8 +25,9 @@ from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.repair.find.plan import digest, read_plan
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import reported
-from spark_jobs.side.port import versions
+from spark_jobs.runs.watch.limits import StopRequest
 from spark_jobs.steps.sql import refuse_unsafe_trees
+from spark_jobs.storage.pin import versions
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from spark_jobs.repair.exchange.preconditions import refuse_unready
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.repair.manifest import Manifest, in_the_rows, read_manifest
 from spark_jobs.repair.unit.unit import unit_of
-from spark_jobs.side.port import as_json
+from spark_jobs.storage.pin import as_json
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of

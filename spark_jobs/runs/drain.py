@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.audit.audit import Audit
 from spark_jobs.journal.runner import leased, settle as settle_begun
-from spark_jobs.launch.limits import RunLimits
 from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.runs.evaluation import evaluate_checks
@@ -29,6 +28,7 @@ from spark_jobs.runs.upkeep import (
     purge_state,
     take_out_read_again,
 )
+from spark_jobs.runs.watch.limits import RunLimits
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.path_forms import state_url
@@ -37,10 +37,10 @@ from spark_jobs.storage.root.paths import Paths
 if TYPE_CHECKING:
     from spark_jobs.checkpoint.run import Run
     from spark_jobs.errors import SluiceError
-    from spark_jobs.launch.limits import StopRequest
     from spark_jobs.messages.report import Report
     from spark_jobs.runs.preflight import Preflight
     from spark_jobs.runs.resume.opening import Opened
+    from spark_jobs.runs.watch.limits import StopRequest
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import SourceState
     from spark_jobs.spec import Pipeline

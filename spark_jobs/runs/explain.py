@@ -116,7 +116,12 @@ def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
     for name in reversed(known_operators(text)):
         yield f"  {name}: {OPERATORS[name]}"
     yield ""
-    yield from _rules(spec)
+    names = {name: rule for each in spec.inputs.rules for name, rule in each.items()}
+    if names:
+        yield "Rules that a good record fulfils, before the first step:"
+        for name, rule in names.items():
+            yield f"  {rule.on_failure}: {name}: `{rule.sql}`, null {rule.null}"
+        yield ""
     yield (
         f"State: {spec.state.shuffle_partitions} partitions, hashed by key, one store in each for "
         "every stateful step; "
@@ -126,15 +131,6 @@ def explain(spec: Pipeline, settings: Settings) -> Iterator[str]:
     for number, step in enumerate(spec.steps, 1):
         if step.stateful:
             yield f"  step {number}, {step.kind}: {describe_state(step, spec)}"
-
-
-def _rules(spec: Pipeline) -> Iterator[str]:
-    names = {name: rule for each in spec.inputs.rules for name, rule in each.items()}
-    if names:
-        yield "Rules that a good record fulfils, before the first step:"
-        for name, rule in names.items():
-            yield f"  {rule.on_failure}: {name}: `{rule.sql}`, null {rule.null}"
-        yield ""
 
 
 def plan_text(rows: DataFrame) -> str:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from spark_jobs.checkpoint.run import Run
     from spark_jobs.decode.slice_notes import SliceNotes
     from spark_jobs.errors import SluiceError
-    from spark_jobs.launch.limits import RunLimits
     from spark_jobs.messages.part import NewKey
+    from spark_jobs.runs.watch.limits import RunLimits
     from spark_jobs.source.port import SourceState
     from spark_jobs.source.positions import Positions
 
@@ -154,7 +154,11 @@ class Query:
         state_rows = self._state_rows()
         claim_table(self._run, self._audit, rows)
         query = writer.start(
-            rows, self._run, self._limits, self._timers, lambda: self._audit.cursor.audited
+            rows,
+            self._run,
+            lambda batch: self._limits.admit(self._run.checkpoint.batch(batch)),
+            self._timers,
+            lambda: self._audit.cursor.audited,
         )
         self.query_run_id = str(query.runId)
         local = self._run.settings.local

@@ -22,10 +22,10 @@ from spark_jobs.errors import (
     RootUnreachable,
     SluiceError,
 )
-from spark_jobs.launch.limits import StopRequest, stop_on_signals
 from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.failures.failed import translate_error
+from spark_jobs.runs.watch.limits import StopRequest, stop_on_signals
 from spark_jobs.storage.root.store import make_folder, opened
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from spark_jobs.side.differing import at_time, by_key, differing
 from spark_jobs.side.of_delta import OfDelta
 from spark_jobs.side.of_file import OfFile
 from spark_jobs.side.place import Root, place_of
-from spark_jobs.side.port import Changed, Pin
 from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
 from spark_jobs.spec import Dimension
 from spark_jobs.spec.analysis.columns import types_of
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.storage.root.store import opened
 from spark_jobs.values.conversions import arrow_type, spark_type
 from spark_jobs.values.own_columns import own
@@ -77,15 +77,12 @@ class DimensionSide:
         return pin
 
     def has(self, pin: Pin) -> bool:
-        """See Side."""
         return self._versions.has(pin)
 
     def keep(self, pin: Pin) -> None:
-        """See Side."""
         self._versions.keep(pin)
 
     def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:
-        """See Side."""
         from pyspark.sql.types import StructType  # noqa: PLC0415 - only Spark's side has it
 
         of = self._declared

@@ -9,8 +9,8 @@ from deltalake.exceptions import DeltaError
 
 from spark_jobs.errors import DimensionUnfit
 from spark_jobs.side.column_types import Declared, refuse_unfit, typed
-from spark_jobs.side.port import Pin
 from spark_jobs.side.versions import MOST
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.path_forms import unprefixed
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door
@@ -32,7 +32,6 @@ class OfDelta(NamedTuple):
     path: UPath
 
     def now(self) -> Pin:
-        """See Versions."""
         if not door.is_table(self.path):
             raise DimensionUnfit.absent(name=self.name, place=self.path)
         table = door.open_table(self.path)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.errors import DimensionUnfit, SluiceError
 from spark_jobs.side.column_types import Declared, lacks, refuse_unfit, typed
-from spark_jobs.side.port import Pin
 from spark_jobs.side.versions import MOST_OF_A_FILE
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.files import replacing
 from spark_jobs.storage.root.store import is_remote, opened
 from spark_jobs.table.arrow_rows import parquet_file
@@ -46,7 +46,6 @@ class OfFile(NamedTuple):
     """The folder of contents that batches have read, each called by its digest."""
 
     def now(self) -> Pin:
-        """See Versions."""
         try:
             if self.path.stat().st_size > MOST_OF_A_FILE:
                 raise DimensionUnfit.too_large(name=self.name, place=self.path, most=MOST_OF_A_FILE)
@@ -61,7 +60,6 @@ class OfFile(NamedTuple):
         return self._is(pin) or self._copy(pin).exists()
 
     def keep(self, pin: Pin) -> None:
-        """See Versions."""
         copy = self._copy(pin)
         there = copy.exists()
         if there and time.time() - copy.stat().st_mtime < A_DAY:

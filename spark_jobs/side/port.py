@@ -2,62 +2,24 @@
 
 Spark reads such a table anew in each batch, and notes nowhere what it read: a batch that runs again
 would get other rows, and table and state would part ways. So nobody opens it but by a Pin. A drain
-notes one for its batches, a repair or a verify one in its plan (checkpoint/pins.py).
+notes one for its batches, a repair or a verify one in its plan (side/pins.py).
 Without Spark, until rows are read.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.side import SideTable
-
-
-class Pin(BaseModel):
-    """One version of one table, for ever."""
-
-    model_config = ConfigDict(frozen=True)
-
-    table_id: str
-    """The table's identity: one that is made anew has another."""
-    version: int
-    """Its number there. A later version has a higher one."""
-
-
-Inputs = Mapping[str, Pin]
-"""The name of each table beside the stream -> the version that is read."""
-
-
-def as_json(inputs: Inputs) -> str | None:
-    """As ops.repairs has them; None where there are none."""
-    return json.dumps({name: pin.model_dump() for name, pin in inputs.items()}) if inputs else None
-
-
-def versions(inputs: Inputs) -> dict[str, int]:
-    """The number of each version alone."""
-    return {name: pin.version for name, pin in inputs.items()}
-
-
-class Changed(NamedTuple):
-    """Rows that a later version has otherwise: what was computed with them may differ."""
-
-    key: str | None
-    """The columns of the table's key -> their values, as JSON; None: any key."""
-    start: datetime | None
-    """The first event time that it concerns; None: since ever."""
-    end: datetime | None
-    """The event time after the last; None: for ever."""
+    from spark_jobs.storage.pin import Changed, Inputs, Pin
 
 
 class Side(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from spark_jobs.side.port import Pin
+from spark_jobs.storage.pin import Pin
 
 if TYPE_CHECKING:
     import pyarrow as pa

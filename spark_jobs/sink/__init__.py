@@ -1,6 +1,6 @@
 """Sink: the pipeline's Delta table, its commits by batch, and its history.
 
-May import: checkpoint, errors, launch, messages, ops, spec, steps, storage, table, values.
-Imported by: admin, audit, repair, runs.
+May import: checkpoint, errors, ops, spec, steps, storage, table, values. Imported by: admin,
+repair, runs.
 Never here: the published table, or a judgement of rows.
 """

@@ -4,27 +4,21 @@ transaction id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.launch.limits import RunLimits
-from spark_jobs.messages.carried import carried
-from spark_jobs.steps.keyed.fates import Fates
+from spark_jobs.errors.carried import carried
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import spark_url
-from spark_jobs.table import history
 from spark_jobs.table.entry import OfBatch
-
-if TYPE_CHECKING:
-    from spark_jobs.table.port import Table
 
 STOP_WAIT_MS = 3_600_000
 """Longer than the driver ever takes to stop a query."""
@@ -38,23 +32,19 @@ HELD_MS = 50
 """How long a batch waits before it looks again how far the audit is."""
 
 
-class Written(NamedTuple):
-    """The rows that one batch's commit wrote, and its version of the table."""
-
-    rows: int
-    version: int
-    fates: Fates | None = None
-    """What the sink counted of a table that follows a key; None of another table."""
-
-
 def start(
-    rows: DataFrame, run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
+    rows: DataFrame,
+    run: Run,
+    admit: Callable[[int], bool],
+    timers: Timers,
+    audited: Callable[[], int],
 ) -> StreamingQuery:
-    """Start the query with availableNow: it reads what Kafka holds now, as far as the limits of the
-    run allow, and stops. `audited` gives the last batch that is accounted for.
+    """Start the query with availableNow: it reads what Kafka holds now, as far as it is allowed,
+    and stops. `admit` says whether a batch, by its id, may run; `audited` gives the last batch that
+    is accounted for.
     """
     writer = rows.writeStream.outputMode(run.spec.output_mode).queryName(run.spec.name)
-    writer = writer.foreachBatch(_writer(run, limits, timers, audited))
+    writer = writer.foreachBatch(_writer(run, admit, timers, audited))
     return (
         writer.option("checkpointLocation", spark_url(run.target.checkpoint))
         .trigger(availableNow=True)
@@ -63,7 +53,7 @@ def start(
 
 
 def _writer(
-    run: Run, limits: RunLimits, timers: Timers, audited: Callable[[], int]
+    run: Run, admit: Callable[[int], bool], timers: Timers, audited: Callable[[], int]
 ) -> Callable[[DataFrame, int], None]:
     """The function for foreachBatch: lets the table commit a batch with owner and batch id.
 
@@ -79,7 +69,7 @@ def _writer(
     def write(batch: DataFrame, batch_id: int) -> None:
         if next(first) == 0:  # each batch of a query has the same plan
             refuse_late_rows(plan_of_batch(run.spark), run.spec)
-        if not limits.admit(run.checkpoint.batch(batch_id)):
+        if not admit(batch_id):
             # The batch stays planned and uncommitted. The driver sees that a limit is reached and
             # stops the query, which interrupts this sleep (runs/query.py).
             _sleep(batch.sparkSession, STOP_WAIT_MS)
@@ -121,21 +111,3 @@ def _sleep(spark: SparkSession, milliseconds: int) -> None:
             "z:java.lang.Thread.sleep.\n"
             ": java.lang.InterruptedException: sleep interrupted"
         ) from None
-
-
-def written(table: Table, owners: Sequence[str], since_batch: int) -> dict[int, Written]:
-    """Batch id -> what its commit wrote, for the checkpoint's batches from `since_batch` on, from
-    the table's history.
-
-    Of all generations: a rewind may keep a batch that no run had accounted for.
-    """
-    by_batch: dict[int, Written] = {}
-    for batch_id, entry in history.commits(table, owners):
-        if batch_id < since_batch:
-            break
-        if entry.rows is None:  # one that Delta made after it, with its note
-            continue
-        said = entry.said.get("fates")
-        told = None if said is None else Fates.of(said)
-        by_batch[batch_id] = Written(entry.rows, entry.version, told)
-    return by_batch

@@ -199,22 +199,18 @@ class Lasting:
     """The answers of a source that keeps all of its records for ever: a base for one."""
 
     def note(self, held: Held) -> tuple[str, ...]:  # noqa: ARG002 - the port's
-        """See Source."""
         return ()
 
     def stays(self) -> str:
-        """See Source."""
         return "the source keeps the record for ever"
 
     def refuse_gone(self, parts: Parts) -> None:
         """See Source."""
 
     def taken(self, parts: Parts) -> Parts:  # noqa: ARG002 - the port's
-        """See Source."""
         return {}
 
     def gaps(self, places: Collection[Place]) -> Mapping[Place, Gap]:
-        """See Source."""
         return dict.fromkeys(places, Gap("removed", "the source had no record there"))
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
@@ -224,23 +220,18 @@ class Lasting:
         raise QuestionRefused.no_sample(source=type(self).__name__)
 
     def origin(self, place: Place) -> str:  # noqa: ARG002 - the port's
-        """See Source."""
         return ""
 
     def earliest(self, partitions: Iterable[int]) -> Positions:
-        """See Source."""
         return Positions(dict.fromkeys(partitions, 0))
 
     def compacted(self) -> bool:
-        """See Source."""
         return False
 
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
-        """See Source."""
         return Leaving((self.earliest(partitions),) * len(times))
 
     def count(self, parts: Parts) -> int:
-        """See Records."""
         return sum(stop - first for ranges in parts.values() for first, stop in ranges)
 
 

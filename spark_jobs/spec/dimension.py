@@ -117,17 +117,14 @@ class Dimension(SideTable):
 
     @property
     def keeps(self) -> bool:
-        """See SideTable."""
         return self.corrections == "keep"
 
     @property
     def pipeline(self) -> str | None:
-        """See SideTable."""
         return self.table if is_name(self.table) else None
 
     @property
     def lies(self) -> str:
-        """See SideTable."""
         return self.table
 
     @staticmethod
@@ -155,7 +152,6 @@ class Dimension(SideTable):
 
 
 def _refuse_more(where: str, field: Field) -> None:
-    """Refuse what a column of a table has not."""
     bare = Field(name=field.name, type=field.type, required=field.required, about=field.about)
     places = field.paths
     if field.model_copy(update={"path": None}) != bare or len(places) > 1 or len(places[0]) > 1:

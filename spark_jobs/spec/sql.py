@@ -260,7 +260,6 @@ def _marked(marks: list[Any], value: Any, where: str) -> Iterator[SqlText]:
 
 
 def _within(kind: Any, value: Any, where: str) -> Iterator[SqlText]:
-    """The SQL in the parts of a value of this type."""
     if isinstance(value, BaseModel):
         yield from _of_model(value, f"{where}.")
     elif get_origin(kind) in (Union, UnionType):
@@ -274,6 +273,5 @@ def _within(kind: Any, value: Any, where: str) -> Iterator[SqlText]:
 
 
 def _of_any(kinds: tuple[Any, ...], value: Any, where: str) -> Iterator[SqlText]:
-    """The SQL in a value that is of one of these types."""
     found = (text for kind in kinds for text in _of_type(kind, value, where))
     yield from dict.fromkeys(found)

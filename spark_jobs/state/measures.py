@@ -18,10 +18,10 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, functions as F
 from pyspark.sql.types import StructType
 
+from spark_jobs.messages.state_answer import Expiring, Expiry, KeySizes, LargeKey, Power, cells
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.answer import Expiring, Expiry, KeySizes, LargeKey, Power, cells
 from spark_jobs.state.reader import TIMERS, StateOperator, opened
-from spark_jobs.state.table import StoreColumn, Table
+from spark_jobs.state.table import StoreColumn, Table, store_rows
 from spark_jobs.state.text import format_value
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.own_columns import PREFIX, WINDOW
@@ -41,15 +41,9 @@ def key_sizes(
     Bytes are of keys and values as Spark writes them: before RocksDB compresses them, with the
     indexes that Spark keeps of timers, lists and TTLs.
     """
-    stored = (
-        spark.read.format("statestore")
-        .option("batchId", batch)
-        .option("operatorId", operator.id)
-        .option("_readAllColumnFamilies", "true")
-        .load(checkpoint)
-    )
-    key = _key(stored)
-    by_key = _by_key(stored, [*key.values()], one_row=operator.name.startswith("dedupe"))
+    rows = store_rows(spark, checkpoint, batch, operator.id, _readAllColumnFamilies="true")
+    key = _key(rows)
+    by_key = _by_key(rows, [*key.values()], one_row=operator.name.startswith("dedupe"))
     counted = Observation()
     largest = (
         by_key.observe(

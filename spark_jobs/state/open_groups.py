@@ -7,16 +7,11 @@ from __future__ import annotations
 from pyspark.sql import SparkSession, functions as F
 
 from spark_jobs.spec import Pipeline
-from spark_jobs.state.table import store_columns
+from spark_jobs.state.table import store_columns, store_rows
 from spark_jobs.storage.root.path_forms import SparkPath
 
 MOST_STATE_ROWS = 500_000
 """Rows of state up to which a run reads them: more would take longer than most deliveries."""
-
-
-def start_coordinator(spark: SparkSession) -> None:
-    """Start the StateStoreCoordinator, without which the readers fail (SPARK-58973)."""
-    _ = spark.streams.active
 
 
 def records_in_groups(
@@ -28,24 +23,18 @@ def records_in_groups(
     (store_columns.buffer_names).
     """
     step = spec.steps[index]
-    start_coordinator(spark)
-    # Spark numbers operators from the sink to the source. To read their metadata is a job.
+    # By the spec: to read the operators' metadata is a job.
     operator = sum(later.stateful for later in spec.steps[index + 1 :])
-    stored = (
-        spark.read.format("statestore")
-        .option("batchId", batch)
-        .option("operatorId", operator)
-        .load(checkpoint)
-    )
+    rows = store_rows(spark, checkpoint, batch, operator)
     counts = next(
         (
             column.expression
-            for column in store_columns(stored, "stateStoreSave", step)
+            for column in store_columns(rows, "stateStoreSave", step)
             if column.role == "value" and column.name == step.counted_by
         ),
         None,
     )
     if counts is None:
         return None
-    [[records]] = stored.select(F.coalesce(F.sum(counts), F.lit(0))).collect()
+    [[records]] = rows.select(F.coalesce(F.sum(counts), F.lit(0))).collect()
     return int(records)

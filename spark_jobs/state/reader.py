@@ -17,9 +17,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
-from spark_jobs.state.open_groups import start_coordinator
-from spark_jobs.state.query import parse
-from spark_jobs.state.table import StoreColumn, Table, store_columns
+from spark_jobs.state.keys import parse
+from spark_jobs.state.table import StoreColumn, Table, start_coordinator, store_columns, store_rows
 from spark_jobs.steps.bucket_processor import STATE, to_table, unpack
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.conversions import spark_type
@@ -151,16 +150,14 @@ def opened(
     step: Step | None,
 ) -> tuple[DataFrame, list[StoreColumn]]:
     """All rows of a variable, and the columns that can be selected of them."""
-    source = (
-        spark.read.format("statestore").option("batchId", batch).option("operatorId", operator.id)
-    )
+    options = dict[str, str]()
     if variable.kind in SIDES:
-        source = source.option("joinSide", variable.kind)
+        options["joinSide"] = variable.kind
     elif variable.kind == "TimerState":
-        source = source.option("readRegisteredTimers", "true")
+        options["readRegisteredTimers"] = "true"
     elif variable.name:
-        source = source.option("stateVarName", variable.name)
-    stored = source.load(checkpoint)
+        options["stateVarName"] = variable.name
+    stored = store_rows(spark, checkpoint, batch, operator.id, **options)
     if step and step.bucketed:
         stored = by_key(stored, step.bucketed)
     return stored, store_columns(stored, operator.name, step, ttl=variable.ttl)

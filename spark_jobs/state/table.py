@@ -8,11 +8,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from pyspark.sql import Column, DataFrame, functions as F
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from spark_jobs.spec.steps.expires import Variable
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.values.own_columns import own
 
 Role = Literal["key", "map key", "value"]
@@ -65,10 +66,28 @@ class StoreColumn(NamedTuple):
     type: DataType
 
 
+def start_coordinator(spark: SparkSession) -> None:
+    """Start the StateStoreCoordinator, without which the readers fail (SPARK-58973)."""
+    _ = spark.streams.active
+
+
+def store_rows(
+    spark: SparkSession, checkpoint: SparkPath, batch: int, operator: int, **options: str
+) -> DataFrame:
+    """The rows of a step's stores after the batch, as Spark's source of them gives them.
+
+    `operator` is its number in Spark: from the sink to the source, from 0. `options`: the source's
+    others (StateSourceOptions).
+    """
+    start_coordinator(spark)
+    source = spark.read.format("statestore").option("batchId", batch)
+    return source.option("operatorId", operator).options(**options).load(checkpoint)
+
+
 def store_columns(
     rows: DataFrame, operator: str, step: Step | None, *, ttl: bool = False
 ) -> list[StoreColumn]:
-    """The columns of the rows that spark.read.format("statestore") reads, key columns first.
+    """The columns of the rows that `store_rows` gives, key columns first.
 
     `operator` is its name in Spark.
 

@@ -183,6 +183,19 @@ def _entering(rows: DataFrame, spec: Pipeline) -> DataFrame:
     return rows if spec.keyed else rows.drop("kafka")
 
 
+KEYS_COUNTED = {"keys": "numRowsTotal", "written": "numRowsUpdated", "removed": "numRowsRemoved"}
+"""What Sluice counts of a GroupState in buckets -> the metric whose place it takes: Spark counts
+buckets there.
+"""
+
+
+def keys_observation(operator: int) -> str:
+    """The name of the observation with these counts; `operator` is how many stateful steps are
+    before the step. It has no counts if the batch has visited no bucket: then no key has changed.
+    """
+    return f"keys_of_{operator}"
+
+
 def observation_name(index: int) -> str:
     """The name of the observation after a step: rows bigint; after an Aggregate also counted bigint
     (records in its groups); where a stateful step passes the event time on, newest_us bigint.

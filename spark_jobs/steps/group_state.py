@@ -8,31 +8,26 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, functions as F
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.errors import InitialStateMissing, ProcessorFailed, SpecInvalid
-from spark_jobs.ops.operator_metrics import KEYS_COUNTED, keys_observation
+from spark_jobs.errors import ProcessorFailed, SpecInvalid
 from spark_jobs.registry.fingerprint.code import resume_remedy
 from spark_jobs.registry.logic import BY_NAME, HANDLERS
+from spark_jobs.side.initial_state import initial_state
 from spark_jobs.spec import Field, GroupState, Pipeline
 from spark_jobs.spec.output_mode import OutputMode
 from spark_jobs.steps.bucket import Bucket
 from spark_jobs.steps.bucket_processor import ANSWER_DDL, InBuckets, pack, unpack
+from spark_jobs.steps.chain import KEYS_COUNTED, keys_observation
 from spark_jobs.steps.logic import load
 from spark_jobs.steps.operator import NO_PREDICATE, At, LateBy, StepContext
 from spark_jobs.steps.timers import StateFunction, TimerCountingProcessor, count_timeouts
-from spark_jobs.storage.root.live_place import named_live
-from spark_jobs.storage.root.store import opened
-from spark_jobs.table.tables import own_table
 from spark_jobs.values.conversions import arrow_type, spark_type
-from spark_jobs.values.own_columns import BUCKET, DELETED, OF_A_KEY
-
-if TYPE_CHECKING:
-    from upath import UPath
+from spark_jobs.values.own_columns import BUCKET
 
 
 def hide_column(function: StateFunction, name: str) -> StateFunction:
@@ -190,7 +185,7 @@ class GroupStateOperator(NamedTuple):
         )
         processor = code()
         require_handlers(processor, context.spec.name)
-        first_states = initial_state(rows, step, context.root)
+        first_states = initial_state(rows.sparkSession, step, context.root)
         return transform(
             TimerCountingProcessor(processor, fired, context.timers.init_errors),
             output,
@@ -251,35 +246,3 @@ def schema(fields: tuple[Field, ...]) -> StructType:
 def columns(fields: tuple[Field, ...]) -> pa.Schema:
     """The declared columns as an Arrow schema."""
     return pa.schema([(field.name, arrow_type(field.type)) for field in fields])
-
-
-def initial_state_path(given: str, root: UPath) -> str:
-    """The path of that table: as it is given, or by its name: of a pipeline, its live one."""
-    if "/" in given:
-        return given
-    named = named_live(root / "checkpoints" / given) or {}
-    return str(root / "tables" / (named.get("table") or given))
-
-
-def initial_state(rows: DataFrame, step: GroupState, root: UPath) -> DataFrame | None:
-    """The Delta table for handleInitialState in the first batch; None if the step names none.
-
-    Raises InitialStateMissing.
-    """
-    if step.initial_state is None:
-        return None
-    path = initial_state_path(step.initial_state, root)
-    stored = own_table(opened(path))
-    if not stored.exists():
-        raise InitialStateMissing.initial_table_absent(path=path)
-    table = stored.read(rows.sparkSession, stored.version())
-    if DELETED in table.columns:  # one that follows a key also has the deletes that it remembers
-        table = table.where(~F.col(DELETED)).drop(*OF_A_KEY)
-    missing = [key for key in step.keys if key not in table.columns]
-    if missing:
-        raise InitialStateMissing.initial_key_absent(
-            path=path,
-            missing=missing[0],
-            columns=", ".join(table.columns),
-        )
-    return table

@@ -135,7 +135,6 @@ def _set(rows: DataFrame, step: Following, fields: list[str]) -> Column:
 
 
 def _lacks(step: Following, name: str) -> Column:
-    """Whether a change does not say this field."""
     if step.missing == "keep":
         return _quoted(name).isNull()
     conditions = {} if step.missing == "null" else step.missing

@@ -161,7 +161,6 @@ def refuse_unsafe_checks(spark: SparkSession, spec: Pipeline) -> None:
 
 
 def _columns(spec: Pipeline) -> set[str]:
-    """The columns of the records, and of the outputs that are known without Spark."""
     columns: Columns = spec.inputs.columns
     found = {*spec.inputs.columns}
     for step in spec.steps:

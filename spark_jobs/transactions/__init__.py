@@ -1,8 +1,7 @@
 """Transactions: where a run ends so that it has whole transactions of the source alone, by the
 topic in which Debezium tells their BEGIN and END.
 
-May import: checkpoint, errors, messages, settings, source, spec, storage, values. Imported by: no
-room.
+May import: errors, messages, settings, source, spec, storage, values. Imported by: no room.
 Never here: what a step makes of a change.
 """
 

@@ -24,7 +24,6 @@ class Transactions(PublishAt):
     """Debezium's `<prefix>.transaction`, of one partition"""
 
     def refuse_topics(self, topics: Sequence[Topic], more: MoreTopics | None) -> None:
-        """See PublishAt."""
         for each in (*topics, *((more.like,) if more else ())):
             if each.envelope != "debezium" or not isinstance(each.format, Json):
                 refuse(

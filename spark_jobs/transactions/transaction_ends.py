@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.part import HeldBack, UpTo
 from spark_jobs.source.kafka_time import clamped, is_time
 from spark_jobs.source.port import Cut
 from spark_jobs.source.positions import Positions
+from spark_jobs.storage.stored import Stored
 from spark_jobs.transactions.declaration import Transactions
 from spark_jobs.transactions.look import Begin, Looked, look
 from spark_jobs.transactions.view import KafkaView
@@ -109,11 +109,9 @@ class TransactionEnds(NamedTuple):
         return self.cut_by(state, done, KafkaView(settings, self.spec.inputs, self.told_in))
 
     def note(self, end: End, held: Held) -> None:
-        """See Ends."""
         read_whole(self.paths).note(cast("Whole", end), self.paths, held)
 
     def at(self, offsets: Positions) -> Whole | None:
-        """See Ends."""
         return read_whole(self.paths).end_of(offsets)
 
     def cut_by(self, state: SourceState, done: Positions, view: View) -> Cut:

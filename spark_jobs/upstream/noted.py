@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.checkpoint.notes.stored import Stored
+from spark_jobs.storage.stored import Stored
 from spark_jobs.upstream.moves import Appended, in_order, live_files, moves
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.side.place import place_of
-from spark_jobs.side.port import Changed, Pin
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.storage.root.store import opened
 from spark_jobs.upstream.file_rows import as_json, rows_of
 from spark_jobs.upstream.log_place import log_of, own_id

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.pins import noted_for, noted_now
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import misfit
+from spark_jobs.side.pins import noted_for, noted_now
 from spark_jobs.side.place import place_of
 from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
 from spark_jobs.source.positions import Positions

@@ -33,7 +33,6 @@ class FieldType(NamedTuple):
 
 
 def _integer(bits: int) -> Callable[[str], int]:
-    """A parser of signed whole numbers with `bits` bits."""
 
     def number(text: str) -> int:
         if not re.fullmatch(r"[+-]?\d{1,19}", text, re.ASCII) or not -(2 ** (bits - 1)) <= int(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 import pyarrow as pa
 
 from spark_jobs.checkpoint.log import Checkpoint
-from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.decode.formats import taken_apart
 from spark_jobs.decode.record_decoder import prepare
 from spark_jobs.draft.sample import records
@@ -19,6 +18,7 @@ from spark_jobs.launch.question import Failed
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.offsets.archived import archived_or_why, located
 from spark_jobs.repair.offsets.slices import in_few, less, together
+from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.place import WHOLE, Place
 from spark_jobs.source.positions import Positions, parts_of
 from spark_jobs.source.sources import same_topics, source_of

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.checkpoint.pins import inputs_of
 from spark_jobs.dataflow import Dataflow, dataflow
 from spark_jobs.launch.question import QUESTION, Failed, put_rows
 from spark_jobs.launch.session import session
+from spark_jobs.side.pins import inputs_of
 from spark_jobs.source.place import PLACE, Place
 from spark_jobs.source.place_columns import columns
 from spark_jobs.source.sources import source_of

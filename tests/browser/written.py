@@ -12,16 +12,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
-from spark_jobs.ops import ops_tables, repairs
-from spark_jobs.ops.schema import Row
-from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.fields import fingerprint
-from spark_jobs.repair.manifest import Manifest
-from spark_jobs.repair.swap import described
-from spark_jobs.runs.run_record import append_row
-from spark_jobs.spec import Check
-from spark_jobs.spec.analysis.state_checks import state_checks_of
-from spark_jobs.state.answer import (
+from spark_jobs.messages.state_answer import (
     Expiring,
     Expiry,
     KeySizes,
@@ -31,6 +22,15 @@ from spark_jobs.state.answer import (
     StepAnswer,
     VariableAnswer,
 )
+from spark_jobs.ops import ops_tables, repairs
+from spark_jobs.ops.schema import Row
+from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.fields import fingerprint
+from spark_jobs.repair.manifest import Manifest
+from spark_jobs.repair.swap import described
+from spark_jobs.runs.run_record import append_row
+from spark_jobs.spec import Check
+from spark_jobs.spec.analysis.state_checks import state_checks_of
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Position, Span
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

@@ -19,7 +19,7 @@ from upath import UPath
 
 from spark_jobs.admin.maintain import maintain
 from spark_jobs.audit.keyed_account import keyed
-from spark_jobs.sink.writer import written
+from spark_jobs.audit.written import written
 from spark_jobs.spec import Latest, Pipeline
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.table.delta.commit import within

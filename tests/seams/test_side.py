@@ -9,10 +9,10 @@ import deltalake
 import pyarrow as pa
 from pyspark.sql import DataFrame, functions as F
 
-from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec import Aggregate, Pipeline, Tumbling
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.steps.step import Balance, Step
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.topics.flights import FLIGHTS
 from tests.harness import oracle
 from tests.harness.compare import assert_same

@@ -18,7 +18,6 @@ from spark_jobs.checkpoint.identity import Identity, Present, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.no_data_batch import NoDataBatch
 from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
-from spark_jobs.checkpoint.pins import note, pin
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.excise.adopt import adopt
 from spark_jobs.journal.runner import leased, settle
@@ -29,13 +28,14 @@ from spark_jobs.runs.resume.marking import mark
 from spark_jobs.runs.run_outcome import RunOutcome
 from spark_jobs.runs.run_record import append_row, begun
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import Pin
+from spark_jobs.side.pins import note, pin
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.object_store import require_writable
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Note

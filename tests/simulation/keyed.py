@@ -9,8 +9,8 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Topic
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.paths import Paths

@@ -11,9 +11,9 @@ from local.deliveries import Delivered
 from local.flights import FlightEvent
 from local.publish import publish
 from spark_jobs.messages.job import StateQuery
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.settings.installation import REPO
 from spark_jobs.spec import GroupState
-from spark_jobs.state.view import state_view
 from tests.harness.scene import Scene
 from tests.spark import operators, truth
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spark_jobs.audit import audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.decode import slices as noting
@@ -198,13 +199,13 @@ def progress_is_lost(off: pytest.MonkeyPatch) -> None:
 
 
 def delta_says_one_row_less(active: pytest.MonkeyPatch, batch: int) -> None:
-    written = writer.written
+    written = audit.written_by
 
     def fewer(*of: Any) -> Any:
         found = written(*of)
         return found | {batch: found[batch]._replace(rows=found[batch].rows - 1)}
 
-    active.setattr(writer, "written", fewer)
+    active.setattr(audit, "written_by", fewer)
 
 
 @held

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings, strategies as st
 
-from spark_jobs.checkpoint import pins
 from spark_jobs.messages.request import Request
 from spark_jobs.proof.acts import acted, image_at
 from spark_jobs.proof.cases import Act, Record
@@ -24,6 +23,7 @@ from spark_jobs.proof.scratch import Scratch
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.repair.stage import stage
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side import pins
 from spark_jobs.spec import (
     Aggregate,
     Deduplicate,

@@ -10,8 +10,8 @@ from upath import UPath
 from spark_jobs.errors import ProcessorFailed, SpecInvalid, StateIncompatible
 from spark_jobs.messages.job import StateQuery
 from spark_jobs.runs.resume.other_state import state_types
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.spec import Field, GroupState, Pipeline, State, Transform
-from spark_jobs.state.view import state_view
 from spark_jobs.steps.group_state import GroupStateOperator
 from spark_jobs.steps.operator import StepContext
 from spark_jobs.steps.timers import Timers

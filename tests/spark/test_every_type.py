@@ -15,6 +15,7 @@ import pytest
 from local import broker
 from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.messages.job import StateQuery
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.spec import (
     Aggregate,
     Check,
@@ -27,7 +28,6 @@ from spark_jobs.spec import (
     Transform,
     Tumbling,
 )
-from spark_jobs.state.view import state_view
 from spark_jobs.storage.root.path_forms import spark_url
 from spark_jobs.table.published import table as published_table
 from tests.harness.scene import Scene

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 from spark_jobs.dataflow import dataflow
 from spark_jobs.decode.raw_filter import BUDGET, CapturePolicy
 from spark_jobs.messages.job import StateQuery
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.settings.installation import Settings
 from spark_jobs.spec import Aggregate, Check, Field, GroupState, Pipeline, State, Transform
-from spark_jobs.state.view import state_view
 from spark_jobs.steps.classify import Outcome
 from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.values.own_columns import HEADERS, MALFORMED, OUTCOME

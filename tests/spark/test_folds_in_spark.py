@@ -4,9 +4,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from spark_jobs.audit.written import written
 from spark_jobs.sink.keyed import in_spark
 from spark_jobs.sink.keyed.driver import Load
-from spark_jobs.sink.writer import written
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta

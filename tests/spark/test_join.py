@@ -19,10 +19,10 @@ from spark_jobs.proof.cases import Act, Record
 from spark_jobs.proof.records import send
 from spark_jobs.proof.run import prove
 from spark_jobs.proof.scratch import Scratch
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.settings.installation import REPO, Settings
 from spark_jobs.source.place import Place
 from spark_jobs.spec import Deduplicate, Field, Join, Pipeline, State, Topic
-from spark_jobs.state.view import state_view
 from spark_jobs.steps.apart import join
 from spark_jobs.values.numbering import numbered_in
 from tests.harness.long_form import LONG

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
+from spark_jobs.side.initial_state import initial_state
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import GroupState
-from spark_jobs.steps.group_state import initial_state
 from spark_jobs.steps.latest import contents
 from spark_jobs.table import arrow_rows
 from spark_jobs.table.delta.door import change_feed
@@ -186,6 +186,6 @@ def test_a_first_state_from_a_table_that_follows_a_key_has_its_rows_and_no_delet
     path = table_at(tmp_path / "tables" / "orders")
     merge(path, [Change("a", 1, "x", "placed", 0), Change("b", 1, "x", None, 1)], 0)
     step = GroupState.model_construct(keys=("id",), initial_state="orders")
-    found = initial_state(spark.range(1), step, UPath(tmp_path))
+    found = initial_state(spark, step, UPath(tmp_path))
     assert [row.id for row in found.collect()] == ["a"]
     assert not {*OF_A_KEY} & {*found.columns}

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from pyspark.errors import StreamingQueryException
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.messages.carried import carried, carried_in
+from spark_jobs.errors.carried import carried, carried_in
 from spark_jobs.messages.report import Problem
 from spark_jobs.runs.explain import plan_of
 from spark_jobs.settings.installation import Settings

@@ -7,7 +7,7 @@ import pytest
 
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.messages.job import StateQuery
-from spark_jobs.state.view import state_view
+from spark_jobs.runs.told.state_view import state_view
 from tests.harness.crash import over
 from tests.harness.long_form import long_form
 from tests.harness.refused import fails

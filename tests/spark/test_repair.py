@@ -22,8 +22,9 @@ from spark_jobs.errors import StagingStale
 from spark_jobs.messages.report import Report
 from spark_jobs.messages.request import Request
 from spark_jobs.messages.stages import account_line, summary
-from spark_jobs.ops import history, repairs
+from spark_jobs.ops import repairs
 from spark_jobs.pages.flow_of import flow_of
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.repair.exchange.staging import ROWS, sample, sample_lines
 from spark_jobs.repair.find.coverage import Coverage, coverage
 from spark_jobs.repair.find.plan import RepairPlan
@@ -138,7 +139,7 @@ def assert_the_account_adds_up(made: Scene, plan: RepairPlan, report: Report) ->
     assert (found.read, found.kept_aside) == (len(read), len(aside))
     gone = found.malformed + found.premature + found.filtered + found.kept_aside + found.outside
     assert found.read == gone + found.accepted
-    page = history.run(made.paths.root, made.spec.name, report.run_id)
+    page = run_page(made.paths.root, made.spec.name, report.run_id)
     flow = flow_of(page)
     assert (flow.whole, flow.wrong) == (found.read, 0)
     row = repairs.one(made.paths.root, made.spec.name, plan.repair_id)

@@ -19,7 +19,7 @@ from spark_jobs.launch.processes import kill_tree
 from spark_jobs.launch.sessions import sessions_of
 from spark_jobs.messages.job import Repartition, StateQuery
 from spark_jobs.runs.repartition import contents, repartition
-from spark_jobs.state.view import state_view
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.storage import failpoint
 from tests.harness.crash import Images, copied, over
 from tests.harness.long_form import long_form

@@ -8,9 +8,9 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
-from spark_jobs.sink.writer import written
 from spark_jobs.table.delta.commit import merge
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Commit

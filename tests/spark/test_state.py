@@ -20,10 +20,10 @@ from spark_jobs.errors import StateUnreadable
 from spark_jobs.launch import session as spark_session
 from spark_jobs.launch.submit import environment
 from spark_jobs.messages.job import StateQuery
+from spark_jobs.messages.state_answer import StepAnswer, read_answer
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.spec import State
-from spark_jobs.state.answer import StepAnswer, read_answer
 from spark_jobs.state.reader import operators, read
-from spark_jobs.state.view import state_view
 from spark_jobs.storage.root.path_forms import state_url
 from tests.harness import oracle
 from tests.harness.long_form import LONG

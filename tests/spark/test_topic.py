@@ -14,7 +14,7 @@ from spark_jobs.audit.audit import Audit
 from spark_jobs.audit.progress import Follower, Progress
 from spark_jobs.errors import TopicRemade
 from spark_jobs.messages.stages import summary
-from spark_jobs.ops import history
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.runs.plan import plan
 from spark_jobs.source.consumer import count_records
 from spark_jobs.source.positions import Positions
@@ -137,7 +137,7 @@ def test_records_behind_an_open_transaction_are_told_by_plan_run_and_page_until_
     since = report.held_back["1"].since
     assert since is not None
     assert abs(since - began) < timedelta(minutes=1)
-    page = history.run(made.paths.root, made.spec.name, "held")
+    page = run_page(made.paths.root, made.spec.name, "held")
     assert page.held_back == report.held_back
     assert any("partition 1: 5 offsets wait" in line for line in summary(report))
     found = plan(made.spec, made.settings)

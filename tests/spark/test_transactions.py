@@ -8,7 +8,7 @@ from confluent_kafka import Producer
 
 from local.publish import create_topic
 from spark_jobs.messages.stages import summary
-from spark_jobs.ops import history
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.runs.plan import plan
 from spark_jobs.spec import Field, Pipeline, Topic, Transform
 from spark_jobs.storage import failpoint
@@ -139,7 +139,7 @@ def test_two_tables_show_whole_transactions_whatever_ends_their_runs(shop, scene
     assert tables.publish("orders") is None, "its rows are of a part of a transaction"
     held = {"0": (1, "2"), "1": (1, "2")}
     assert {p: (of.offsets, of.transaction) for p, of in cut_off.held_back.items()} == held
-    page = history.run(orders.paths.root, "orders", "limit")
+    page = run_page(orders.paths.root, "orders", "limit")
     assert page.held_back == cut_off.held_back
     assert "transaction 2" in summary(cut_off)[-1]
 

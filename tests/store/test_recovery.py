@@ -25,7 +25,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.runs import repartition as work
 from spark_jobs.runs.explain import explain
 from spark_jobs.runs.plan import plan
-from spark_jobs.state.view import state_view
+from spark_jobs.runs.told.state_view import state_view
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.store import translate_store_error
 from spark_jobs.table.delta.table import Delta

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec.side import SideTable
 from spark_jobs.spec.steps.step import Balance, Step
+from spark_jobs.storage.pin import Changed, Pin
 
 
 class Numbered(SideTable):

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -27,7 +28,6 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.preflight import refuse_restored
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, History, Latest, Pipeline, Topic
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.storage import failpoint

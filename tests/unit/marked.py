@@ -13,19 +13,20 @@ import deltalake
 import pyarrow as pa
 from upath import UPath
 
+from spark_jobs.checkpoint.branch import up_to
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.checkpoint.pins import note, noted_now, pin, up_to
 from spark_jobs.ops import repairs
 from spark_jobs.registry.fingerprint.environment import environment
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.runs.resume.marking import mark
-from spark_jobs.side.port import Pin, as_json
+from spark_jobs.side.pins import note, noted_now, pin
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.ranged import ranged
 from spark_jobs.spec.steps.step import Step
+from spark_jobs.storage.pin import Pin, as_json
 from spark_jobs.values.spans import Span
 from tests.harness import roots
 from tests.unit.beside import LookUp, Numbered

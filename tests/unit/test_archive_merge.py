@@ -15,10 +15,10 @@ from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.errors import RangeOpen, RebuildRefused
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.repair.unit.sought import Brought
+from spark_jobs.side.initial_state import initial_state_path
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
-from spark_jobs.steps.group_state import initial_state_path
 from spark_jobs.values.spans import FIRST, MICROSECOND, MOST, Span
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT

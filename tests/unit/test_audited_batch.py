@@ -7,11 +7,11 @@ import pytest
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
 from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import OperatorProgress, Progress
+from spark_jobs.audit.written import Written
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.messages.report import Account, StateUse
 from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.ops.schema import SCHEMAS
-from spark_jobs.sink.writer import Written
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from spark_jobs.ops.check_history import check_lines
 from spark_jobs.ops.json_of_tables import RunLine
+from spark_jobs.pages.check_history import check_lines
 from spark_jobs.registry import find as registry
 from spark_jobs.spec import fresh
 from tests.harness.roots import NOON, Root, check

@@ -16,10 +16,10 @@ from spark_jobs.contracts.contract import contract
 from spark_jobs.errors import DimensionAmbiguous, DimensionUnfit, SpecInvalid
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.side.dimension import DimensionSide
-from spark_jobs.side.port import Pin
 from spark_jobs.side.refusals import refuse_misdeclared
 from spark_jobs.spec import Aggregate, Dimension, Field, Lookup, Transform, Tumbling
 from spark_jobs.spec.analysis.looked_up import kept
+from spark_jobs.storage.pin import Pin
 from tests.harness.refused import fails, has
 from tests.unit.specs import aggregate, deduplicate, group_state, pipeline
 

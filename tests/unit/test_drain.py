@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from spark_jobs.errors import LeaseHeld, RecordsGone
-from spark_jobs.launch.limits import StopRequest
 from spark_jobs.messages.report import Report
 from spark_jobs.runs import drain as draining
 from spark_jobs.runs.resume import opening
 from spark_jobs.runs.resume.settlers import Scene, Settler, settle
+from spark_jobs.runs.watch.limits import StopRequest
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint

@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable
 
 from spark_jobs.admin.care import forgotten_steps
+from spark_jobs.audit.keyed_account import gained
 from spark_jobs.sink.keyed import driver
 from spark_jobs.sink.keyed.driver import takes_table
-from spark_jobs.sink.keyed.standing import gained
 from spark_jobs.spec import Layout
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.live_rows import size

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import Latest
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Commit

@@ -17,9 +17,9 @@ from upath import UPath
 from spark_jobs.admin.care import forgotten_steps
 from spark_jobs.admin.rebuild.compare import difference
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.errors import SpecInvalid
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import Field, Latest, Layout, Pipeline, Topic, Transform
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table import history

@@ -3,8 +3,8 @@
 from typing import Any
 
 from spark_jobs.errors import Stopped
-from spark_jobs.launch import limits
-from spark_jobs.launch.limits import RunLimits, StopRequest
+from spark_jobs.runs.watch import limits
+from spark_jobs.runs.watch.limits import RunLimits, StopRequest
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from tests.unit.specs import group_state, pipeline

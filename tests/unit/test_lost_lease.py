@@ -12,10 +12,10 @@ from upath import UPath
 
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.errors import LeaseLost
-from spark_jobs.launch.limits import StopRequest
 from spark_jobs.runs import drain, query
 from spark_jobs.runs.resume import opening
 from spark_jobs.runs.run_outcome import RunOutcome
+from spark_jobs.runs.watch.limits import StopRequest
 from spark_jobs.settings.installation import Settings
 from tests.unit.checkpoints import begin, commit_batch, plan_batch
 from tests.unit.specs import pipeline

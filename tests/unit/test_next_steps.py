@@ -1,7 +1,7 @@
 """Next steps: what a page says that a person may do about a run."""
 
 from spark_jobs.ops.json_of_tables import RunLine
-from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.pages.next_steps import next_steps
 from spark_jobs.registry import find as registry
 from spark_jobs.spec.analysis.ranged import unranged
 

@@ -11,8 +11,8 @@ from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.ops.outdated import MOST, put
 from spark_jobs.repair.find.coverage import coverage
 from spark_jobs.repair.find.ranges_due import RUN_PREFIX, touched, untried
-from spark_jobs.side.port import Changed, Pin
 from spark_jobs.spec import Transform
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.values.spans import MICROSECOND, Span
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained, ten_days

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import written
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.writer import written
 from spark_jobs.spec import History
 from spark_jobs.storage.root.path_forms import SparkPath
 from spark_jobs.table.delta.table import Delta

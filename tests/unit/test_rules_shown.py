@@ -12,8 +12,9 @@ from sluice_airflow.web.pages import HERE
 from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.cli.__main__ import app
 from spark_jobs.messages.kind import STAGED_KINDS
-from spark_jobs.ops import history, ops_tables, repairs
+from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.schema import SCHEMAS
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.templates import environment
 from tests.unit.specs import pipeline
 
@@ -66,11 +67,11 @@ def test_a_root_from_before_has_no_counts_until_a_batch_brings_some(older, root)
 
 def test_an_older_root_is_read_without_its_column(older):
     assert show(older, "rules", "--format", "json") == []
-    assert history.run(UPath(older), "sales_hourly", "run").rules == {}
+    assert run_page(UPath(older), "sales_hourly", "run").rules == {}
 
 
 def test_a_run_and_its_page_have_the_sum_of_its_batches(root):
-    found = history.run(UPath(root), "sales_hourly", "run")
+    found = run_page(UPath(root), "sales_hourly", "run")
     assert found.rules == {"positive": 5, "known": 1}
     assert [each.rules for each in found.batches] == [None, *map(dict, COUNTS)]
     page = environment(HERE / "html").get_template("run.html")

@@ -10,6 +10,7 @@ from upath import UPath
 from spark_jobs.errors import CheckFailed, LeaseHeld, RootUnreachable, SparkFailed
 from spark_jobs.messages.report import Account, Problem, Report
 from spark_jobs.ops import history, ops_tables
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.runs.run_record import append_row
 from tests.harness.refused import because, has
 from tests.unit.specs import pipeline
@@ -67,7 +68,7 @@ def test_a_count_that_the_run_does_not_know_is_null_in_its_row_and_on_the_pages(
     ops_tables.append(UPath(tmp_path), "batches", [row | unknown.row()])
     [line] = history.runs(UPath(tmp_path), SPEC.name, 9, 0).runs
     [batch] = history.batches(UPath(tmp_path), SPEC.name, 9, 0).batches
-    page = history.run(UPath(tmp_path), SPEC.name, line.run_id)
+    page = run_page(UPath(tmp_path), SPEC.name, line.run_id)
     for told in (line, batch.account, page.account):
         assert (told.read, told.duplicates, told.unaccounted) == (9, None, None)
 

@@ -19,7 +19,7 @@ from spark_jobs.errors import (
     TableChanged,
     unexpected,
 )
-from spark_jobs.messages.carried import carried
+from spark_jobs.errors.carried import MARK, carried, carried_in
 from spark_jobs.messages.report import Problem
 from spark_jobs.runs.failures.failed import translate_error
 from tests.harness.refused import because, has
@@ -212,6 +212,11 @@ def test_an_error_of_sluices_own_is_whole_after_its_way_through_spark(of):
     else:
         text = f"Return Message: {trace}\n SQLSTATE: 39000\n=== Streaming Query ===\nIdentifier: m"
     assert Problem.of(translate_error(RuntimeError(text), "mine")) == Problem.of(own)
+
+
+@pytest.mark.parametrize("note", ["{}", "{", '{"code": 1}', '{"code": "X", "what": "w", "remedy": "", "reason": "", "parameters": {"a": [1]}}'])  # fmt: skip
+def test_what_only_looks_like_a_carried_error_is_none(note):
+    assert carried_in(f"line\n{MARK}{note}\n") is None
 
 
 def test_of_a_server_that_refuses_nobody_says_that_sparks_jvm_died():

@@ -4,9 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.spec import Field, State
-from spark_jobs.spec.steps.expires import Expires, Variable
-from spark_jobs.state.answer import (
+from spark_jobs.messages.state_answer import (
     Expiring,
     Expiry,
     KeySizes,
@@ -18,6 +16,8 @@ from spark_jobs.state.answer import (
     VariableAnswer,
     told,
 )
+from spark_jobs.spec import Field, State
+from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.state.table import Table
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
 

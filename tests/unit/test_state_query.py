@@ -14,18 +14,12 @@ from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible, StateUnreadable
 from spark_jobs.messages.job import ShowState, StateQuery, read
+from spark_jobs.runs.told.state_query import StateTarget, format_batches, resolve
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline, Transform
-from spark_jobs.state.query import (
-    StateTarget,
-    format_batches,
-    key_columns,
-    key_types,
-    parse,
-    resolve,
-)
+from spark_jobs.state.keys import key_columns, key_types, parse
 from spark_jobs.storage.root.paths import Paths
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT

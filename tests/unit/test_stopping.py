@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from spark_jobs.errors import Stopped
-from spark_jobs.launch.limits import ASKED, stop_on_signals
+from spark_jobs.runs.watch.limits import ASKED, stop_on_signals
 from tests.harness.refused import fails
 
 

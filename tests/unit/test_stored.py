@@ -13,10 +13,10 @@ import obstore
 import pytest
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import LeaseLost
 from spark_jobs.storage import seen
 from spark_jobs.storage.root.store import opened
+from spark_jobs.storage.stored import Stored
 from tests.simulation import bucket
 
 

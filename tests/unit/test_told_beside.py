@@ -11,8 +11,8 @@ from sluice_airflow.web import readings
 from sluice_airflow.web.pages import HERE
 from spark_jobs.checkpoint.notes.partitions import Partitions
 from spark_jobs.messages.kind import STAGED_KINDS
-from spark_jobs.ops import history
 from spark_jobs.ops.json_of_tables import RunPage
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.templates import environment
 from spark_jobs.pages.versions_read import versions_read
 from spark_jobs.registry import find as registry
@@ -89,7 +89,7 @@ def test_a_page_of_a_run_has_each_version_its_batches_and_what_found_no_row(root
     root.put("batches", given | {"generation": "gone", "batch_id": 12, "unmatched": [("shops", 7)]})
     times = {"started_at": DAY, "ended_at": DAY, "kind": "drain", "status": "succeeded"}
     root.put("runs", given | times)
-    found = history.run(root.paths.root, root.spec.name, "run")
+    found = run_page(root.paths.root, root.spec.name, "run")
     lines = versions_read(root.spec, root.settings.root, found.batches)
     assert [each.model_dump(exclude={"table"}) for each in lines] == [
         {"version": 0, "batches": (8, 9), "unmatched": 3},

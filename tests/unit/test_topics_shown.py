@@ -18,8 +18,9 @@ from spark_jobs.checkpoint.standing import standing
 from spark_jobs.cli.__main__ import app
 from spark_jobs.errors import DecisionRefused
 from spark_jobs.messages.kind import STAGED_KINDS
-from spark_jobs.ops import history, ops_tables
+from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import TopicLine
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.templates import environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.plan import places
@@ -83,7 +84,7 @@ def show(root, *words):
 
 
 def test_a_run_tells_what_each_topic_brought_and_which_was_silent(root):
-    eu, us = history.run(UPath(root), SPEC.name, "run").topics
+    eu, us = run_page(UPath(root), SPEC.name, "run").topics
     counts = {"read": 18, "malformed": 2, "premature": 0, "filtered": 0, "late": 4, "accepted": 12}
     assert eu == TopicLine(topic="eu", unaccounted=1, newest=NOON, behind=timedelta(), **counts)
     assert (us.read, us.newest, us.behind) == (0, None, None)
@@ -113,7 +114,7 @@ def test_a_table_for_people_names_topics_and_one_for_programs_has_numbers(root):
 
 
 def test_the_page_of_a_run_names_topics(root):
-    found = history.run(UPath(root), SPEC.name, "run")
+    found = run_page(UPath(root), SPEC.name, "run")
     found = found.model_copy(update={"offsets_end": {"0": 9, str(US_3): 1}})
     page = environment(HERE / "html").get_template("run.html")
     of_the_page = {"flow": None, "rows_flow": None, "topic_flows": [], "says": {}, "records": {}}

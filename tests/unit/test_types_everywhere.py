@@ -15,7 +15,7 @@ from spark_jobs.decode.seen import seen
 from spark_jobs.repair.exchange.staging import same, within, without
 from spark_jobs.spec import Field, GroupState, State, Topic
 from spark_jobs.spec.analysis.lateness import unheld
-from spark_jobs.state.query import parse
+from spark_jobs.state.keys import parse
 from spark_jobs.state.text import format_value
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.conversions import arrow_array, arrow_type

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from hypothesis import given, settings, strategies as st
 
-from spark_jobs.side.port import Pin
 from spark_jobs.spec.table.upstream import Rows
+from spark_jobs.storage.pin import Pin
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import rows_of
 from spark_jobs.upstream.log_place import own_id

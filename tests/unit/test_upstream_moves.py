@@ -13,12 +13,11 @@ import pytest
 from upath import UPath
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.checkpoint.pins import Pinned, Pins
 from spark_jobs.draft.sample import of_source
 from spark_jobs.errors import AccountBehind, CheckpointBroken, SpecInvalid, UpstreamUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings
-from spark_jobs.side.port import Pin
+from spark_jobs.side.pins import Pinned, Pins
 from spark_jobs.source.positions import Positions
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import (
@@ -32,6 +31,7 @@ from spark_jobs.spec import (
     Tumbling,
     WhenData,
 )
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.data_source import Stream

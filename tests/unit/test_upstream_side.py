@@ -10,9 +10,10 @@ import deltalake
 import pyarrow as pa
 import pytest
 
-from spark_jobs.side.port import Changed, Pin, Side
+from spark_jobs.side.port import Side
 from spark_jobs.spec import Dimension, Field
 from spark_jobs.spec.table.upstream import Rows
+from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.upstream import rows_side
 from spark_jobs.upstream.log_place import own_id
 from spark_jobs.upstream.rows_side import RowsSide

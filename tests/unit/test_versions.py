@@ -16,8 +16,8 @@ from hypothesis import given, settings, strategies as st
 from upath import UPath
 
 from spark_jobs.audit.keyed_account import keyed
+from spark_jobs.audit.written import Written, written
 from spark_jobs.sink.keyed.follow import merge_here
-from spark_jobs.sink.writer import Written, written
 from spark_jobs.spec import History
 from spark_jobs.spec.steps.history import SPAN
 from spark_jobs.steps.keyed.fates import Fates

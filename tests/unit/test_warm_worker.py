@@ -46,7 +46,7 @@ BORN = {"code": "1", "variable A": "1"}
 WORKER = """
 import logging, os, socket, sys, time
 from pathlib import Path
-from spark_jobs.launch.limits import stop_on_signals
+from spark_jobs.runs.watch.limits import stop_on_signals
 from spark_jobs.launch.warm.inside import reception, worker
 from spark_jobs.launch.warm.inside.worker import Limits, Worker
 

@@ -12,13 +12,13 @@ from sluice_airflow.web.apart import Apart
 from sluice_airflow.web.ops import installed
 from sluice_airflow.web.readings import Asked, Place
 from sluice_airflow.web.rights import BytesWithheld, Permitted, Readable, not_found
+from spark_jobs.messages.state_answer import StateAnswer
 from spark_jobs.ops import history, history as ops_phases
 from spark_jobs.ops.at_work import WorksNow
 from spark_jobs.ops.json_of_tables import Batches, Phases, RecordPage, Rejected, RunPage, Runs
 from spark_jobs.pages.overview.json_of_overview import Overview
 from spark_jobs.repair.find.coverage import Coverage
 from spark_jobs.repair.find.ranges_due import Touched
-from spark_jobs.state.answer import StateAnswer
 
 router = APIRouter(route_class=Apart)
 Limit = Annotated[int, Query(ge=1, le=5000, description="how many, at most")]

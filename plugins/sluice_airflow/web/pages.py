@@ -32,6 +32,7 @@ from sluice_airflow.web.rights import (
 from sluice_airflow.web.trigger import trigger
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import STAGED_KINDS, AskedKind, kinds_by_key
+from spark_jobs.messages.state_answer import expires
 from spark_jobs.ops import history
 from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import RunPage
@@ -54,7 +55,6 @@ from spark_jobs.pages.templates import SCRIPTS, STYLES, environment
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.find.ranges_due import Touched
 from spark_jobs.spec.analysis.ranged import ranged, unranged
-from spark_jobs.state.answer import expires
 
 router = APIRouter(route_class=Apart, include_in_schema=False)
 BASE = f"{API_ROOT_PATH.rstrip('/')}{PREFIX}"

@@ -22,7 +22,8 @@ from spark_jobs.checkpoint.notes.partitions import Partitions, partitions_of
 from spark_jobs.decode.seen import seen
 from spark_jobs.errors import OpsUnreadable
 from spark_jobs.messages.request import Request
-from spark_jobs.ops import at_work as works, history, rejected as ops_rejected
+from spark_jobs.messages.state_answer import StateAnswer, read_answer
+from spark_jobs.ops import at_work as works, rejected as ops_rejected
 from spark_jobs.ops.at_work import AtWork
 from spark_jobs.ops.json_of_tables import BatchLine, RecordPage, Rejected, RunPage, Withheld
 from spark_jobs.ops.rejected import Declared, Only, Table
@@ -30,6 +31,7 @@ from spark_jobs.pages.at_work import words
 from spark_jobs.pages.growth import Growth, growth
 from spark_jobs.pages.overview import lines as overviews
 from spark_jobs.pages.overview.json_of_overview import Overview
+from spark_jobs.pages.run_page import run_page
 from spark_jobs.pages.versions_read import versions_of
 from spark_jobs.prove.covered import covered as proved_coverage
 from spark_jobs.registry import find as registry
@@ -37,7 +39,6 @@ from spark_jobs.repair.find.coverage import MOST_READ_BY_A_PAGE, Coverage
 from spark_jobs.repair.find.ranges_due import Touched, touched
 from spark_jobs.spec import Pipeline, Topic
 from spark_jobs.spec.formats.format import JSON
-from spark_jobs.state.answer import StateAnswer, read_answer
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.values.spans import Span
 
@@ -171,7 +172,7 @@ def _declared(topic: Topic, root: UPath, element: int | None) -> Declared:
 def run(pipeline: str, run_id: str, withheld: Withheld | None) -> RunPage | None:
     """One run; None without it."""
     with installed(pipeline) as root:
-        found = history.run(root, pipeline, run_id)
+        found = run_page(root, pipeline, run_id)
         if found:
             read = versions_of(pipeline, str(root), found.batches)
             found = found.model_copy(update={"beside": read})

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.messages.report import StateUse
 from spark_jobs.storage.root.live_place import SPARK
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -25,9 +25,9 @@ from spark_jobs.checkpoint.notes.excised import (
     of_elements,
     read as read_excised,
 )
-from spark_jobs.checkpoint.notes.stored import Stored
-from spark_jobs.side.port import Pin
 from spark_jobs.source.place import Place
+from spark_jobs.storage.pin import Pin
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.checkpoint.log import checkpoint_broken
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, VersionNotLive
 from spark_jobs.spec.inputs import BETWEEN
 from spark_jobs.storage.lease_view import Held
@@ -27,6 +26,7 @@ from spark_jobs.storage.root.live_place import (
     rebuilt,
 )
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath

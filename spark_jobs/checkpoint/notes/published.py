@@ -11,10 +11,10 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.messages.event import Event
 from spark_jobs.storage.object_store import put_new
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

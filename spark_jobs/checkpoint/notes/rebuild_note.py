@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken, LeaseLost, RebuildRefused
 from spark_jobs.storage.lease_view import Held
 from spark_jobs.storage.root.live_place import Place
 from spark_jobs.storage.root.paths import Paths
+from spark_jobs.storage.stored import Stored
 
 
 class Begun(Stored):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import Field as Described
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import CheckpointBroken
 from spark_jobs.storage.lease_view import Held
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths

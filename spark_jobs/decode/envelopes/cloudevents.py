@@ -128,7 +128,6 @@ class CloudEventsDecoder(Enveloped):
     """The attributes and the data of a topic's events."""
 
     def __init__(self, topic: Topic, wanted: Sequence[str], given: object) -> None:
-        """See Enveloped."""
         self._wanted = tuple(wanted)
         whole, data = in_json(topic.format), topic.data_places
         self._whole = CarriedData(topic.format, whole, topic.value_places, data, wanted, given)
@@ -156,7 +155,6 @@ class CloudEventsDecoder(Enveloped):
 
     @staticmethod
     def each(topic: Topic, given: object, record: Records) -> Iterator[Read]:
-        """See Enveloped."""
         headers = Headers(record.headers)
         [binary], wrong = binary_modes(headers)
         if not binary:
@@ -177,7 +175,6 @@ class CloudEventsDecoder(Enveloped):
 
     @staticmethod
     def as_object(value: Any, headers: Mapping[str, bytes | None]) -> Any:
-        """See Enveloped."""
         if SIGN in headers:
             return {"data": value} | {name.removeprefix("ce_"): of for name, of in headers.items()}
         if isinstance(value, dict) and isinstance(coded := value.get("data_base64"), str):

@@ -178,7 +178,6 @@ def _at(node: Node, path: Path) -> Node:
 
 
 def _inner(node: Node, step: Step) -> Node:
-    """What is at a key of an object, or a place of an array."""
     kind = node.get("type")
     found: Any = None
     if kind == "struct" and isinstance(fields := node.get("fields"), list):

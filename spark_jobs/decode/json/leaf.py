@@ -184,7 +184,6 @@ def _epochs(field: Field, values: Values) -> Column:
 
 
 def _converted(kind: str, tree: Type, values: Values) -> Column:
-    """Of values with parts, or decimals."""
     if not _needs(tree):
         return Column(arrow_array(values, kind), {})
     return each_value(partial(_value, tree), kind, values)

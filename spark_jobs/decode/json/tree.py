@@ -240,7 +240,6 @@ def _member(array: Sequence[Any], at: int | Member) -> Any:
 
 @cache
 def _with_key(key: str) -> Callable[[bytes], Any]:
-    """What reads of an object the value at that key."""
     made = msgspec.defstruct("Member", [("key", Any, None)], rename={"key": key})
     return msgspec.json.Decoder(made).decode
 

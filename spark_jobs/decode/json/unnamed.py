@@ -226,7 +226,6 @@ def is_named(names: Names, path: Path) -> bool:
 
 
 def _at(value: bytes, base: Path) -> dict[str, Any] | None:
-    """The object there; None without one."""
     found: dict[str, Any] = _OBJECT(value)
     for key in base:
         raw = bytes(found.get(str(key), b""))
@@ -258,7 +257,6 @@ def _kind(raw: bytes) -> str:
 
 
 def _parses(raw: bytes, kind: type) -> bool:
-    """Whether a field of that type could have the value."""
     try:
         value: object = msgspec.json.decode(raw, type=kind)
         if isinstance(value, datetime):

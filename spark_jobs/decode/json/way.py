@@ -153,5 +153,4 @@ def _at(
 
 
 def _but_null(value: Any) -> Any:
-    """The value; None for the null of raw JSON."""
     return None if isinstance(value, msgspec.Raw) and bytes(value) == b"null" else value

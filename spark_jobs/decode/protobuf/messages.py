@@ -139,7 +139,6 @@ def _present(name: str, value: Get) -> Get:
 
 
 def _of_value(field: FieldDescriptor, *, alone: bool) -> Get:
-    """What makes one value of the field one in Python."""
     if alone and not isinstance(made := _of_value(field, alone=False), _Nested):
         return made if made is _same else unreadable(made)
     if field.enum_type is not None:

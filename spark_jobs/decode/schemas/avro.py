@@ -93,7 +93,10 @@ def _node(given: Any, space: str, names: dict[str, Node]) -> Node:
     if isinstance(given, str):
         return Node(given) if given in PRIMITIVES else _known(given, space, names)
     if isinstance(given, list):
-        return _union(given, space, names)
+        parts = [_node(each, space, names) for each in given]
+        if not parts or any(part.kind == "union" for part in parts):
+            raise SchemaInvalid("a union is empty, or has a union in it")
+        return Node("union", parts=parts)
     if not isinstance(given, dict):
         raise SchemaInvalid(f"{str(given)[:80]!r} is no type")
     return _declared(given, space, names)
@@ -118,13 +121,6 @@ def _declared(given: Mapping[str, Any], space: str, names: dict[str, Node]) -> N
     if isinstance(kind, str) and kind in PRIMITIVES:
         return _logical(Node(kind), given)
     return _node(kind, space, names)
-
-
-def _union(given: Sequence[Any], space: str, names: dict[str, Node]) -> Node:
-    parts = [_node(each, space, names) for each in given]
-    if not parts or any(part.kind == "union" for part in parts):
-        raise SchemaInvalid("a union is empty, or has a union in it")
-    return Node("union", parts=parts)
 
 
 def _record(given: Mapping[str, Any], space: str, names: dict[str, Node]) -> Node:

@@ -16,7 +16,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.decode.schemas.avro import parse
 from spark_jobs.decode.schemas.protoc import descriptor_set
 from spark_jobs.decode.schemas.registry import Registered, Registry
@@ -24,6 +23,7 @@ from spark_jobs.decode.schemas.schema import Schema, SchemaUnread
 from spark_jobs.errors import CheckpointBroken, RegistryRefused
 from spark_jobs.storage.root.files import create_whole
 from spark_jobs.storage.root.store import opened
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from spark_jobs.ops.next_steps import next_steps
+from spark_jobs.pages.next_steps import next_steps
 from spark_jobs.pages.overview.json_of_overview import Place, TroubleLine
 from spark_jobs.pages.overview.reading import SLACK, Reading
 from spark_jobs.spec.analysis.ranged import unranged
@@ -43,21 +43,17 @@ class Trouble(NamedTuple):
 
 def _failed(of: Reading) -> Told | None:
     if of.last is None or of.last.status == "succeeded":
-        return _failed_in_airflow(of)
+        # A task may fail before a run of Sluice begins, or behind it.
+        failed = of.due.failed_at if of.due else None
+        if failed is None or (of.last and of.last.ended_at > failed):
+            return None
+        words = "the last run of its DAG failed, and no drain says why"
+        return Told(words, failed, "see what a run would do", _plan(of), "dag")
     step = next_steps(of.last, ())[0]
     runs = next((n for n, mark in enumerate(of.marks) if mark.status == "succeeded"), len(of.marks))
     many = f", {runs} runs in a row" if runs > 1 else ""
     what = of.last.problem or "failed"
     return Told(f"{what}{many}", of.failing_since, step.why, step.command, "run")
-
-
-def _failed_in_airflow(of: Reading) -> Told | None:
-    """A task may fail before a run of Sluice begins, or behind it."""
-    failed = of.due.failed_at if of.due else None
-    if failed is None or (of.last and of.last.ended_at > failed):
-        return None
-    words = "the last run of its DAG failed, and no drain says why"
-    return Told(words, failed, "see what a run would do", _plan(of), "dag")
 
 
 def _unreadable(of: Reading) -> Told | None:

@@ -20,12 +20,12 @@ from pyspark.sql import DataFrame, functions as F
 from spark_jobs.decode.jvm import UNSURE
 from spark_jobs.errors import RecordsRefused, RecordsUnreachable, SluiceError, StagingStale
 from spark_jobs.launch.few_records import release
-from spark_jobs.launch.limits import StopRequest
 from spark_jobs.repair.compute.judging import Judging
 from spark_jobs.repair.compute.planned import Fetched
 from spark_jobs.repair.find.lost import refuse_unreachable
 from spark_jobs.runs.failures.data_error import DataError
 from spark_jobs.runs.failures.record_search import all_failing, failing
+from spark_jobs.runs.watch.limits import StopRequest
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.steps import by_rules, chain

@@ -203,7 +203,6 @@ def _named(paths: Paths, plan: RepairPlan) -> Iterator[pa.RecordBatch]:
 def _among(
     plan: RepairPlan, parts: Iterable[pa.RecordBatch], *, named: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Of PLACE those that the plan names, or the others."""
     these = frozenset(plan.quarantined)
     for part in parts:
         places = map(Place, *(part.column(name).to_pylist() for name in PLACE))

@@ -15,8 +15,8 @@ from spark_jobs.values.own_columns import own
 from spark_jobs.values.spans import FIRST, LAST, Span
 
 if TYPE_CHECKING:
-    from spark_jobs.side.port import Changed
     from spark_jobs.spec.analysis.looked_up import LookedUp
+    from spark_jobs.storage.pin import Changed
 
 KEY, START, END = (own(name) for name in ("key", "start", "end"))
 SCHEMA: Final = pa.schema(

@@ -106,7 +106,6 @@ def values_of(of: Planned, *, named: bool) -> DataFrame:
 
 
 def _meant(of: Planned, has: Values) -> DataFrame:
-    """The records of a table."""
     records = spread(of, _valued(of.spark, has.values))
     return at_places(records, _places(of.spark, has.elements), "left_semi")
 

@@ -18,7 +18,6 @@ from pydantic import Field as Described
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeOpen, RepairUnknown
 from spark_jobs.messages.part import Part
 from spark_jobs.ops import ops_tables, repairs
@@ -36,6 +35,7 @@ from spark_jobs.repair.find.ranges_due import (
 from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
+from spark_jobs.side.pins import noted_now
 from spark_jobs.spec.analysis.ranged import Ranged, mended
 from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor
 

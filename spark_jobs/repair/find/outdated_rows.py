@@ -30,8 +30,8 @@ from spark_jobs.repair.find.rows_of_keys import (
     intervals,
 )
 from spark_jobs.repair.find.standing import Part, Standing, in_parts
-from spark_jobs.side.port import Changed
 from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
+from spark_jobs.storage.pin import Changed
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import (
     FIRST,
@@ -44,8 +44,8 @@ from spark_jobs.values.spans import (
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
-    from spark_jobs.side.port import Inputs
     from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.pin import Inputs
     from spark_jobs.storage.root.paths import Paths
 
 LENGTHS: Final = {"hour": timedelta(hours=1), "day": timedelta(days=1)}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from pydantic import BeforeValidator, Field as Described
 
 from spark_jobs.checkpoint.identity import Identity
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import AccountBehind, CheckpointForeign, RangeOpen, RepairUnknown
 from spark_jobs.messages.kind import AskedKind
 from spark_jobs.registry.fingerprint.environment import version
@@ -23,11 +22,12 @@ from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.repair.find.quarantine import Replayable
 from spark_jobs.runs.preflight import Preflight
-from spark_jobs.side.port import Pin
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
+from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.live_place import FOLDER
 from spark_jobs.storage.root.store import make_folder
+from spark_jobs.storage.stored import Stored
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import Position, Span, any_of

@@ -99,7 +99,6 @@ def key_lines(closed: Closed, plan: RepairPlan, *, changes: int = 0) -> tuple[st
 
 
 def _beside_lines(plan: RepairPlan) -> Iterator[str]:
-    """Which versions of the tables beside the stream it reads."""
     for name, pin in plan.inputs.items():
         yield f"  computed with   version {pin.version} of {name}"
 

@@ -116,7 +116,6 @@ def waiting(
 
 
 def _every_sql(paths: Paths, generations: Sequence[str], batch: int) -> str:
-    """Of ops.quarantine."""
     return f"{ops_tables.of_checkpoint(paths.pipeline, generations)} AND batch_id <= {batch}"
 
 
@@ -171,7 +170,7 @@ def used_within(
     """
     own = ops_tables.of_checkpoint(paths.pipeline, generations)
     used = _places(paths, "merged", f"{own} AND source = 'quarantine' AND ({where})")
-    lost = used and used - _recorded(paths, generations, batch)
+    lost = used and used - _places(paths, "quarantine", _every_sql(paths, generations, batch))
     if lost:
         partition, offset, _ = min(lost)
         raise RecordsUnreachable.replayed_gone(
@@ -217,10 +216,6 @@ def _number(inputs: dict[str, Any], known: FailingRecords) -> int:
     if pin is None:
         return 0
     return int(pin["version"]) if pin["table_id"] == known.ledger else known.excisions
-
-
-def _recorded(paths: Paths, generations: Sequence[str], batch: int) -> set[Place]:
-    return _places(paths, "quarantine", _every_sql(paths, generations, batch))
 
 
 def _places(paths: Paths, table: str, where: str) -> set[Place]:

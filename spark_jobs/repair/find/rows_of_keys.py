@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_jobs.ops.results import Asked, Version, kept
 from spark_jobs.repair.find.late import Touching
-from spark_jobs.side.port import Changed
+from spark_jobs.storage.pin import Changed
 from spark_jobs.values.spans import (
     EPOCH,
     FIRST,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.messages.kind import EXCISING_KINDS
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.outdated import Marks
-from spark_jobs.side.port import Pin
+from spark_jobs.storage.pin import Pin
 from spark_jobs.values.spans import Span, joined
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from spark_jobs.checkpoint.pins import newest_noted, noted_now
 from spark_jobs.errors import (
     RangeInvalid,
     RangeOpen,
@@ -36,11 +35,12 @@ from spark_jobs.repair.find.quarantine import used_within
 from spark_jobs.repair.offsets.archived import archive_records
 from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.unit.sought import Found, Sought
-from spark_jobs.side.port import versions
+from spark_jobs.side.pins import newest_noted, noted_now
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import current_of
 from spark_jobs.spec.analysis.ranged import Ranged, ranged, unranged
 from spark_jobs.spec.analysis.rounding import rounding_line
+from spark_jobs.storage.pin import versions
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span, joined
 

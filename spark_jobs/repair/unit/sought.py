@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from spark_jobs.checkpoint.notes.excised import EXCISED
-from spark_jobs.checkpoint.pins import noted_now
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.repair.find import quarantine
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.repair.find.replaying import Replaying
+from spark_jobs.side.pins import noted_now
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from spark_jobs.repair.find.plan import Closed, RepairPlan
     from spark_jobs.repair.offsets.archived import Where
     from spark_jobs.settings.installation import Settings
-    from spark_jobs.side.port import Pin
     from spark_jobs.source.place import Place
     from spark_jobs.source.port import Source
     from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.ranged import Ranged
+    from spark_jobs.storage.pin import Pin
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.values.spans import Span
 

@@ -83,7 +83,6 @@ class _Search:
         yield from self.look(middle, end, second)
 
     def _among(self, places: Sequence[Place], error: DataError | None) -> Iterator[Failing]:
-        """Those of one value."""
         if error is None or not places:
             return
         if len(places) == 1:

@@ -28,7 +28,7 @@ from spark_jobs.errors import (
     TableChanged,
     unexpected,
 )
-from spark_jobs.messages.carried import carried_in
+from spark_jobs.errors.carried import carried_in
 from spark_jobs.registry.fingerprint.code import resume_remedy
 from spark_jobs.runs.failures.code_errors import (
     FRAME,

@@ -11,26 +11,26 @@ from spark_jobs import checks as expectations
 from spark_jobs.checkpoint.added_topics import with_new_topics
 from spark_jobs.checkpoint.identity import Present, read_identity
 from spark_jobs.checkpoint.integrity import remove_orphan_checksums
-from spark_jobs.checkpoint.pins import pin
 from spark_jobs.checkpoint.run import Run
 from spark_jobs.registry.fingerprint.fields import in_force
 from spark_jobs.runs.preflight import cut, preflight
 from spark_jobs.runs.resume.settlers import FIRST, LAST, Scene, SparkScene, settle
-from spark_jobs.side.port import versions
+from spark_jobs.side.pins import pin
 from spark_jobs.source.port import current_of, ends_of
 from spark_jobs.source.sources import source_of
 from spark_jobs.steps.sql import refuse_unsafe_checks, refuse_unsafe_trees
+from spark_jobs.storage.pin import versions
 from spark_jobs.storage.root.paths import Paths
 
 if TYPE_CHECKING:
     from threading import Thread
 
     from spark_jobs.checkpoint.identity import Identity
-    from spark_jobs.launch.limits import StopRequest
     from spark_jobs.launch.sessions import Sessions
     from spark_jobs.runs.preflight import Preflight
     from spark_jobs.runs.run_outcome import RunOutcome
     from spark_jobs.runs.run_record import Note
+    from spark_jobs.runs.watch.limits import StopRequest
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held

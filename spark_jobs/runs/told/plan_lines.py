@@ -8,13 +8,13 @@ from functools import partial
 
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.notes.published import publisher
-from spark_jobs.checkpoint.pins import pin
 from spark_jobs.decode.jvm_choice import NO_JAR, why_python
 from spark_jobs.launch.submit import files_jar
 from spark_jobs.runs.lag import lag_lines
 from spark_jobs.runs.new_keys import declarations
 from spark_jobs.runs.preflight import Preflight
 from spark_jobs.settings.installation import Settings
+from spark_jobs.side.pins import pin
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.lateness import unheld

@@ -20,14 +20,6 @@ def remembered_share(path: UPath, version: int) -> float | None:
     return None if found is None else found.remembered / max(found.live, 1)
 
 
-def gained(path: UPath, version: int) -> int | None:
-    """By how many rows that are no deletes this version has more than the one before it; None if
-    the log does not tell.
-    """
-    before, after = (own_table(path).live_rows(each) for each in (version - 1, version))
-    return None if before is None or after is None else after.live - before.live
-
-
 def key_broken(table: str, key: Mapping[str, object]) -> TableChanged:
     """The error of a table in which a person has added a row of the key."""
     told = ", ".join(f"{name} = {value}" for name, value in key.items())

@@ -99,13 +99,11 @@ def refuse_each(each: str | None, fields: Sequence[Field], beside: Mapping[str, 
     for name, instead in beside.items():
         refuse("each", each, f"a value with many records does not go with {name}", instead)
     for field in above:
-        _refuse_up(field, ways)
-
-
-def _refuse_up(field: Field, ways: Sequence[Path]) -> None:
-    if field.part != "value":
-        refuse("up", field.name, f"it is of the {field.part}, which is one", "Leave it out")
-    if field.up > len(ways) or not ways[-field.up]:
-        refuse("up", field.up, f"nothing is so far around the field {field.name}", "Write less")
-    if any(path[0] == ways[-field.up][0] for path in field.paths):
-        refuse("path", field.path, f"the list is there, at up={field.up}", "Name what is beside it")
+        if field.part != "value":
+            refuse("up", field.name, f"it is of the {field.part}, which is one", "Leave it out")
+        if field.up > len(ways) or not ways[-field.up]:
+            refuse("up", field.up, f"nothing is so far around the field {field.name}", "Write less")
+        if any(path[0] == ways[-field.up][0] for path in field.paths):
+            refuse(
+                "path", field.path, f"the list is there, at up={field.up}", "Name what is beside it"
+            )

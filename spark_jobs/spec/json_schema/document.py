@@ -217,7 +217,6 @@ def _own(schema: Schema) -> Schema:
 
 
 def _refuse_shape(schema: Schema, pointer: str) -> None:
-    """Refuse what is no JSON Schema."""
     for key, kinds in SHAPES.items():
         if key in schema and not isinstance(schema[key], kinds):
             refuse(f"{pointer}/{key}", f"is {schema[key]!r}", "Write it as JSON Schema has it")
@@ -234,7 +233,6 @@ def _list(given: object) -> list[Any]:
 
 
 def _values(schema: Schema) -> list[Any]:
-    """Those that it names."""
     return schema["enum"] if "enum" in schema else [schema[k] for k in ("const",) if k in schema]
 
 
@@ -260,7 +258,6 @@ def _over(to: Schema, others: Schema) -> Schema:
 
 
 def _merged(parts: list[Schema], pointer: str) -> Schema:
-    """All that each of them says."""
     found: Schema = {}
     for part in parts:
         for key, value in part.items():

@@ -76,7 +76,10 @@ class _Reader:
         own = part.own
         kind = self._types.of(part) if "type" not in own else None
         type_ = kind.type if kind else str(own["type"])
-        _refuse_unknown(type_, part.under(OWN))
+        try:
+            type_tree.parsed(type_)
+        except ValueError as wrong:
+            refuse(part.under(OWN), f"has the type {type_!r}: {wrong}", "Correct it")
         ruled = not (own.get("format") or (kind and kind.format))
         held = held_by(type_, part.schema) if ruled else frozenset[str]()
         for keyword in (*NOT_HELD, *OF_A_MEMBER):
@@ -107,13 +110,6 @@ class _Reader:
                 "is held by no field",
                 f"Leave it out, or let it stand: from_json_schema(..., ignored=({pointer!r},))",
             )
-
-
-def _refuse_unknown(type_: str, pointer: str) -> None:
-    try:
-        type_tree.parsed(type_)
-    except ValueError as wrong:
-        refuse(pointer, f"has the type {type_!r}: {wrong}", "Correct it")
 
 
 def made(given: dict[str, Any], pointer: str) -> Field:

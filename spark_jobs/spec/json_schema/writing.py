@@ -112,7 +112,6 @@ def _read(schema: Schema, own: Schema, field: Field, *, sure: bool) -> Field | N
 
 
 def _written(field: Field) -> Schema:
-    """By its format."""
     if field.format == "json":
         return {}
     if field.format in (*EPOCHS, "days"):

@@ -54,12 +54,10 @@ class Lookup(Step):
         return (self.dimension,)
 
     def found_by(self, side: str) -> Mapping[str, str]:
-        """See Step."""
         return self.on
 
     @property
     def counts_unmatched(self) -> tuple[str, ...]:
-        """See Step."""
         return (self.dimension.name,)
 
     @property

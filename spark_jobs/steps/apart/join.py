@@ -19,7 +19,7 @@ from spark_jobs.steps.operator import At, LateBy, StepContext, operator
 from spark_jobs.values.own_columns import KAFKA, own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from spark_jobs.spec import Join, Pipeline
     from spark_jobs.spec.output_mode import OutputMode
@@ -112,16 +112,12 @@ def output(joined: DataFrame, step: Join) -> DataFrame:
     """What leaves of outer_joined."""
     if not step.unmatched_leave:
         joined = joined.where(~_is_alone(step))
-    return joined.select(*_cols(step.columns))
+    return joined.select(*[_col(name) for name in step.columns])
 
 
 def _is_alone(step: Join) -> Column:
     """Whether a left row found none: each right row has an event time."""
     return _col(step.times[1]).isNull()
-
-
-def _cols(names: Iterable[str]) -> list[Column]:
-    return [_col(name) for name in names]
 
 
 def _col(name: str) -> Column:

@@ -44,7 +44,6 @@ class LookupOperator(NamedTuple):
         return found.withColumn(KAFKA, marked).drop(FOUND)
 
     def reason(self, decoded: DataFrame, at: At) -> tuple[DataFrame, Column]:
-        """See RejectingOperator."""
         of = self.step
         rows = _joined(decoded, of, at.sides, at.event_time)
         return rows.select(*decoded.columns, FOUND), F.when(

@@ -175,7 +175,6 @@ def _differ(known: pa.Table, there: Numbers, rows: pa.Table) -> Flags:
 
 
 def _with(rows: pa.Table, columns: pa.Table) -> pa.Table:
-    """The rows with these columns, in the place of their own."""
     for name in columns.column_names:
         if name in rows.column_names:
             field = rows.schema.field(name)

@@ -12,6 +12,7 @@ from sluice_airflow.web import headers
 from spark_jobs.pages.chart import Bound, Chart, Series
 from spark_jobs.pages.report import report
 from spark_jobs.pages.templates import LIBRARY, environment
+from spark_jobs.prove.covered import covered
 from spark_jobs.registry import find as registry
 from tests.airflow.web.written import HOSTILE, LATE, MINE, NOON, addresses
 from tests.browser import axe
@@ -153,7 +154,7 @@ def test_names_that_are_markup_stay_text_where_a_chart_says_them(opened):
 
 def test_the_file_of_a_report_draws_its_charts_by_itself(browser, root, tmp_path):
     file = tmp_path / "report.html"
-    file.write_text(report(registry.load(MINE), str(root), NOON, 60))
+    file.write_text(report(registry.load(MINE), str(root), NOON, 60, covered))
     context = browser.new_context(offline=True)
     try:
         window = Window(context.new_page())

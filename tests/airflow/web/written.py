@@ -10,10 +10,7 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.messages.report import Account, Problem, Report, StateUse
-from spark_jobs.ops import ops_tables
-from spark_jobs.registry import find as registry
-from spark_jobs.registry.fingerprint.fields import fingerprint
-from spark_jobs.state.answer import (
+from spark_jobs.messages.state_answer import (
     Expiring,
     Expiry,
     KeySizes,
@@ -23,6 +20,9 @@ from spark_jobs.state.answer import (
     StepAnswer,
     VariableAnswer,
 )
+from spark_jobs.ops import ops_tables
+from spark_jobs.registry import find as registry
+from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
 from tests.unit.checkpoints import begin, commit_batch, plan_batch

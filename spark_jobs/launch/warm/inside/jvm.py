@@ -16,7 +16,7 @@ from py4j.java_gateway import quiet_shutdown  # type: ignore[import-untyped]
 from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
 
-from spark_jobs.launch.processes import kill_others
+from spark_jobs.launch.processes import kill_others, lives
 from spark_jobs.launch.session import STATIC, state_stores
 from spark_jobs.launch.submit import DAEMON
 
@@ -54,15 +54,8 @@ class PythonWorkers:
         Spark would still ask it for an end of its idle workers, before it starts another daemon,
         and the drain would fail with "Stream closed" (stopWorker of its PythonWorkerFactory).
         """
-        if gone := [each.pid for each in self._daemons if not _lives(each)]:
+        if gone := [each.pid for each in self._daemons if not lives(each)]:
             raise DaemonGone(f"its Python daemon is gone (process {gone[0]})")
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 class Jvm:

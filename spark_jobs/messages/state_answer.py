@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import Field as Described
 
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import StateUnreadable
 from spark_jobs.errors.base import visible
 from spark_jobs.messages.part import Part
 from spark_jobs.spec.steps.expires import Clock, Counted
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from spark_jobs.storage.root.paths import Paths

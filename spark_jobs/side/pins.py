@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from spark_jobs.checkpoint.log import Checkpoint, ids
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import FILE, read_failing
-from spark_jobs.checkpoint.notes.stored import Stored
 from spark_jobs.errors import SideGone
-from spark_jobs.side.port import Pin, gone, newest
+from spark_jobs.side.port import gone, newest
+from spark_jobs.storage.pin import INPUTS, Pin
 from spark_jobs.storage.root.live_place import FOLDER, spark_folder
 from spark_jobs.storage.root.paths import CHECKPOINTS
 from spark_jobs.storage.root.store import make_folder
+from spark_jobs.storage.stored import Stored
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -27,38 +28,6 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
-
-INPUTS = "inputs"
-"""Where the versions of the tables beside the stream are noted (pins.py)."""
-LOGS = ("offsets", "commits")
-NOTES = "/_metadata/v2"
-"""Where transformWithState's notes are, by their batch: the number of stores among them. Spark
-leaves a note that is there as it is."""
-
-
-def up_to(batch: int, path: str) -> bool:
-    """Whether a file is there at the end of the batch. So is its checksum: by one without its entry
-    Hadoop would refuse the next entry.
-
-    >>> [up_to(4, path) for path in ("offsets/4", "commits/.5.crc", "state/0/1/5_id.zip")]
-    [True, False, True]
-    >>> [up_to(4, path) for path in ("inputs/5", "inputs/6")]
-    [True, False]
-    >>> [up_to(4, path) for path in ("state/0/1/6_id.zip", "state/0/1/SSTs/9.sst", "metadata")]
-    [False, True, True]
-    """
-    folder, _, name = path.rpartition("/")
-    number = name.removeprefix(".").partition(".")[0].partition("_")[0]
-    if not number.isdigit():
-        return True
-    if folder == INPUTS:
-        return int(number) <= batch + 1  # what is there was held against the next batch's versions
-    if folder in LOGS or folder.endswith(NOTES):
-        return int(number) <= batch
-    top, _, store = folder.rpartition("/")
-    if top.startswith("state/") and store.isdigit():
-        return int(number) <= batch + 1  # a version is one more than its batch
-    return True
 
 
 class Pins(Stored):
@@ -161,7 +130,10 @@ def note(pinned: Pinned, checkpoint: Checkpoint, held: Held) -> None:
         return
     make_folder(folder)
     Pins(inputs=pinned.inputs).over(folder / str(first)).put(folder / str(first), held)
-    _forget(checkpoint, held.confirm)
+    oldest = min(checkpoint.planned(), default=0)  # what Spark has forgotten
+    for number in [each for each in ids(folder) if each <= oldest][:-1]:
+        held.confirm()
+        (folder / str(number)).unlink(missing_ok=True)
 
 
 def still_read(root: UPath) -> set[Pin]:
@@ -196,11 +168,3 @@ def _noted(batch: int, checkpoint: Checkpoint) -> Pins | None:
         return Pins.read(checkpoint.folder / INPUTS / str(numbers[-1])) if numbers else None
     except ValueError:  # torn: it says nothing, and what an older one says is not of this batch
         return None
-
-
-def _forget(checkpoint: Checkpoint, confirm: Callable[[], None]) -> None:
-    """Remove the notes of batches that Spark has forgotten."""
-    oldest, folder = min(checkpoint.planned(), default=0), checkpoint.folder / INPUTS
-    for number in [each for each in ids(folder) if each <= oldest][:-1]:
-        confirm()
-        (folder / str(number)).unlink(missing_ok=True)

@@ -11,11 +11,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.errors import SluiceError, StateUnreadable
 from spark_jobs.launch.session import session
 from spark_jobs.messages.job import ShowState, StateQuery
-from spark_jobs.settings.installation import Settings
-from spark_jobs.spec import Pipeline
-from spark_jobs.spec.steps.expires import Variable
-from spark_jobs.state import text
-from spark_jobs.state.answer import (
+from spark_jobs.messages.state_answer import (
     MOST_ROWS,
     Measures,
     StateAnswer,
@@ -24,8 +20,12 @@ from spark_jobs.state.answer import (
     cells,
     told,
 )
+from spark_jobs.runs.told.state_query import StateTarget, format_batches, resolve
+from spark_jobs.settings.installation import Settings
+from spark_jobs.spec import Pipeline
+from spark_jobs.spec.steps.expires import Variable
+from spark_jobs.state import text
 from spark_jobs.state.measures import Instants, expiry, key_sizes
-from spark_jobs.state.query import StateTarget, format_batches, resolve
 from spark_jobs.state.reader import StateOperator, operators, read, shown
 from spark_jobs.state.table import Table
 from spark_jobs.state.text import row_changes
