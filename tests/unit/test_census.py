@@ -184,6 +184,8 @@ def test_a_text_that_statistics_cut_is_found_by_its_start(tmp_path):
     name = "a-very-long-name-of-a-customer-that-goes-on"
     write_deltalake(f"{tmp_path}/tables/t", rows(name))
     assert kinds(tmp_path, sql=f"id = '{name}'") == {"table": 1, "log of a table": 1}
+    found = Census(UPath(tmp_path), None, name).answer()
+    assert {each.kind for each in found.found} == {"table", "log of a table"}
 
 
 READS = """
@@ -398,13 +400,6 @@ def test_digits_are_found_in_numbers_of_rows_statistics_and_state(tmp_path):
         "log of a table": 1,
         "state": 1,
     }
-
-
-def test_a_text_that_statistics_cut_is_found_by_bytes_too(tmp_path):
-    name = "a-very-long-name-of-a-customer-that-goes-on"
-    write_deltalake(f"{tmp_path}/tables/t", rows(name))
-    found = Census(UPath(tmp_path), None, name).answer()
-    assert {each.kind for each in found.found} == {"table", "log of a table"}
 
 
 def test_a_decimal_is_found_with_the_digits_that_its_partition_has(tmp_path):

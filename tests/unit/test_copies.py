@@ -150,14 +150,8 @@ def test_a_record_that_is_late_for_some_windows_is_told_to_be_in_the_others(minu
     """Windows of two hours each hour, and a watermark at 13:00: 12:30 is in one until 14:00."""
     spec = pipeline(steps=(aggregate(window=Sliding(size="2 hours", slide="1 hour")),))
     at, missed = AT + timedelta(minutes=minutes), AT + timedelta(hours=1)
-    row = {
-        "batch_id": 1,
-        "run_id": "r",
-        "at": us(at),
-        "watermark_missed": missed,
-        "kind": "late",
-        "reason": "the step sums drops it",
-    }
+    row = {"batch_id": 1, "run_id": "r", "at": us(at), "watermark_missed": missed, "kind": "late"}
+    row |= {"reason": "the step sums drops it"}
     fate = Kept(None, {HERE: [row]}, {}, []).fate(spec, HERE, None)
     assert (fate.became, fate.event_time, fate.late_by) == ("late", at, missed - at)
     assert ("those that ended later" in fate.why) == in_some
