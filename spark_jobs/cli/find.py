@@ -79,6 +79,7 @@ def find(
     Opens every file of each root: tables with older versions, statistics in Delta's logs, change
     feed, rejected records, archive, staging, state, reports. Where no condition can be asked, it
     looks for the condition's texts and numbers, and for the values of the rows that it holds for.
+    A text is found in each normal form of Unicode, NFC and NFD, whichever is given.
 
     It tells counts and places, never a value. Counts may be too high: 17 may be another column's.
     """
@@ -179,7 +180,8 @@ def where(
         typer.Option(
             metavar="SQL",
             help="In place of PARTITION:OFFSET: all records that runs have read and for which this "
-            "condition over the topic's fields holds. It reads the topic, by Spark.",
+            "condition over the topic's fields holds. It reads the topic, by Spark, and compares "
+            "texts as the pipeline does: letter by letter.",
         ),
     ] = None,
     output: Annotated[
