@@ -13,7 +13,7 @@ from xdist.remote import Producer
 from spark_jobs.settings.variables import VARIABLES
 from tests.harness import patience, shared
 from tests.harness.costs import ASKED, Budget, Costs, folder_of, known, shares
-from tests.harness.lanes import Lanes, end_without_jvm, left, ordered
+from tests.harness.lanes import Lanes, end_without_jvm, here, left, ordered
 from tests.harness.turns import ALIKE, VARIABLE, by_turns
 
 for _name in (*VARIABLES, "SLUICE_PROJECT", "SLUICE_ENV"):
@@ -56,6 +56,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lanes:
     return Lanes(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """A lane without a session does not import its tests, nor those with one Airflow."""
+    return None if here().may_have(str(collection_path).removeprefix(f"{HERE}/")) else True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(
     collector: pytest.Collector,
@@ -63,10 +68,7 @@ def pytest_make_collect_report(
     """Each lane begins at another file of a folder, and finds most compiled by the others."""
     report = yield
     if isinstance(collector, pytest.Directory) and collector.path != HERE:
-        lane, lanes = (
-            int(os.environ.get(f"PYTEST_XDIST_WORKER{name}", "0").removeprefix("gw"))
-            for name in ("", "_COUNT")
-        )
+        lane, lanes = here()
         first = len(report.result) * lane // max(lanes, 1)
         report.result = [*report.result[first:], *report.result[:first]]
     return report

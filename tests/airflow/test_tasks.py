@@ -13,11 +13,7 @@ import deltalake
 import pyarrow as pa
 import pytest
 from airflow.sdk.definitions.asset import AssetUniqueKey
-from airflow.sdk.exceptions import (
-    AirflowSkipException,
-    AirflowTaskTimeout,
-    DownstreamTasksSkipped,
-)
+from airflow.sdk.exceptions import AirflowSkipException, AirflowTaskTimeout, DownstreamTasksSkipped
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.timeout import timeout
 

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from upath import UPath
 
+from local import airflow_api
 from local.airflow_api import Api
 from local.airflow_settings import USER
 from spark_jobs.errors import CheckFailed
@@ -28,6 +29,7 @@ from tests.harness.patience import patient
 from tests.harness.roots import ROOT, rows_of, told
 from tests.harness.scene import Scene
 from tests.harness.statsd import Statsd, statsd
+from tests.harness.turns import held_by
 
 PIPELINE, REFUSED = "departure_delays", "impossible_delays"
 ACCEPT = f"{REFUSED}__accept"
@@ -43,6 +45,7 @@ with DAG("{OWN}", schedule=None):
 """
 TASKS = ("plan", "drain", "check_output", "check_state", "publish")
 PATIENCE_SECONDS = patient(300)
+held = held_by("airflow/test_tasks.py", "airflow/test_drain_group.py", "unit/test_accept.py")
 EVENTS = 1000
 
 
@@ -89,7 +92,8 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
     shutil.copytree(REPO / "dags", dags)
     (dags / "own.py").write_text(OWN_FILE)
     scene = Scene(kafka, folder, PIPELINE, events=EVENTS, deliveries=1, topic="flights")
-    with receiving() as lineage, statsd() as metrics:
+    with receiving() as lineage, statsd() as metrics, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(airflow_api, "POLL_SECONDS", 3.0)
         variables = {
             "SLUICE_KAFKA": kafka,
             "SLUICE_ROOT": str(root),
@@ -102,6 +106,8 @@ def installed(kafka, tmp_path_factory) -> Iterator[Installed]:
             "AIRFLOW__METRICS__METRICS_ALLOW_LIST": "sluice",
             # No file changes meanwhile, and to read one again takes a second of a core.
             "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
+            # Who looks often takes a fifth of the processor seconds.
+            "AIRFLOW__SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "1.5",
         }
         with served(home, variables) as running, Api(running) as client:
             client.await_dags({PIPELINE, ACCEPT, OWN})
@@ -241,6 +247,7 @@ def test_lineage_and_metrics_tell_what_the_reports_say(installed, first):
     assert not lineage.of(f"{refused}.publish")
 
 
+@held
 def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_again(installed, first):
     api = installed.api
     api.trigger(PIPELINE, "second")
@@ -254,6 +261,7 @@ def test_a_run_that_finds_nothing_to_do_starts_no_jvm_and_publishes_nothing_agai
     assert len(installed.published(PIPELINE)) == 1
 
 
+@held
 def test_what_a_person_accepts_is_published_by_the_next_run_which_drains_nothing(installed, first):
     name = "expect_column_values_to_be_between(flights)"
     api = installed.api

@@ -73,12 +73,13 @@ def drained(kafka, tmp_path_factory) -> Drained:
     folder = tmp_path_factory.mktemp("commands")
     scene = Scene(kafka, folder, PIPELINE, events=2000, deliveries=1, topic="flights")
     sent = scene.deliver()
-    planned = answer(sluice(scene, pipelines.__name__, "plan", PIPELINE))
+    made = Drained(scene, sent, "", "", folder)
+    planned = answer(made.here("plan", PIPELINE))
     # One log a process: spark-submit starts a JVM of its own to find its command.
     logged = f"-Xlog:class+load:file={folder}/classes-%p.log"
     words = ("drain", PIPELINE, "--run-id", "by-hand")
     said = answer(sluice(scene, pipelines.__name__, *words, JAVA_TOOL_OPTIONS=logged))
-    return Drained(scene, sent, planned, said, folder)
+    return made._replace(planned=planned, said=said)
 
 
 def test_plan_says_what_is_new_drain_drains_it_and_then_there_is_nothing(drained):
@@ -116,7 +117,7 @@ def test_the_jvm_of_a_drain_reads_its_classes_from_the_archive(drained):
 
 def test_drain_where_there_is_nothing_to_do_starts_no_jvm_and_writes_nothing(drained):
     before = drained.files()
-    assert "nothing to do" in answer(drained.command("drain", PIPELINE))
+    assert "nothing to do" in answer(drained.here("drain", PIPELINE))
     assert drained.files() == before
 
 
@@ -167,11 +168,11 @@ def test_preview_says_of_the_records_what_the_drain_said_and_writes_nothing(drai
 
 
 def test_run_publishes_what_has_passed_also_where_nothing_is_new(drained):
-    assert ": event 1, " in answer(drained.command("run", PIPELINE))
+    assert ": event 1, " in answer(drained.here("run", PIPELINE))
     paths = drained.scene.paths
     shown = deltalake.DeltaTable(str(paths.published_table)).to_pyarrow_table()
     assert shown.num_rows == drained.report.account.rows_out > 0
-    assert ": event " not in answer(drained.command("run", PIPELINE))
+    assert ": event " not in answer(drained.here("run", PIPELINE))
 
 
 @pytest.mark.parametrize(
@@ -194,8 +195,7 @@ def test_show_shows_as_many_rows_as_there_are(drained, table):
         "checks": len(drained.report.checks),
     }[table]
     words = ("show", table, PIPELINE, "--limit", "10000")
-    run = drained.command if table == "batches" else drained.here
-    assert answer(run(*words)).startswith(f"{table}, newest first, of {PIPELINE}")
+    assert answer(drained.here(*words)).startswith(f"{table}, newest first, of {PIPELINE}")
     rows = answer(drained.here(*words, "--format", "csv"))
     assert [row["pipeline"] for row in csv.DictReader(io.StringIO(rows))] == [PIPELINE] * wanted
     assert wanted > 0 or table == "late"
@@ -253,7 +253,7 @@ def test_rewind_shows_first_and_with_execute_goes_back_to_the_batch(drained):
     assert drained.files() == before
 
     assert (
-        answer(drained.command("rewind", PIPELINE, "--to-batch", "0", "--execute")).splitlines()[-1]
+        answer(drained.here("rewind", PIPELINE, "--to-batch", "0", "--execute")).splitlines()[-1]
         == "done"
     )
     assert Checkpoint(drained.scene.paths.checkpoint).committed() == [0]

@@ -23,7 +23,7 @@ from tests.harness.turns import alike
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
-    alike("an interrupt of a command"),
+    alike("a drain as a process"),
 ]
 PATIENCE_SECONDS = patient(180)
 

@@ -20,7 +20,7 @@ from tests.harness.turns import alike
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Great Expectations warns while it loads
-    alike("an interrupt of a command"),
+    alike("a drain as a process"),
 ]
 
 

@@ -26,6 +26,7 @@ from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
 from tests.harness.secured_broker import Broker, running
 from tests.harness.token_server import Issuer
+from tests.harness.turns import alike
 
 CANARY = "canary7f3a"
 """In every secret; letters that no escaping changes."""
@@ -214,6 +215,7 @@ def with_canary(*folders: Path, words: tuple[str, ...] = (CANARY,)) -> list[str]
     ]
 
 
+@alike("a drain as a process")
 def test_a_drain_with_the_least_rights_is_exact_and_shows_no_secret_anywhere(broker, tmp_path):
     scene = Scene(
         broker.admin,

@@ -1,5 +1,6 @@
 """Lanes: how the tests are laid over processes (pytest-xdist). Two have a Spark session each, and
 what is beyond them has none: sessions beyond the cores cost their start and warm code of their own.
+A lane collects what it may be given: Airflow's imports are a lane's without a session.
 
 The dearest come first, by tests/costs.json. A test goes to whichever lane is free. Those of a file
 stay together where a fixture of its module serves several of them. So do those of a folder that
@@ -15,9 +16,9 @@ import re
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 from xdist.remote import Producer
@@ -41,6 +42,8 @@ WITH_SESSION: Final = {"spark", "seams", "e2e", "store", "faults"}
 """Folders whose tests use the session of their lane."""
 SESSIONS: Final = 2
 """Lanes that have a session."""
+WITHOUT_SESSION: Final = {"airflow", "browser"}
+"""Folders that import Airflow: lanes with a session do without, where there are others."""
 MOST_AHEAD: Final = 2
 """Tests that a lane has, the one at work among them."""
 MINUTES: Final = "SLUICE_MINUTES"
@@ -80,15 +83,30 @@ class Lanes(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return scope(_file(nodeid)) or nodeid
 
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        """One lane's, also of a lane in the place of a dead one: all may differ."""
+        self.registered_collections[node] = [*collection]
+
+    def schedule(self) -> None:
+        """What the fewest lanes have collected comes first."""
+        if self.collection is not None:
+            super().schedule()
+            return
+        lanes = Counter(test for tests in self.registered_collections.values() for test in tests)
+        self.collection = sorted(lanes, key=lambda test: lanes[test])
+        self.config.pluginmanager.get_plugin("session").testscollected = len(self.collection)
+        for test in self.collection:
+            self.workqueue.setdefault(self._split_scope(test), {})[test] = False
+        for node in self.nodes:
+            self._assign_work_unit(node)
+
     def _assign_work_unit(self, node: WorkerController) -> None:
         """The next one that the lane may have. Without one it ends behind what it has."""
         if time.monotonic() > self._until:
             for unit in [unit for unit in self.workqueue if _file(unit) in by_night()]:
                 self._late += self.workqueue.pop(unit)
-        # One in the place of a dead lane has a higher number, and takes what that one may have had.
-        light = SESSIONS <= int(node.gateway.id.removeprefix("gw")) < self.numnodes
-        ours = (unit for unit in self.workqueue if not (light and needs_session(unit)))
-        if (unit := next(ours, None)) is None:
+        lane = Place(int(node.gateway.id.removeprefix("gw")), self.numnodes)
+        if (unit := next(filter(lane.may_have, self.workqueue), None)) is None:
             node.shutdown()
             return
         self.workqueue.move_to_end(unit, last=False)
@@ -102,6 +120,29 @@ class Lanes(LoadScopeScheduling):
             self._assign_work_unit(node)
 
 
+class Place(NamedTuple):
+    """Of a lane among the lanes, from 0 on. One in the place of a dead lane has a higher number, and
+    is given what any lane may have had.
+    """
+
+    lane: int
+    lanes: int
+
+    def may_have(self, unit: str) -> bool:
+        """Whether it is given what is there: a folder or a file below tests/, a test's id."""
+        if self.lanes <= SESSIONS or self.lane >= self.lanes:
+            return True
+        if self.lane < SESSIONS:
+            return _folder(unit) not in WITHOUT_SESSION
+        return not needs_session(unit)
+
+
+def here() -> Place:
+    """This process's; without lanes it has all tests."""
+    names = ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
+    return Place(*(int(os.environ.get(name, "0").removeprefix("gw")) for name in names))
+
+
 def left(config: pytest.Config) -> list[str]:
     """The tests that a late run has left to the night."""
     return config.stash.get(LEFT, [])
@@ -109,7 +150,12 @@ def left(config: pytest.Config) -> list[str]:
 
 def needs_session(unit: str) -> bool:
     """Whether a lane needs a session for it: a scope, or a test's id."""
-    return _file(unit).partition("/")[0] in WITH_SESSION
+    return _folder(unit) in WITH_SESSION
+
+
+def _folder(unit: str) -> str:
+    """The first below tests/."""
+    return _file(unit).partition("/")[0]
 
 
 def _file(unit: str) -> str:

@@ -12,8 +12,6 @@ from typing import Final
 
 import pytest
 
-from local import broker, jvm, registry
-
 VARIABLE: Final = "SLUICE_TESTS_SHARED"
 KAFKA, REGISTRY = "kafka", "registry"
 
@@ -25,6 +23,8 @@ def home(server: str) -> Path:
 
 def pids() -> list[int]:
     """The processes of the servers that run."""
+    from local import jvm  # noqa: PLC0415 - a second, in each lane of a suite of a test's own
+
     found = (jvm.process(home(server)) for server in (KAFKA, REGISTRY))
     return [process.pid for process in found if process]
 
@@ -35,6 +35,8 @@ class Shared:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """Behind the lanes' last test."""
+        from local import broker, registry  # noqa: PLC0415 - as above
+
         broker.stop(home(KAFKA))
         registry.stop(home(REGISTRY))
         shutil.rmtree(os.environ.pop(VARIABLE))

@@ -64,12 +64,7 @@ class Objects(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
         file = FOLDER / name
         if file.is_file():
             about = file.stat()
-            return {
-                "name": name,
-                "size": about.st_size,
-                "type": "file",
-                "mtime": about.st_mtime,
-            }
+            return {"name": name, "size": about.st_size, "type": "file", "mtime": about.st_mtime}
         if any(_seen(file)):
             return {"name": name, "size": 0, "type": "directory"}
         raise FileNotFoundError(path)

@@ -68,9 +68,7 @@ class Commands:
             return model if said and "there were" not in said[-1] else model.moved()
 
         return Given(
-            f"repartition {stores}",
-            lambda: said.extend(self.world.repartition(stores)),
-            moved,
+            f"repartition {stores}", lambda: said.extend(self.world.repartition(stores)), moved
         )
 
     def _repair(self, chance: random.Random, *, changes: bool = True) -> Given:
@@ -130,8 +128,7 @@ class Commands:
             return None
         name = chance.choice([*self.planned])
         return Given(
-            f"stage {name} again",
-            lambda: self.world.stage(self.planned[name], self.staged[name]),
+            f"stage {name} again", lambda: self.world.stage(self.planned[name], self.staged[name])
         )
 
     def _swap(self, chance: random.Random) -> Given | None:

@@ -140,12 +140,7 @@ class Drain(NamedTuple):
         return found.inputs
 
     def _batch(
-        self,
-        batch: int,
-        checkpoint: Checkpoint,
-        known: Identity,
-        pins: dict[str, Pin],
-        held: Held,
+        self, batch: int, checkpoint: Checkpoint, known: Identity, pins: dict[str, Pin], held: Held
     ) -> None:
         try:
             self._write(batch, checkpoint, known, pins, held)
@@ -158,12 +153,7 @@ class Drain(NamedTuple):
             ) from None
 
     def _write(
-        self,
-        batch: int,
-        checkpoint: Checkpoint,
-        known: Identity,
-        pins: dict[str, Pin],
-        held: Held,
+        self, batch: int, checkpoint: Checkpoint, known: Identity, pins: dict[str, Pin], held: Held
     ) -> None:
         folder = checkpoint.folder
         stores = spark.resumes(checkpoint, batch)

@@ -61,10 +61,7 @@ COLUMNS = StructType.fromJson(
     }
 )
 _CHANGES = pa.schema(
-    [
-        *((name, _KINDS[kind]) for name, kind in FIELDS),
-        *((name, kind) for name, _, kind in _OWN),
-    ]
+    [*((name, _KINDS[kind]) for name, kind in FIELDS), *((name, kind) for name, _, kind in _OWN)]
 )
 
 

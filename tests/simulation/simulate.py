@@ -169,12 +169,7 @@ class _Play:
             what = f"{error!r}\n{''.join(traceback.format_exception(error))}"
             violation = Violation("crash", what)
         return Outcome(
-            tuple(self.lines),
-            violation,
-            self.places,
-            self.hits,
-            self.changes,
-            tuple(self.trace),
+            tuple(self.lines), violation, self.places, self.hits, self.changes, tuple(self.trace)
         )
 
     def _round(self, each: Round) -> None:

@@ -8,7 +8,7 @@ from tests.simulation.schedule import COMPUTES, At
 from tests.simulation.simulate import Round, played, run
 
 SEEDS = range(9000, 9024)
-A_TEST = 8
+A_TEST = 4
 
 
 @pytest.mark.parametrize("first", SEEDS[::A_TEST])

@@ -154,10 +154,7 @@ class Root(roots.Root):
         self.ended(f"{first} to {last}", at=datetime.now(UTC), batches=batches, **of_run)
 
     def commit(
-        self,
-        batch: int,
-        table: deltalake.DeltaTable | None = None,
-        rows: list[Row] | None = None,
+        self, batch: int, table: deltalake.DeltaTable | None = None, rows: list[Row] | None = None
     ):
         """`rows`: in the place of one for each shop."""
         plan_batch(self.folder, batch, {0: batch + 1}, topic="sales")

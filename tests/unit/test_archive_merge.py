@@ -159,10 +159,7 @@ def test_its_slices_leave_no_offset_out_between_which_the_archive_has_no_record(
     archive.brought(it.side, NEXT, {0: ((0, 9),)}, "run")
     assert [
         (row["first_offset"], row["last_offset"], row["records"]) for row in stored_slices(it)
-    ] == [
-        (0, 1, 1),
-        (2, 8, 2),
-    ]
+    ] == [(0, 1, 1), (2, 8, 2)]
 
 
 @pytest.mark.usefixtures("closed")

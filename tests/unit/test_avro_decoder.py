@@ -218,10 +218,7 @@ WRONG = [
     ),
     (Field(name="x", type="array<int>", path="tags"), "`$.tags` is text, not int"),
     (Field(name="x", type="int", path="large"), "`$.large` is a number out of range of int"),
-    (
-        Field(name="x", type="double", path="large"),
-        "`$.large` is a number that double would round",
-    ),
+    (Field(name="x", type="double", path="large"), "`$.large` is a number that double would round"),
     (Field(name="x", type="timestamp", path="at_ms"), "`$.at_ms` is a whole number, not timestamp"),
 ]
 

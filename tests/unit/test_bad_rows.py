@@ -28,7 +28,10 @@ from spark_jobs.storage.root.paths import Paths
 from tests.harness.long_form import long_form
 from tests.harness.ran import python
 from tests.harness.roots import ROOT
+from tests.harness.turns import held_by
 from tests.unit.repaired import SPEC, Changes, Root, hour, hours, late, row
+
+pytestmark = held_by("simulation/test_simulation.py")
 
 CHANGE: Changes = [(row(1, "a"), None)]
 NOW = datetime(2026, 3, 9, tzinfo=UTC)

@@ -104,10 +104,7 @@ def test_before_the_first_publish_there_is_nothing_to_register(tmp_path, monkeyp
     ("steps", "expected"),
     [
         ((deduplicate(),), {"at": AT.about, "shop": "its number", "amount": "cents"}),
-        (
-            (aggregate(),),
-            {"shop": "its number", "sales": "count(*)", "turnover": "sum(amount)"},
-        ),
+        ((aggregate(),), {"shop": "its number", "sales": "count(*)", "turnover": "sum(amount)"}),
         (
             (Transform(where="amount > 0"), deduplicate()),
             {"at": AT.about, "shop": "its number", "amount": "cents"},

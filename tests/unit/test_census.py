@@ -116,9 +116,7 @@ HIDES = {
         pa.table({"report": [json.dumps({"sample": f"[{CANARY}]"})]}),
     ),
     "marks and repairs": lambda r: parquet(
-        r,
-        "ops/outdated/pipeline=t/p.parquet",
-        pa.table({"key": [json.dumps({"shop_id": CANARY})]}),
+        r, "ops/outdated/pipeline=t/p.parquet", pa.table({"key": [json.dumps({"shop_id": CANARY})]})
     ),
     "files beside the stream": lambda r: write(
         r, "sides/9f.csv", b"id,name\n%s,A\n" % CANARY.encode()

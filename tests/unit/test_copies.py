@@ -17,6 +17,7 @@ from spark_jobs.where.copies import UNREAD, Copy, Keeping, kept_of
 from spark_jobs.where.fate import Became, Fate
 from spark_jobs.where.kept import Kept
 from spark_jobs.where.tell import Outcomes
+from tests.harness.long_form import examples
 from tests.harness.moments import us
 from tests.unit.specs import aggregate, pipeline
 from tests.unit.test_join import BY_ORDER, paid
@@ -52,7 +53,7 @@ def cases(draw):
     return copies, late_before, draw(st.sampled_from([DELAY, 0, None]))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(cases())
 def test_what_is_told_of_a_copy_is_what_all_ways_have_in_common(case):
     copies, late_before, delay = case
@@ -63,7 +64,7 @@ def test_what_is_told_of_a_copy_is_what_all_ways_have_in_common(case):
         assert found[each.place] == kept_by
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(cases(), st.data())
 def test_what_the_table_has_of_each_batch_leaves_the_ways_that_wrote_it(case, data):
     copies, late_before, delay = case
@@ -81,7 +82,7 @@ def test_what_the_table_has_of_each_batch_leaves_the_ways_that_wrote_it(case, da
         assert found[each.place] == {true[each.place]}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(cases(), st.data())
 def test_without_the_oldest_copies_nothing_is_told_that_they_would_contradict(case, data):
     copies, late_before, delay = case
@@ -174,7 +175,7 @@ KEYS = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(KEYS, min_size=1), st.lists(KEYS, min_size=1))
 def test_alike_are_the_rows_whose_key_columns_are_equal_one_by_one(here, wanted):
     names = ("id", "n", "rate", "at")

@@ -49,12 +49,15 @@ from spark_jobs.storage import failpoint
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, FIRST, LAST, MICROSECOND, Span
 from tests.harness.refused import fails, has
+from tests.harness.turns import held_by
 from tests.unit.checkpoints import Alone
 from tests.unit.drains import NEXT, Drains
 from tests.unit.marked import DAY, Marked, days, drained
 from tests.unit.specs import OURS, aggregate, deployed, pipeline, topic
 from tests.unit.test_join import BY_ORDER, paid
 from tests.unit.test_switch import Rebuilt
+
+pytestmark = held_by("simulation/test_simulation.py", "spark/test_excise.py")
 
 TOPIC_ID = "topic-1"
 

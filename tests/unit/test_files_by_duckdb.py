@@ -230,10 +230,7 @@ ODD = {
         "struct<a:timestamp>",
     ),
     "no zone": (pa.array([0], pa.timestamp("us", "Mars/Olympus")), "timestamp"),
-    "no UTF-8": (
-        pa.StringArray.from_buffers(1, *pa.array([b"\xff"]).buffers()[1:]),
-        "string",
-    ),
+    "no UTF-8": (pa.StringArray.from_buffers(1, *pa.array([b"\xff"]).buffers()[1:]), "string"),
     "key twice": (
         pa.array([[("a", 1), ("a", 2)]], pa.map_(pa.string(), pa.int64())),
         "map<string,bigint>",

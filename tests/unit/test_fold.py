@@ -26,6 +26,7 @@ from spark_jobs.values.own_columns import (
     SET_CONTENTS,
 )
 from tests.harness.long_form import examples
+from tests.harness.turns import alike
 from tests.unit.test_latest import LATEST, spec
 
 STEP = Latest(keys=("id",), order_by=("lsn",), deletes="op = 'd'", missing="keep")
@@ -133,6 +134,7 @@ def batches(draw):
     return [*cut, *draw(st.lists(st.sampled_from(cut), max_size=1))]
 
 
+@alike("whatever comes in whatever order")
 @given(given_batches=batches())
 @settings(max_examples=examples(60), deadline=None)
 def test_the_rows_are_those_of_plain_python_in_any_order_and_batches(

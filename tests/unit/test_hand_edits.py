@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import Phase, example, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.report import Problem
@@ -26,14 +26,11 @@ from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.storage.root.paths import Paths
 from tests.harness import roots
-from tests.harness.long_form import LONG
+from tests.harness.long_form import long_form
 from tests.harness.sources import says
-from tests.harness.turns import alike
 from tests.unit.repaired import DAY, FINAL, POSITION, SHOPS, SPEC, Root, hour, hours, row, ten_hours
 from tests.unit.test_coverage import sliced
 from tests.unit.test_proofs import HOURLY, NOW, published, verified
-
-pytestmark = alike("a proof of days")
 
 A_NIGHT = 2
 """Hours that a night may prove."""
@@ -152,22 +149,19 @@ def answers():
         yield
 
 
-def each_once(test):
-    """The short form: every edit, at another hour and behind another number of nights."""
-    for n, edit in enumerate(EDITS):
-        test = example(edit, n % FINAL, n % 4)(test)
-    return test
+@pytest.mark.parametrize("n", range(len(EDITS)))
+def test_a_hand_edit_is_found_within_the_nights_that_the_budget_allows(tmp_path, n):
+    """Each at another hour and behind another number of nights."""
+    assert_found(tmp_path / "edited", EDITS[n], n % FINAL, n % 4)
 
 
-@each_once
+@long_form
 @given(st.sampled_from(EDITS), st.integers(0, FINAL - 1), st.integers(0, 3))
-@settings(
-    max_examples=100, phases=[Phase.explicit, *([Phase.generate, Phase.shrink] if LONG else [])]
-)
-def test_a_hand_edit_is_found_within_the_nights_that_the_budget_allows(
-    tmp_path_factory, edit, number, before
-):
-    folder = tmp_path_factory.mktemp("edited")
+def test_so_is_any_hand_edit_of_any_hour(tmp_path_factory, edit, number, before):
+    assert_found(tmp_path_factory.mktemp("edited"), edit, number, before)
+
+
+def assert_found(folder, edit, number, before):
     shutil.copytree(begun().name, folder, dirs_exist_ok=True)
     root = Root(folder, paths=Paths(str(folder), SPEC))
     nights = Nights(root)

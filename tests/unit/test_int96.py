@@ -53,10 +53,7 @@ def _update(path):
 def _merge(path):
     new = pa.table({"part": ["c"], "n": [6], "at": pa.array(TIMES[:1], pa.timestamp("us", "UTC"))})
     door.open_table(path).merge(
-        new,
-        "old.part = new.part AND old.n = new.n",
-        source_alias="new",
-        target_alias="old",
+        new, "old.part = new.part AND old.n = new.n", source_alias="new", target_alias="old"
     ).when_matched_update({"at": "new.at"}).execute()
     return sorted((p, n, TIMES[0] if (p, n) == ("c", 6) else at) for p, n, at in WHOLE)
 

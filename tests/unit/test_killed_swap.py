@@ -28,7 +28,10 @@ from tests.harness import roots
 from tests.harness.listener import Listener
 from tests.harness.refused import because, fails, has
 from tests.harness.roots import ROOT
+from tests.harness.turns import held_by
 from tests.unit.repaired import DAY, SPEC, Changes, Root, again, row
+
+pytestmark = held_by("simulation/test_simulation.py", "unit/test_swap.py")
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 BEHIND = [place for place in failpoint.SWAP_POINTS if place != "swap.leased"]

@@ -1,19 +1,24 @@
 """How the suite is laid over lanes and days: on small suites of their own, by pytest itself."""
 
+import os
 import re
-import subprocess
 import sys
+from collections import defaultdict
 
 import pytest
 
 from tests.harness.costs import TESTS, by_night
-from tests.harness.lanes import MINUTES, ORDER, needs_session, ordered, scope
+from tests.harness.lanes import MINUTES, ORDER, Place, ordered, scope
+from tests.harness.ran import ran
 from tests.harness.turns import MOST, left, turns
 
 CONFTEST = """
 import subprocess, sys
 import pytest
-from tests.harness.lanes import JVM, Lanes, end_without_jvm, left
+from tests.harness.lanes import JVM, Lanes, end_without_jvm, here, left
+
+def pytest_ignore_collect(collection_path, config):
+    return not here().may_have(str(collection_path.relative_to(config.rootpath))) or None
 
 def pytest_terminal_summary(terminalreporter):
     for test in left(terminalreporter.config):
@@ -47,22 +52,14 @@ LIGHT = """
 def test_it(worker_id):
     print("LANE", worker_id)
 """
+AIRFLOW = 'import os\nassert os.environ["PYTEST_XDIST_WORKER"] == "gw2"\n' + LIGHT
 
 
 def lanes(folder, *options: str) -> str:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-rA",
-        "--rootdir",
-        *options,
-    ]
-    return subprocess.run(
-        [*command, str(folder)], capture_output=True, text=True, check=False
-    ).stdout
+    # Of the plugins lanes alone: each process would import all.
+    env = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    plain = ("-p", "xdist.plugin", "-p", "no:cacheprovider", "-rA", "--rootdir")
+    return ran(sys.executable, "-m", "pytest", *plain, *options, folder, env=env).stdout
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +71,8 @@ def suite(tmp_path_factory):
     (folder / "unit").mkdir()
     for name in ("test_light.py", "test_any_order.py"):
         (folder / "unit" / name).write_text(LIGHT)
+    (folder / "airflow").mkdir()
+    (folder / "airflow/test_airflow.py").write_text(AIRFLOW)
     return folder
 
 
@@ -94,7 +93,7 @@ def test_a_lane_whose_jvm_has_died_ends_and_another_has_the_rest(suite):
 
 def test_a_run_that_is_late_leaves_to_the_night_what_the_costs_say_and_names_it(told):
     assert "unit/test_any_order.py" in by_night()
-    assert re.search("= 12 passed", told), told
+    assert re.search("= 13 passed", told), told
     assert re.findall("this run is late: (.*)", told) == ["unit/test_any_order.py::test_it"]
 
 
@@ -106,7 +105,27 @@ def test_without_lanes_the_run_ends_where_the_jvm_has_died(suite):
 
 def test_the_last_of_three_lanes_has_no_session(told):
     assert {*re.findall(r"_ test_it\[\d+\] _+\n\[(gw\d)\]", told)} == {"gw0", "gw1"}
-    assert re.findall(r"_ test_it _+\n\[(gw\d)\]", told) == ["gw2"]
+    assert re.findall(r"_ test_it _+\n\[(gw\d)\]", told) == ["gw2"] * 2
+
+
+@pytest.mark.parametrize(
+    ("place", "folders"),
+    [((0, 3), "spark unit"), ((2, 3), "airflow unit"), ((3, 4), "airflow unit"),
+     ((3, 3), "airflow spark unit"), ((1, 2), "airflow spark unit"), ((0, 0), "airflow spark unit")],
+)  # fmt: skip
+def test_a_lane_collects_what_it_may_be_given_and_one_in_the_place_of_another_all(place, folders):
+    found = [folder for folder in ("airflow", "spark", "unit") if Place(*place).may_have(folder)]
+    assert " ".join(found) == folders
+
+
+def test_the_tests_of_one_promise_are_all_collected_by_the_same_lanes():
+    """Each lane leaves to another day what it has collected."""
+    lanes_of = defaultdict(set)
+    for path in TESTS.rglob("test_*.py"):
+        file = str(path.relative_to(TESTS))
+        for promise in re.findall(r'alike\("(.+?)"\)', path.read_text()):
+            lanes_of[promise].add((*(Place(lane, 3).may_have(file) for lane in range(3)),))
+    assert [promise for promise, lanes in lanes_of.items() if len(lanes) > 1] == []
 
 
 def test_a_seed_shuffles_the_tests_and_gives_the_same_order_again():
@@ -118,15 +137,6 @@ def test_a_seed_shuffles_the_tests_and_gives_the_same_order_again():
             ordered(items, {})
             orders.append("".join(items))
     assert orders[0] == orders[1] != orders[2]
-
-
-@pytest.mark.parametrize(
-    ("unit", "needed"),
-    [("tests/spark/test_drain.py::test_it", True), ("spark/test_doctor.py", True), ("airflow", False),
-     ("e2e", True), ("tests/unit/test_spark_errors.py::test_it[spark]", False)],
-)  # fmt: skip
-def test_a_session_is_for_the_folders_that_use_it(unit, needed):
-    assert needs_session(unit) is needed
 
 
 def test_a_file_with_a_fixture_for_several_of_its_tests_stays_in_one_lane():

@@ -167,7 +167,7 @@ class Valued(beside.NumberedSide):
             yield Changed(json.dumps({"shop_id": shop}), None, None)
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(ACTIONS)
 def test_open_marks_have_each_row_whose_value_is_not_the_newest(tmp_path_factory, actions):
     play = Play(drained(tmp_path_factory.mktemp("marked")))

@@ -14,9 +14,12 @@ from spark_jobs.repair.find.ranges_due import RUN_PREFIX, touched, untried
 from spark_jobs.spec import Transform
 from spark_jobs.storage.pin import Changed, Pin
 from spark_jobs.values.spans import MICROSECOND, Span
+from tests.harness.turns import held_by
 from tests.unit.checkpoints import Alone
 from tests.unit.marked import DAY, Marked, days, drained, ten_days
 from tests.unit.specs import aggregate, deduplicate
+
+pytestmark = held_by("unit/test_upstream_any_order.py", "spark/test_upstream.py")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, SET_CONTENTS
 from tests.harness.long_form import examples
+from tests.harness.turns import alike
 from tests.unit.test_fold import COLUMNS, PAYLOAD, STEP, Change, batches, merge, rows, table_at
 from tests.unit.test_latest import LATEST, spec
 
@@ -60,6 +61,7 @@ class Kept:
         }
 
 
+@alike("whatever comes in whatever order")
 @given(given_batches=batches(), data=st.data())
 @settings(max_examples=examples(60), deadline=None)
 def test_behind_persons_edits_the_rows_are_those_of_plain_python(

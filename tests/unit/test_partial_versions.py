@@ -19,6 +19,7 @@ from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.entry import Commit
 from spark_jobs.values.own_columns import CONTENTS, DELETED, DELETED_AT, OFFSET, PARTITION, SET
 from tests.harness.long_form import examples
+from tests.harness.turns import alike
 from tests.unit import test_fold as partial
 from tests.unit.test_fold import GONE, OWNER
 
@@ -121,6 +122,7 @@ def batches(draw):
     return [*cut, *draw(st.lists(st.sampled_from(cut), max_size=1))]
 
 
+@alike("whatever comes in whatever order")
 @given(given_batches=batches())
 @settings(max_examples=examples(60), deadline=None)
 def test_each_version_is_that_of_plain_python_in_any_order_and_batches(

@@ -9,6 +9,7 @@ from upath import UPath
 from spark_jobs.sink.keyed.follow import merge_here
 from tests.harness.long_form import examples
 from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, DeltaRs, Edited, stories
+from tests.harness.turns import alike
 from tests.unit.followed import table_of
 
 
@@ -17,6 +18,7 @@ def put(batch, step, to):
     merge_here(table_of(batch, step), step, to)
 
 
+@alike("whatever comes in whatever order")
 @pytest.mark.parametrize("step", STEPS)
 @given(story=stories())
 @example(story=MENDED)

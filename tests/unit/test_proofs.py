@@ -12,16 +12,7 @@ from spark_jobs.messages.event import Event
 from spark_jobs.messages.report import Account, Problem
 from spark_jobs.ops import repairs
 from spark_jobs.prove.covered import covered
-from spark_jobs.prove.night import (
-    COLD,
-    RUN_PREFIX,
-    WEEK,
-    Budget,
-    Took,
-    budget,
-    prove,
-    tonight,
-)
+from spark_jobs.prove.night import COLD, RUN_PREFIX, WEEK, Budget, Took, budget, prove, tonight
 from spark_jobs.repair.find.plan import digest
 from spark_jobs.settings.installation import Settings, proves
 from spark_jobs.source.port import SourceState
@@ -30,8 +21,10 @@ from spark_jobs.spec import Ranges
 from spark_jobs.spec.analysis import ranged as analysis
 from spark_jobs.values.spans import Span
 from tests.harness import roots
+from tests.harness.long_form import examples
 from tests.harness.refused import fails
 from tests.harness.sources import says
+from tests.harness.turns import held_by
 from tests.unit.repaired import (
     DAY,
     FINAL,
@@ -45,6 +38,8 @@ from tests.unit.repaired import (
     ten_hours,
 )
 from tests.unit.test_coverage import sliced
+
+pytestmark = held_by("unit/test_hand_edits.py", "spark/test_proofs.py")
 
 HOURLY = SPEC.model_copy(update={"ranges": Ranges(every="hour")})
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -321,7 +316,7 @@ def test_a_proof_that_failed_at_once_is_no_price(drained):
 PRICES = st.floats(0.1, 50)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.floats(1, 300), st.lists(st.tuples(st.integers(1, 3), st.lists(PRICES)), max_size=20))
 def test_a_night_goes_beyond_its_budget_by_what_its_last_proof_took_more_than_any_known(
     drains, nights

@@ -25,7 +25,10 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.published import table as published_table
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
+from tests.harness.turns import held_by
 from tests.unit.repaired import DAY, SPEC, Changes, Root, again, hour, hours, late, row
+
+pytestmark = held_by("simulation/test_simulation.py")
 
 WRONG: Changes = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 OTHER: Changes = [(row(3, "c"), None)]

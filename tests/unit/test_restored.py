@@ -21,7 +21,10 @@ from spark_jobs.storage import failpoint
 from spark_jobs.table.delta.table import Delta
 from tests.harness.refused import fails, has
 from tests.harness.roots import ROOT
+from tests.harness.turns import held_by
 from tests.unit.repaired import SPEC, Root, again, row
+
+pytestmark = held_by("simulation/test_simulation.py")
 
 WRONG = [(row(1, "a"), row(1, "a", 2)), (None, row(1, "d"))]
 OTHER = [(row(3, "b"), row(3, "b", 5))]

@@ -41,7 +41,10 @@ from spark_jobs.table.delta.table import Delta
 from tests.harness.listener import Listener
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
+from tests.harness.turns import held_by
 from tests.unit.drains import SPEC, Drains
+
+pytestmark = held_by("simulation/test_simulation.py", "spark/test_reset.py")
 
 PLACES = 9
 """After the note is written, and after each of the steps."""

@@ -144,12 +144,8 @@ def test_of_a_run_that_read_none(run):
 
 def test_without_a_batch_or_a_watermark_nothing_can_be_behind(run, tmp_path):
     without = pipeline().model_copy(update={"watermark_delay": None})
-    assert (
-        measured(
-            SimpleNamespace(spec=without, checkpoint=run.checkpoint), NOTHING
-        ).behind_watermark_seconds
-        is None
-    )
+    known = SimpleNamespace(spec=without, checkpoint=run.checkpoint)
+    assert measured(known, NOTHING).behind_watermark_seconds is None
     new = SimpleNamespace(spec=run.spec, checkpoint=Checkpoint(begin(tmp_path / "new")))
     assert measured(new, NOTHING).behind_watermark_seconds is None
 

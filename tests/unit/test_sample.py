@@ -43,10 +43,7 @@ def test_a_kept_sample_is_the_same(tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "error"),
-    [
-        (("nobody",), PipelineUnknown),
-        (("flight_events", "--file", "nowhere"), SampleUnusable),
-    ],
+    [(("nobody",), PipelineUnknown), (("flight_events", "--file", "nowhere"), SampleUnusable)],
 )
 def test_a_preview_that_cannot_be_is_refused_before_spark(words, error, monkeypatch):
     monkeypatch.delenv("SLUICE_PIPELINES", raising=False)

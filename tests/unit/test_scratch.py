@@ -26,10 +26,7 @@ from tests.harness.refused import fails
 
 WRITES = "import os, pathlib; pathlib.Path(os.environ['SPARK_LOCAL_DIRS'], 'rows').touch()"
 STARTS = {"Popen", "run", "call", "check_call", "check_output"}
-WITHOUT_SPARK = {
-    "contracts/at_commit",
-    "install/environment",
-}
+WITHOUT_SPARK = {"contracts/at_commit", "install/environment"}
 WITHOUT_SPARK |= {"decode/schemas/protoc"}
 """Files that start git, pip, Maven, Java or protoc."""
 

@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import SettingInvalid
-from spark_jobs.settings.installation import (
-    NOBODY,
-    REPO,
-    Settings,
-    log_format,
-    maintain_cron,
-)
+from spark_jobs.settings.installation import NOBODY, REPO, Settings, log_format, maintain_cron
 from spark_jobs.settings.kafka.config import NOTHING
 from spark_jobs.settings.roots import given_root
 from spark_jobs.settings.variables import VARIABLES

@@ -23,7 +23,7 @@ from spark_jobs.storage.root.path_forms import from_uri
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.table import Delta
 from tests.harness.command import sluice_here
-from tests.harness.long_form import examples
+from tests.harness.long_form import LONG, examples
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT, rows_of
 from tests.unit.drains import SPEC, Drains
@@ -43,7 +43,7 @@ def vacuumed(root: Root | Drains) -> None:
     root.table.vacuum(0, dry_run=False, enforce_retention_duration=False)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(300))
 @given(st.sets(st.integers(0, 200)), st.lists(st.booleans(), min_size=1, max_size=200))
 def test_each_flip_that_is_told_is_one_and_none_is_missed_where_all_were_asked(gone, answers):
     askable = [n for n in range(len(answers)) if n not in gone]
@@ -134,9 +134,9 @@ def wrong_by_duckdb(table: UPath, version: int) -> bool:
 CAUSES = {"bad": "batch", "good": "batch", "person": "other"}
 
 
-@settings(max_examples=examples(36), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from((0, 3, 30)), st.lists(ACTS, min_size=3, max_size=9))
-@example(30, ["bad", "good", "rewind", "repair", "good", "undo", "good"])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from((0, 3, 30) if LONG else (0, 3)), st.lists(ACTS, min_size=3, max_size=9))
+@example(GRID + 4, ["bad", "rewind", "repair", "good", "undo"])
 def test_the_changes_are_duckdbs_beside_repairs_undo_rewinds_maintenance_and_people(last, acts):
     """Behind 30 batches most states are not asked."""
     with TemporaryDirectory() as folder:

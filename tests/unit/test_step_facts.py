@@ -86,12 +86,7 @@ ASKED: dict[str, Callable[[Step], Any]] = {
 
 WAS = {"where": "amount > 9", "sql": None, "measures": [["sales", "sum(amount)"]], "window": {}}
 NO_JULIAN = (
-    (
-        (
-            datetime(1582, 10, 5, tzinfo=UTC),
-            datetime(1582, 10, 14, 23, 59, 59, 999999, tzinfo=UTC),
-        ),
-    ),
+    ((datetime(1582, 10, 5, tzinfo=UTC), datetime(1582, 10, 14, 23, 59, 59, 999999, tzinfo=UTC)),),
     "Spark's state has no times from 1582-10-05 to 1582-10-14 for a GroupState of form 'row'",
 )
 PLACED = {"keys": ("id",), "order_by": ("at",)}

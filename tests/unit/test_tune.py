@@ -1,7 +1,7 @@
 """`sluice tune`: what each delay would have cost, against DuckDB over the records."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,19 +79,23 @@ def drained(
     root.identified("g1")
     records = by_duckdb(spec, batches, closes or {})
     in_force = records.in_force(spec.watermark_delay)
-    late, rows = records.late(spec, spec.watermark_delay), Accounts(root, spec)
+    late, rows = records.late(spec, spec.watermark_delay), Accounts(spec)
     for number, batch in enumerate(batches):
         audited = NOON + timedelta(days=days * number, hours=number)
         rows.of(number, batch, (in_force[number], in_force[number + 1]), audited)
         assert rows.late == late.get(number, 0)
+    for table, written in rows.written.items():
+        root.put(table, *written)
     return root
 
 
 class Accounts:
     """The rows of a batch after the other."""
 
-    def __init__(self, root: Root, spec: Pipeline) -> None:
-        self.root, self.spec = root, spec
+    def __init__(self, spec: Pipeline) -> None:
+        self.spec = spec
+        self.written = defaultdict[str, list[dict[str, Any]]](list)
+        """By table."""
         self.offsets = Counter[int]()
         """Partition -> the next offset."""
         self.late = 0
@@ -120,11 +124,10 @@ class Accounts:
         row |= {"late_before": at(mark) if mark else None}
         row |= {"watermark": at(following) if following else None, "audited_at": audited}
         row |= {"operators": [{"step": 0, "numRowsTotal": 10 * number}]}
-        self.root.put("batches", row | counts.row())
-        places = enumerate(missed)
-        late = ({"partition": 0, "offset": n, "event_time": at(each.at)} for n, each in places)
-        if missed:
-            self.root.put("late", *(known | each for each in late))
+        self.written["batches"].append(row | counts.row())
+        for n, each in enumerate(missed):
+            late = {"partition": 0, "offset": n, "event_time": at(each.at)}
+            self.written["late"].append(known | late)
 
     def _slices(self, known: dict[str, Any], batch: list[Sent], certain: int | None) -> None:
         for number in range(len(self.spec.inputs)):
@@ -139,7 +142,7 @@ class Accounts:
                 of |= {"last_offset": begins + len(some) - 1, "late": len(left_out)}
                 of |= {"first_event_time": at(timed[0]) if timed else None}
                 of |= {"last_event_time": at(timed[-1]) if timed else None}
-                self.root.put("slices", known | of)
+                self.written["slices"].append(known | of)
 
 
 def at(micros: int) -> Any:
@@ -208,7 +211,7 @@ SOME = st.lists(st.builds(Sent, st.integers(0, 12), KINDS), min_size=1, max_size
 
 @example([Sent(0, "filtered"), Sent(5)], 0, 0, 3, 2)
 @example([Sent(1), Sent(5), Sent(6)], 2, 3, 4, 3)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(SOME, st.integers(0, 13), st.integers(0, 4), st.integers(0, 13), st.integers(1, 4))
 def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
     sent, missed, uncertain, first, size

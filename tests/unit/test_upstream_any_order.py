@@ -18,6 +18,7 @@ from spark_jobs.upstream.file_rows import rows_of
 from spark_jobs.upstream.log_place import own_id
 from spark_jobs.upstream.noted import DRAINED, Noted
 from spark_jobs.upstream.rows_side import RowsSide
+from tests.harness.turns import alike
 from tests.unit.test_upstream_moves import HOUR, NOON, Tables
 from tests.unit.test_upstream_side import FIELDS, Root
 
@@ -113,6 +114,7 @@ DOES = st.one_of(
 )
 
 
+@alike("whatever comes in whatever order")
 @settings(max_examples=20, deadline=None)
 @given(st.lists(DOES, min_size=3, max_size=14))
 def test_where_nothing_is_marked_a_reader_has_what_the_table_has(does):  # noqa: C901 - an act each

@@ -371,8 +371,7 @@ def test_a_worker_that_stands_still_is_ended_and_another_one_is_started(settings
 
 
 @pytest.mark.parametrize(
-    ("words", "born"),
-    [(("busy",), {BORN: "{}"}), (("its JVM is busy",), {BORN: "{}"}), ((), {})],
+    ("words", "born"), [(("busy",), {BORN: "{}"}), (("its JVM is busy",), {BORN: "{}"}), ((), {})]
 )
 def test_a_process_that_is_busy_or_no_worker_is_not_ended(settings, caplog, started, words, born):
     with listens(settings, *words, **born) as process:

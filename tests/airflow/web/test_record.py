@@ -36,11 +36,7 @@ def test_no_page_and_no_json_has_a_value_of_a_record_for_those_who_may_not_see_i
             for page in (True, False):
                 assert VALUE_OF not in get(address, role=role, page=page).text, address
     run = f"/pipelines/{MINE}/run?run_id=scheduled__2%2B00:00-try1"
-    for address in (
-        run,
-        f"/pipelines/{MINE}/rejected",
-        f"/dags/{MINE}/runs/scheduled__2%2B00:00",
-    ):
+    for address in (run, f"/pipelines/{MINE}/rejected", f"/dags/{MINE}/runs/scheduled__2%2B00:00"):
         assert VALUE_OF in get(address, role="user", page=True).text, address
     assert "CAST_INVALID_INPUT: values withheld" in get(f"/api/pipelines/{MINE}/quarantine").text
 

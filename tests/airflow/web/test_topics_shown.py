@@ -94,10 +94,7 @@ def test_show_has_a_line_for_each_topic_of_each_batch(root):
     rows = [json.loads(line) for line in show(root, "topics", "--format", "json").splitlines()]
     assert [
         (row["topic"], row["read"], row["unaccounted"]) for row in rows if row["batch"] == 1
-    ] == [
-        ("eu", 9, 1),
-        ("us", 0, 0),
-    ]
+    ] == [("eu", 9, 1), ("us", 0, 0)]
     assert show(root, "topics", "--columns", "topic", "--limit", "3").split()[-3:] == [
         "eu",
         "us",

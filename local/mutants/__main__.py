@@ -1,0 +1,93 @@
+"""`make mutants FILE=... TESTS=...`: what no test sees of a file; without FILE the table of ten
+files by their unit tests.
+
+MOST mutants of a file are tried, drawn by SEED. For packages whose tests need no Spark.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from spark_jobs.settings.installation import REPO
+
+HERE = Path(__file__).parent
+PYTHON = REPO / ".local" / "mutants" / "bin" / "python"
+MOST, SEED = (os.environ.get(name, usual) for name, usual in (("MOST", "60"), ("SEED", "56")))
+TABLE = {
+    "audit/balance": "balance open_groups audited_batch",
+    "steps/keyed/merge": "versions versions_of_a_repair copies",
+    "repair/swap": "keyed_swap swap",
+    "checkpoint/log": "checkpoint progress_log python_times",
+    "runs/preflight": "plan table transaction_ends",
+    "admin/doctor": "doctor cursor_repair",
+    "decode/json/decoder": "json_decoder raised record_forms",
+    "journal/runner": "journal folders anew",
+    "runs/publish/publication": "publication accept",
+    "source/kafka": "fitted several_topics",
+}
+"""File below spark_jobs -> its tests, of tests/unit."""
+
+
+def main(file: str, tests: str) -> None:
+    """Exits with 1 if the tests fail without a change."""
+    told = []
+    for each, of in [(file, tests)] if file else [_named(*each) for each in TABLE.items()]:
+        all_, tried, alive = fates(each, of.split())
+        print(*alive, sep="\n")  # noqa: T201 - the answer
+        dead = tried - len(alive)
+        told.append(f"| `{each}` | {all_} | {tried} | {dead} | {len(alive)} |")
+        print(told[-1], flush=True)  # noqa: T201
+    head = ("| file | mutants | tried | dead | alive |", "| --- | --- | --- | --- | --- |")
+    print(*head, *told, sep="\n")  # noqa: T201
+
+
+def _named(file: str, tests: str) -> tuple[str, str]:
+    paths = (f"tests/unit/test_{name}.py" for name in tests.split())
+    return f"spark_jobs/{file}.py", " ".join(paths)
+
+
+def fates(file: str, tests: list[str]) -> tuple[int, int, list[str]]:
+    """How many mutants there are, how many were tried, and what those that live change."""
+    with TemporaryDirectory() as folder:
+        copy = Path(folder)
+        _copy_tracked_files(copy)
+        made = subprocess.run(
+            [PYTHON, HERE / "make.py", file, MOST, SEED], cwd=copy, capture_output=True, check=True
+        )
+        variables = {"PYTHONPATH": f"{copy}:{copy / 'plugins'}", "PATH": "/usr/bin:/bin"}
+        ran = subprocess.run(
+            [sys.executable, HERE / "run.py", file, *tests],
+            cwd=copy, env=variables, input=made.stdout, stdout=subprocess.PIPE, check=True,
+        )  # fmt: skip
+    whole, *mutants = map(json.loads, ran.stdout.splitlines())
+    if not whole["lives"]:
+        sys.exit(f"{' '.join(tests)} fails before anything was changed")
+    alive = [_diff(whole["source"], each) for each in mutants if each["lives"]]
+    return whole["all"], len(mutants), alive
+
+
+def _diff(source: str, mutant: dict[str, str]) -> str:
+    """By a line of what it is, and those that it changes."""
+    texts = (source.splitlines(), mutant["text"].splitlines())
+    return "\n".join([mutant["name"], *[*difflib.unified_diff(*texts, lineterm="", n=1)][2:]])
+
+
+def _copy_tracked_files(to: Path) -> None:
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=REPO, capture_output=True, text=True, check=True
+    ).stdout
+    for name in filter(None, names.split("\0")):
+        if (REPO / name).exists():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(REPO / name, to / name)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
