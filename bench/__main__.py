@@ -33,7 +33,7 @@ from bench.machine import speed
 from bench.measures import Bench
 from bench.results import Measure
 from bench.topic import running
-from spark_jobs.launch import submit
+from spark_jobs.launch import java_options
 from spark_jobs.settings.installation import REPO, Settings
 
 console = Console(width=170, highlight=False)
@@ -194,7 +194,7 @@ def main(  # noqa: PLR0913, PLR0917 - one option each
 def measures(home: Path, sizes: Sizes, parts: set[Part], say: Say) -> Iterator[list[Measure]]:
     """The rows, part by part, as they become known."""
     at = settings()
-    if not submit.archive(at).exists():
+    if not java_options.archive(at).exists():
         say(
             "no class-data archive (python -m local.archive makes it): Sluice starts as it does "
             "without one"

@@ -10,7 +10,8 @@ from typing import Any
 
 from upath import UPath
 
-from spark_jobs.messages.report import Account, CheckResult, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import OPERATOR
 from spark_jobs.runs.run_record import append_row, row_of

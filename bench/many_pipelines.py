@@ -32,7 +32,8 @@ from bench.pages import running
 from local.airflow_settings import MARK
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.messages.report import Account, CheckResult, Report, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Report, StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.fingerprint.fields import fingerprint

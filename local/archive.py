@@ -23,7 +23,7 @@ from local.nycflights import FIRST_DAY
 from local.ports import NoFreePort
 from local.publish import publish
 from spark_jobs.errors import SluiceError
-from spark_jobs.launch import submit
+from spark_jobs.launch import java_options, submit
 from spark_jobs.launch.scratch import scratch
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage.root.files import replacing
@@ -39,7 +39,7 @@ def make(settings: Settings) -> Path:
     no other: a JVM that finds another leaves the archive alone, in silence. Raises
     subprocess.CalledProcessError with the drains' output.
     """
-    final = submit.archive(settings)
+    final = java_options.archive(settings)
     with replacing(final) as unfinished:
         _drained(settings, unfinished)
     return final

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.messages.kind import KINDS, Writes
-from spark_jobs.messages.report import Account, CheckResult, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Report
 from spark_jobs.messages.stages import told
 from spark_jobs.table.delta.answer import answer
 

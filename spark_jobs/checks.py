@@ -237,9 +237,7 @@ def _expectation(check: Check, number: int) -> Expectation:
         ).to_domain_obj()
     except (ExpectationNotFoundError, ValueError, TypeError) as error:
         raise CheckBroken.no_expectation(
-            check=check.type,
-            kwargs=check.kwargs,
-            error=_why(error),
+            check=check.type, kwargs=check.kwargs, error=_why(error)
         ) from None
 
 

@@ -30,13 +30,7 @@ from spark_jobs.steps.beside.matched import without_counted
 from spark_jobs.steps.by_rules import has_rules, judged, keeps_some, rule_counts
 from spark_jobs.steps.capture import observe_classified, observe_stateful_input
 from spark_jobs.steps.chain import refuse_unheld, rejected
-from spark_jobs.steps.classify import (
-    all_good,
-    archive_rows,
-    classify,
-    good_records,
-    outcome_counts,
-)
+from spark_jobs.steps.classify import all_good, archive_rows, classify, good_records, outcome_counts
 from spark_jobs.storage.pin import Inputs
 from spark_jobs.values.conversions import spark_type
 from spark_jobs.values.own_columns import KAFKA, MALFORMED

@@ -12,8 +12,9 @@ from local.reference.models import model_section
 from spark_jobs.messages import event
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import KINDS
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack, NewKey, UpTo
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from spark_jobs.ops.schema import COLUMNS, OPERATOR, RANGE, Column
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, State, Topic
 from spark_jobs.spec.analysis.state_checks import (

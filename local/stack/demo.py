@@ -29,7 +29,8 @@ from local.nycflights import FIRST_DAY, FlightDataError
 from local.publish import PublishError, publish
 from local.stack.secrets import USER
 from spark_jobs.errors import SluiceError
-from spark_jobs.messages.report import Account, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Report
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.kafka.config import KafkaConfig
 

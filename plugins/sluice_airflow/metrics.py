@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from spark_jobs.messages.kind import KINDS
-from spark_jobs.messages.report import UNKNOWABLE
+from spark_jobs.messages.offset_account import UNKNOWABLE
 from spark_jobs.messages.verdict import CHECK_CODES
 
 if TYPE_CHECKING:

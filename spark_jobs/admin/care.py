@@ -1,5 +1,5 @@
-"""Care: the steps of `sluice maintain` for a pipeline's table, for the archive of a topic, for
-slices that lose late records, and for places that nobody needs any more.
+"""Care: the steps of `sluice maintain` for a pipeline's table, for the archive of a topic, and for
+places that nobody needs any more.
 
 Versions that somebody may read stay whole: the published one and the one published before, those
 that the published table has shown within the retention, the one from which the checks read what is
@@ -22,22 +22,15 @@ from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.notes.removed import note_removed
 from spark_jobs.errors import MaintenanceRefused, TableLacks
-from spark_jobs.ops import ops_tables, outdated
+from spark_jobs.ops import outdated
 from spark_jobs.repair.find.outdated_rows import Outdated
 from spark_jobs.side.pins import noted_now, still_read
 from spark_jobs.spec.analysis.ranged import mended, unmended
 from spark_jobs.storage.folders import remove_folder
 from spark_jobs.storage.root.live_place import SPARK, STAMP
 from spark_jobs.table import history
-from spark_jobs.table.delta import door
-from spark_jobs.table.history import FORGOT
 from spark_jobs.table.port import RETENTION, Needed
-from spark_jobs.table.published.table import (
-    has_shown,
-    read_since,
-    versions_read,
-    versions_shown,
-)
+from spark_jobs.table.published.table import has_shown, read_since, versions_read, versions_shown
 from spark_jobs.table.tables import table_of
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from spark_jobs.values.spans import microseconds
@@ -195,7 +188,7 @@ def forgotten_steps(paths: Paths, before: datetime) -> Iterator[Step]:
     if row["n"]:
         yield Step(
             f"forget {row['n']:,} deletes of {paths.table} from before {before:%F %H:%M}",
-            partial(table.remove, where, said={FORGOT: where}),
+            partial(table.remove, where, said={history.FORGOT: where}),
         )
 
 
@@ -252,35 +245,3 @@ def remove_place(paths: Paths, dead: Dead, held: Held) -> None:
         remove_folder(paths.tables / dead.table)
         remove_folder(paths.root / "staging" / dead.table)
     fact.model_copy(update={"dead": tuple(others)}).write_whole(paths.above, held)
-
-
-_HIDING = "late > 0"
-
-
-def without_late(root: UPath, where: str) -> int:
-    """How many of the slices, for which the SQL condition holds, leave late records out."""
-    counted = ops_tables.query(
-        root, "slices", f"SELECT count(*) AS n FROM slices WHERE {where} AND {_HIDING}"
-    )
-    return int(counted.to_pylist()[0]["n"])
-
-
-@door.patiently
-def add_late(root: UPath, where: str) -> None:
-    """Let these slices leave none out, in one commit."""
-    first = _either("first_event_time", "<", "first_late_time")
-    last = _either("last_event_time", ">", "last_late_time")
-    door.open_table(root / "ops" / "slices").update(
-        updates={
-            "first_event_time": first,
-            "last_event_time": last,
-            "late": "0",
-            "first_late_time": "NULL",
-            "last_late_time": "NULL",
-        },
-        predicate=f"{where} AND {_HIDING}",
-    )
-
-
-def _either(one: str, sign: str, other: str) -> str:
-    return f"CASE WHEN {one} {sign} {other} THEN {one} ELSE {other} END"

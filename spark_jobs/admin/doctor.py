@@ -32,7 +32,7 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.checkpoint.notes.removed import read_removed
-from spark_jobs.errors import CheckpointBroken, FormatNewer, SluiceError
+from spark_jobs.errors import CheckpointBroken, FormatNewer
 from spark_jobs.journal.runner import leased
 from spark_jobs.repair.exchange.staging import Leftover, leftovers, remove_leftovers
 from spark_jobs.settings.installation import Settings
@@ -70,8 +70,11 @@ def doctor(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     if first := after_what_was_begun(paths, WHO, lambda: doctor(spec, settings)):
         return _files_first(paths, first)
-    broken = _removed_broken(paths)
-    if broken is None:
+    try:
+        read_removed(paths)
+    except (CheckpointBroken, FormatNewer) as error:
+        broken = error
+    else:
         return _doctor(spec, settings)
     try:
         lines, execute = _doctor(spec, settings)
@@ -104,14 +107,6 @@ def _files_first(paths: Paths, first: Intent) -> Intent:
     return Intent((*(f"fix: {repair.line}" for repair in files), *first.lines), execute)
 
 
-def _removed_broken(paths: Paths) -> SluiceError | None:
-    try:
-        read_removed(paths)
-    except (CheckpointBroken, FormatNewer) as error:
-        return error
-    return None
-
-
 def _doctor(spec: Pipeline, settings: Settings) -> Intent:
     paths = Paths(settings.root, spec)
     known = read_identity(paths)
@@ -135,25 +130,20 @@ def _doctor(spec: Pipeline, settings: Settings) -> Intent:
         *_cursor_repair(paths, known, mending),
         *_failing_repair(paths),
         *_metadata_repair(checkpoint, integrity),
-        *_staging_repair(paths),
+        *(
+            Step(f"remove {old.folder}: {old.why}", partial(_remove, paths, old))
+            for old in leftovers(paths)
+        ),
     ]
     logs = _fixes_of_logs(spec, settings, paths, integrity, known, cursor.audited)
     if found := to_mend(paths, cursor):
         lines.append(f"damaged: version {found.version} of {paths.table} is a person's RESTORE")
         logs = _with_table(spec, settings, integrity, known, found, logs)
     if not files and not logs:
-        restorable = (
-            f"; you can rewind to {_range(integrity.restorable_batches)}"
-            if integrity.damage
-            else ""
-        )
-        return Intent(
-            (
-                *lines,
-                f"nothing to fix: the files from which the next run resumes are whole{restorable}",
-            ),
-            None,
-        )
+        whole = "nothing to fix: the files from which the next run resumes are whole"
+        if integrity.damage:
+            whole += f"; you can rewind to {_range(integrity.restorable_batches)}"
+        return Intent((*lines, whole), None)
 
     def execute() -> None:
         with leased(paths, WHO) as held:
@@ -209,9 +199,7 @@ def _fixes_of_logs(
     if newest == last and sound and commit in damage and (last == 0 or last - 1 in restorable):
         return [
             _set_aside(
-                paths,
-                commit,
-                f"batch {last} runs again, for its state; its rows are in the table",
+                paths, commit, f"batch {last} runs again, for its state; its rows are in the table"
             )
         ]
     return [_go_back(spec, settings, integrity, last)]
@@ -286,18 +274,8 @@ def _failing_repair(paths: Paths) -> list[Step]:
     return []
 
 
-def _remove_leftover(paths: Paths, leftover: Leftover, _: Held) -> None:
-    remove_leftovers(paths, [leftover], "sluice doctor")
-
-
-def _staging_repair(paths: Paths) -> list[Step]:
-    return [
-        Step(
-            f"remove {leftover.folder}: {leftover.why}",
-            partial(_remove_leftover, paths, leftover),
-        )
-        for leftover in leftovers(paths)
-    ]
+def _remove(paths: Paths, leftover: Leftover, _: Held) -> None:
+    remove_leftovers(paths, [leftover], WHO)
 
 
 def _set_aside(paths: Paths, path: UPath, why: str) -> Repair:

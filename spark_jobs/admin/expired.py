@@ -18,7 +18,7 @@ from spark_jobs.checkpoint.identity import Identity, read_identity
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.published import read_published
 from spark_jobs.ops import ops_tables
-from spark_jobs.settings.installation import FOREVER
+from spark_jobs.settings.checked import FOREVER
 from spark_jobs.storage.root.live_place import FOLDER
 
 if TYPE_CHECKING:

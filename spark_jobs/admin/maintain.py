@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from spark_jobs.admin import care
 from spark_jobs.admin.care import (
     dead_checkpoints,
     dead_places,
@@ -36,9 +35,8 @@ from spark_jobs.storage.folders import files_before, remove_files, remove_folder
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_folders
 from spark_jobs.storage.root.store import opened
-from spark_jobs.table.delta import compaction, door
-from spark_jobs.table.delta.care_steps import in_words
 from spark_jobs.table.port import RETENTION
+from spark_jobs.table.shared import maintenance
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -81,19 +79,17 @@ def maintain_ops(settings: Settings) -> Intent:
     Needs no lease: each is safe beside writers.
     """
     root = opened(settings.root)
-    tables = [path for path in _ops_paths(root) if door.is_table(path)]
+    tables = [root / "ops" / name for name in OPS_TABLES if ops_tables.exists(root, name)]
     if not tables:
         return Intent((), None)
-    unused = {path: compaction.vacuum(path, execute=False) for path in tables}
+    unused = {path: maintenance.vacuum(path, execute=False) for path in tables}
     contents = unread(root, datetime.now(UTC) - GRACE)
 
     def execute() -> None:
         remove_files(contents)
         for path in tables:
-            with in_words(path):
-                compaction.vacuum(path, execute=True)
-                ops_tables.set_checkpoints(path)
-                compaction.checkpoint(path)
+            maintenance.vacuum(path, execute=True)
+            maintenance.checkpoint(path)
 
     return Intent(
         (
@@ -147,45 +143,46 @@ def _steps(spec: Pipeline, settings: Settings, paths: Paths) -> Iterator[Step]:
 
 
 def _ops_steps(pipeline: str, settings: Settings, paths: Paths, now: datetime) -> Iterator[Step]:
-    conditions = expired(paths, pipeline, settings, now)
-    if (where := conditions.get("late")) and (slices := care.without_late(paths.root, where)):
-        yield _step(
-            f"let {slices:,} slices have the times of their late records, whose rows have expired",
-            partial(_with_late, paths.root, where),
-        )
+    ops, conditions = paths.root / "ops", expired(paths, pipeline, settings, now)
+    if where := conditions.get("late"):
+        yield from _slice_steps(paths.root, f"{where} AND late > 0")
     for name, where in conditions.items():
-        counted = ops_tables.query(
-            paths.root, name, f"SELECT count(*) AS n FROM {name} WHERE {where}"
-        )
-        if rows := counted.to_pylist()[0]["n"]:
+        if rows := _count(paths.root, name, where):
             yield _step(
                 f"remove {rows:,} rows of ops.{name} that have expired",
-                partial(_remove, paths.root, name, where),
+                partial(maintenance.remove, ops / name, where),
             )
-    for path in _ops_paths(paths.root):
-        if door.is_table(path) and (files := compaction.small_files(path, {"pipeline": pipeline})):
+    for name in OPS_TABLES:
+        if files := maintenance.small_files(ops / name, pipeline):
             yield _step(
-                f"join {files:,} small files of ops.{path.name}",
-                partial(_compact, paths.root, path.name, pipeline),
+                f"join {files:,} small files of ops.{name}",
+                partial(maintenance.join, ops / name, pipeline),
             )
 
 
-def _remove(root: UPath, table: str, where: str) -> None:
-    with in_words(root / "ops" / table):
-        ops_tables.remove(root, table, where)
+def _slice_steps(root: UPath, where: str) -> Iterator[Step]:
+    """A step, if there are slices that leave late records out, whose rows have expired."""
+    if slices := _count(root, "slices", where):
+        to = {
+            "first_event_time": _either("first_event_time", "<", "first_late_time"),
+            "last_event_time": _either("last_event_time", ">", "last_late_time"),
+            "late": "0",
+            "first_late_time": "NULL",
+            "last_late_time": "NULL",
+        }
+        yield _step(
+            f"let {slices:,} slices have the times of their late records, whose rows have expired",
+            partial(maintenance.update, root / "ops" / "slices", to, where),
+        )
 
 
-def _with_late(root: UPath, where: str) -> None:
-    with in_words(root / "ops" / "slices"):
-        care.add_late(root, where)
+def _either(one: str, sign: str, other: str) -> str:
+    return f"CASE WHEN {one} {sign} {other} THEN {one} ELSE {other} END"
 
 
-joined = door.patiently(compaction.compact)
-
-
-def _compact(root: UPath, table: str, pipeline: str) -> None:
-    with in_words(root / "ops" / table):
-        joined(root / "ops" / table, {"pipeline": pipeline})
+def _count(root: UPath, table: str, where: str) -> int:
+    counted = ops_tables.query(root, table, f"SELECT count(*) AS n FROM {table} WHERE {where}")
+    return int(counted.to_pylist()[0]["n"])
 
 
 def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[Step]:
@@ -198,7 +195,3 @@ def _report_steps(pipeline: str, settings: Settings, now: datetime) -> Iterator[
                 f"remove {len(old):,} reports from {folder} that have expired",
                 partial(remove_files, old),
             )
-
-
-def _ops_paths(root: UPath) -> Iterator[UPath]:
-    return (root / "ops" / name for name in OPS_TABLES)

@@ -14,7 +14,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
 from spark_jobs.admin.intent import Intent, after_what_was_begun
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import newest_of, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.notes.failing import (
@@ -30,7 +30,6 @@ from spark_jobs.source.place import Place
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
@@ -129,9 +128,7 @@ def _refuse_unaccounted(paths: Paths, spec: Pipeline, found: tuple[FailingRecord
     name, known = spec.name, read_identity(paths)
     if known is None:
         raise DecisionRefused.nothing_read(pipeline=name)
-    checkpoint = Checkpoint(paths.checkpoint)
-    committed = max(checkpoint.committed(), default=-1)
-    made = max(committed, table_of(paths).newest_batch(known.owner(name)))
+    checkpoint, made = Checkpoint(paths.checkpoint), max(newest_of(paths, known.owner(name)))
     for number in range(read_cursor(paths.cursor).audited + 1, made + 1):
         batch = checkpoint.batch(number)
         for each in found:

@@ -17,6 +17,7 @@ from spark_jobs.checkpoint.notes.live import GRACE, following, read_live
 from spark_jobs.errors import CheckpointBroken, LeaseHeld, RebuildRefused, SluiceError
 from spark_jobs.journal.change import Change, GoesLive, Scene, go_live, settle, under_way
 from spark_jobs.journal.runner import carry_out, complete
+from spark_jobs.registry.archive_spec import RELEASED
 from spark_jobs.settings.installation import Settings
 from spark_jobs.source.sources import source_of
 from spark_jobs.spec import Pipeline
@@ -26,7 +27,6 @@ from spark_jobs.storage.object_store import require_writable
 from spark_jobs.storage.root.live_place import Place, first_table
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.seen import look
-from spark_jobs.table.port import RELEASED
 from spark_jobs.table.tables import table_of
 
 LOG = logging.getLogger(__name__)

@@ -14,31 +14,25 @@ from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from spark_jobs.audit.audited_batch import (
-    AuditedBatch,
-    by_topic,
-    event_times,
-    rejected_by_topic,
-)
-from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.audited_batch import AuditedBatch, by_topic, event_times, rejected_by_topic
+from spark_jobs.audit.balance import balance
 from spark_jobs.audit.batch_offsets import Visible, visible
 from spark_jobs.audit.counting import counting
 from spark_jobs.audit.kept_slices import keep_slices
 from spark_jobs.audit.operator_metrics import operator_metrics
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import BYTES, captured, with_reasons
 from spark_jobs.audit.rejected_store import keep, key
 from spark_jobs.audit.written import Written, written as written_by
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.state.open_groups import MOST_STATE_ROWS
 from spark_jobs.steps.classify import Outcome
 from spark_jobs.storage import failpoint
 
 if TYPE_CHECKING:
-    from spark_jobs.audit.audited_batch import (
-        TopicAccount,
-    )
+    from spark_jobs.audit.audited_batch import TopicAccount
     from spark_jobs.audit.counting import Grouped
     from spark_jobs.audit.progress import Progress
     from spark_jobs.checkpoint.notes.cursor import Cursor
@@ -70,8 +64,9 @@ class Audit:
         """
         self.run = run
         self._spec = spec
-        self._cursor: Cursor = read_cursor(run.target.cursor)
-        self.rows_before: int = left.rows_before if left else self._cursor.state.rows
+        self.cursor: Cursor = read_cursor(run.target.cursor)
+        """As it is stored: the last batches that were audited and checked."""
+        self.rows_before: int = left.rows_before if left else self.cursor.state.rows
         self.accounts: dict[int, Account] = dict(left.accounts) if left else {}
         self.topics: dict[str, Counter[str]] = dict(left.topics) if left else {}
         """Of several topics: name -> the sums of this run's batches (audited_batch.py)."""
@@ -82,40 +77,30 @@ class Audit:
         self.seconds: float = left.seconds if left else 0.0
 
     @property
-    def cursor(self) -> Cursor:
-        """The stored cursor: the last batches that were audited and checked."""
-        return self._cursor
-
-    @property
     def total(self) -> Account:
         """The sum of this run's batches."""
         return sum(self.accounts.values(), Account())
 
     def begin(self, capture: CapturePolicy, timers: Timers, notes: SliceNotes) -> None:
         """Call it before each query, with the query's capture policy, timers and notes."""
-        self._capture = capture
-        self._timers = timers
-        self._notes = notes
+        self._capture, self._timers, self._notes = capture, timers, notes
 
     def check_after(self, table_version: int) -> None:
-        """Let the checks begin after this version of the table.
-
-        Does nothing if they began earlier.
-        """
-        if self._cursor.judged_table_version is None:
-            self._move(self._cursor.model_copy(update={"judged_table_version": table_version}))
+        """Let the checks begin after this version of the table, unless they began earlier."""
+        if self.cursor.judged_table_version is None:
+            self._move(self.cursor.model_copy(update={"judged_table_version": table_version}))
 
     def passed(self, table_version: int | None, open_records: int | None) -> None:
         """Record that the rows of all audited batches, up to this version of the table, passed the
         critical checks, and how many records are in open groups.
         """
         passed = {
-            "judged": self._cursor.audited,
+            "judged": self.cursor.audited,
             "judged_table_version": table_version,
             "judged_generation": self.run.identity.generation,
             "open_records": open_records,
         }
-        self._move(self._cursor.model_copy(update=passed))
+        self._move(self.cursor.model_copy(update=passed))
 
     def catch_up(self, progress: dict[int, Progress], *, ended: bool) -> None:
         """Account for each committed batch that has no account yet.
@@ -126,7 +111,7 @@ class Audit:
 
         Raises CheckpointBroken if the checkpoint lacks the offsets of one of them.
         """
-        waiting = self.run.checkpoint.committed_after(self._cursor.audited)
+        waiting = self.run.checkpoint.committed_after(self.cursor.audited)
         reported = max(progress, default=-1)
         ready = waiting if ended else [batch for batch in waiting if batch <= reported][:AT_ONCE]
         if not ready:
@@ -176,7 +161,7 @@ class Audit:
             self._rules(progress, records),
         )
         where = key(self.run, batch)
-        row = {**where, "run_id": self.run.run_id} | done.row(self._cursor)
+        row = {**where, "run_id": self.run.run_id} | done.row(self.cursor)
         failpoint.at("audit")
         ours = ops_tables.equals(where)
         ops_tables.replace(self.run.paths.root, "batches", [row], ours, self.run.lease)
@@ -184,7 +169,7 @@ class Audit:
         self.accounts[batch.id] = account
         for name, each in topics.items():
             self.topics.setdefault(name, Counter()).update(each.counts)
-        self._move(done.cursor_after(self._cursor))
+        self._move(done.cursor_after(self.cursor))
 
     def _by_topic(
         self, batch: Batch, progress: Progress | None, records: RecordCounts | None
@@ -252,7 +237,7 @@ class Audit:
     def _read_of_lost(self, batch: Batch) -> RecordCounts:
         """Of a batch without progress, whose Deduplicate is held against its state too."""
         records = self._read_again(batch)
-        if records.gone or self._cursor.state.rows > MOST_STATE_ROWS:
+        if records.gone or self.cursor.state.rows > MOST_STATE_ROWS:
             return records
         return records._replace(
             fresh=resolve_name(SECOND_READ).fresh_keys(self.run, self._spec, batch)
@@ -266,11 +251,7 @@ class Audit:
         return records._replace(compacted=fewer and self._compacted)
 
     def _say_unknown(
-        self,
-        batch: Batch,
-        account: Account,
-        progress: Progress | None,
-        records: RecordCounts | None,
+        self, batch: Batch, account: Account, reported: Progress | None, found: RecordCounts | None
     ) -> None:
         name = self.run.spec.name
         if account.unknown:
@@ -282,7 +263,7 @@ class Audit:
                 batch.id,
                 account.unknown,
             )
-        elif records and records.compacted and not progress:
+        elif found and found.compacted and not reported:
             LOG.warning(
                 "%s: batch %d was read again after its commit, from a compacted topic: any of its "
                 "%d gaps may have been a record then",
@@ -313,4 +294,4 @@ class Audit:
 
     def _move(self, cursor: Cursor) -> None:
         cursor.put(self.run.target.cursor, self.run.lease)
-        self._cursor = cursor
+        self.cursor = cursor

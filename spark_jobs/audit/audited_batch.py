@@ -17,15 +17,16 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.audit.operator_metrics import OperatorMetrics, timers_waiting
 from spark_jobs.audit.progress import OfTopic, Progress
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import RejectedRecord, moment
 from spark_jobs.audit.written import Written
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.decode.slices import Ids
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.terms import NEWEST
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.spec.inputs import Topics

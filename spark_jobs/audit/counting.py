@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.state_checks import counting_step
 from spark_jobs.spec.output_mode import mode_facts
@@ -19,8 +19,8 @@ from spark_jobs.steps.chain import observation_name
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_jobs.audit.balance import RecordCounts
     from spark_jobs.audit.progress import Progress
+    from spark_jobs.audit.record_counts import RecordCounts
     from spark_jobs.audit.written import Written
     from spark_jobs.storage.root.path_forms import SparkPath
     from spark_jobs.table.port import Table

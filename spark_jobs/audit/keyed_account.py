@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.table.arrow_rows import few
-from spark_jobs.table.tables import own_table
+from spark_jobs.table.tables import own_table, size_at
 from spark_jobs.values.own_columns import DELETED, OF_A_KEY, own
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.audit.written import Written
-    from spark_jobs.messages.report import Account
+    from spark_jobs.messages.offset_account import Account
     from spark_jobs.spec.steps.following import Following
 
 LOG = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def gained(path: UPath, version: int) -> int | None:
     """By how many rows that are no deletes this version has more than the one before it; None if
     the log does not tell.
     """
-    before, after = (own_table(path).live_rows(each) for each in (version - 1, version))
+    before, after = (size_at(path, each) for each in (version - 1, version))
     return None if before is None or after is None else after.live - before.live
 
 

@@ -18,11 +18,11 @@ from spark_jobs.state.table import store_columns, store_rows
 from spark_jobs.steps.apart.join import JOINED_SEEN
 
 if TYPE_CHECKING:
-    from spark_jobs.audit.balance import RecordCounts
     from spark_jobs.audit.counting import ByTopic
     from spark_jobs.audit.progress import Progress
+    from spark_jobs.audit.record_counts import RecordCounts
     from spark_jobs.audit.written import Written
-    from spark_jobs.messages.report import Account
+    from spark_jobs.messages.offset_account import Account
     from spark_jobs.spec import Join, Pipeline
     from spark_jobs.storage.root.path_forms import SparkPath
     from spark_jobs.table.port import Table

@@ -12,7 +12,7 @@ from spark_jobs.spec.checks.unmatched_share import PREFIX as OF_DIMENSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_jobs.messages.report import Account
+    from spark_jobs.messages.offset_account import Account
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
 

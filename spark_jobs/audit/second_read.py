@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation, functions as F
 
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.batch_offsets import visible
 from spark_jobs.audit.kept_slices import keep_slices
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.rejected_record import BYTES, RejectedRecord
 from spark_jobs.audit.rejected_store import keep, keep_on_executors
 from spark_jobs.checkpoint.notes.failing import read_failing

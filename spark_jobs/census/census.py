@@ -23,6 +23,7 @@ from spark_jobs.spec.analysis.columns import columns_of, origins_of
 from spark_jobs.spec.archive import PREFIX, archive_name
 from spark_jobs.storage.root.live_place import LIVE
 from spark_jobs.storage.root.paths import CHECKPOINTS
+from spark_jobs.table.entry import LOG
 from spark_jobs.values.python_times import rows_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Census:
 
     def _values(self, condition: Condition, files: list[str]) -> Words:
         values = {repr(each): each for each in literals(condition.sql)}  # 12.5 is no 12.50
-        for path in (each for each in files if "_delta_log" not in each):
+        for path in (each for each in files if LOG not in each):
             with suppress(Exception):  # said where the file is counted
                 content = (self._root / path).read_bytes() if len(values) < MOST_VALUES else b""
                 for rows in tables(content) if content[:4] == b"PAR1" else ():
@@ -137,7 +138,7 @@ class Census:
     def _rows(self, path: str, rows: pa.Table) -> int:
         """By the condition, and by the words in whatever else a row has."""
         told, asked = dict[int, tuple[Any, ...]](), False
-        if self._condition is not None and "_delta_log" not in path:
+        if self._condition is not None and LOG not in path:
             try:
                 told = dict(self._of_condition(path, rows, self._condition))
                 has = {*rows.column_names, *_parts(path)}

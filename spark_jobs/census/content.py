@@ -25,7 +25,7 @@ from spark_jobs.decode.formats import Records, taken_apart
 from spark_jobs.decode.record_decoder import Prepared
 from spark_jobs.spec.sql import names_in
 from spark_jobs.table.arrow_rows import rows_of_file
-from spark_jobs.table.delta.rows_where import rows_where
+from spark_jobs.table.rows_where import rows_where
 from spark_jobs.values.conversions import arrow_type
 
 if TYPE_CHECKING:

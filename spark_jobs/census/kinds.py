@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from spark_jobs.table.entry import LOG
+
 
 class Kind(NamedTuple):
     """A kind of place."""
@@ -37,7 +39,7 @@ _LOGGED: Final = (
     "repeats the entries of live files"
 )
 KINDS: Final = (
-    Kind("log of a table", r"(tables|published|archive|ops)/[^/]+/_delta_log/.+", _LOGGED),
+    Kind("log of a table", rf"(tables|published|archive|ops)/[^/]+/{LOG}/.+", _LOGGED),
     Kind("change feed", r"(tables|published|archive|ops)/[^/]+/_change_data/.+", _MAINTAINED),
     Kind("table", r"tables/.+", _MAINTAINED),
     Kind("published table", r"published/.+", _MAINTAINED),
@@ -69,7 +71,7 @@ REST: Final = Kind("no kind of Sluice's", r".*", "for ever: by hand")
 def kind_of(path: str) -> Kind:
     """The kind of a file, by its path below the root.
 
-    >>> kind_of("tables/a/_delta_log/00000000000000000000.json").name
+    >>> kind_of(f"tables/a/{LOG}/00000000000000000000.json").name
     'log of a table'
     >>> kind_of("mine.txt").name
     "no kind of Sluice's"

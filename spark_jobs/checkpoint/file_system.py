@@ -55,11 +55,7 @@ def refuse_local_locks(path: UPath) -> None:
     found = mount_of(Path(str(path)))
     if found is None or found.locks_for_all or one_host():
         return
-    raise RootRefused.locks_unsure(
-        path=path,
-        kind=found.kind,
-        place=found.place,
-    )
+    raise RootRefused.locks_unsure(path=path, kind=found.kind, place=found.place)
 
 
 def mount_of(path: Path) -> Mount | None:

@@ -75,17 +75,18 @@ class Before(BaseModel):
 
     def in_force(self, paths: Paths, owner: str) -> bool:
         """Whether no batch is made since: none committed, and none in the table."""
-        now = _newest(paths, owner)
+        now = newest_of(paths, owner)
         return now[0] <= self.committed and now[1] <= self.written
 
 
 def replaced(made_by: MadeBy, paths: Paths, owner: str) -> Before:
     """What a change replaces now. `owner` is the application id of the table's transactions."""
-    committed, written = _newest(paths, owner)
+    committed, written = newest_of(paths, owner)
     return Before(made_by=made_by, committed=committed, written=written)
 
 
-def _newest(paths: Paths, owner: str) -> tuple[int, int]:
+def newest_of(paths: Paths, owner: str) -> tuple[int, int]:
+    """The newest batch that is committed, and the newest that is in the table; -1 without one."""
     committed = max(Checkpoint(paths.checkpoint).committed(), default=-1)
     return committed, table_of(paths).newest_batch(owner)
 
@@ -234,11 +235,7 @@ def read_identity(paths: Paths) -> Identity | None:
         if not any(paths.version.glob(f"{SPARK}*/offsets/[0-9]*")):
             return None
         wrong = "is missing"
-    raise CheckpointBroken.identity_lost(
-        path=paths.identity,
-        wrong=wrong,
-        pipeline=paths.pipeline,
-    )
+    raise CheckpointBroken.identity_lost(path=paths.identity, wrong=wrong, pipeline=paths.pipeline)
 
 
 def refuse_older_notes(paths: Paths) -> None:

@@ -30,10 +30,7 @@ together (minVersionsToDelete).
 
 
 def purge(
-    checkpoint: Checkpoint,
-    slack: int = SLACK,
-    *,
-    confirm: Callable[[], None] = lambda: None,
+    checkpoint: Checkpoint, slack: int = SLACK, *, confirm: Callable[[], None] = lambda: None
 ) -> int:
     """Remove what no committed batch needs, and return the number of files.
 

@@ -26,7 +26,7 @@ from spark_jobs.errors import SluiceError, VersionNotLive
 from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Repartition
 from spark_jobs.registry import find as registry
-from spark_jobs.spec.pipeline import MOST_PARTITIONS
+from spark_jobs.spec.pipeline.state import MOST_PARTITIONS
 
 if TYPE_CHECKING:
     from spark_jobs.admin.intent import Intent

@@ -20,6 +20,7 @@ from spark_jobs.cli.terminal import (
     say,
     takes_next,
     terminal_width,
+    topic_named,
     with_spark,
 )
 from spark_jobs.errors import SluiceError
@@ -35,7 +36,6 @@ from spark_jobs.values.times import iso
 if TYPE_CHECKING:
     from spark_jobs.census.census import Answer
     from spark_jobs.census.content import Condition
-    from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.where.fate import Fate
 
@@ -102,7 +102,7 @@ def _in_source(name: str) -> str:
     """How long its source keeps a record of the topic, as that says, if it does."""
     if not name:
         return "Kafka keeps the record until its topic's retention, or for ever if it is compacted"
-    spec, topic = _topic(name)
+    spec, topic = topic_named(name, registry.load_all())
     try:
         alone = spec.model_copy(update={"topic": topic})
         return source_of(alone, Settings.of(alone)).stays()
@@ -114,21 +114,12 @@ def _condition(name: str, where: str, root: str) -> Condition:
     from spark_jobs.census.content import Condition  # noqa: PLC0415 - as above
     from spark_jobs.decode.record_decoder import prepare  # noqa: PLC0415 - as above
 
-    found = Condition(where, prepare(_topic(name)[1], root, None))
+    found = Condition(where, prepare(topic_named(name, registry.load_all())[1], root, None))
     try:
         found.check()
     except Exception as error:  # noqa: BLE001 - DataFusion's errors have no common class
         raise typer.BadParameter(str(error), param_hint="--where") from None
     return found
-
-
-def _topic(name: str) -> tuple[Pipeline, Topic]:
-    readers = [(spec, each) for spec in registry.load_all() for each in spec.inputs]
-    for spec, each in readers:
-        if name in (each.name, each.place):
-            return spec, each
-    there = ", ".join(sorted({each.place for _, each in readers}))
-    raise typer.BadParameter(f"no pipeline reads {name!r}; there are {there}", param_hint="--topic")
 
 
 def _told(root: str, answer: Answer, not_ours: tuple[str, ...]) -> list[str]:
@@ -223,7 +214,7 @@ def where(
         except Failed as failed:
             if failed.why:  # of a condition; of places it is an answer
                 raise typer.BadParameter(failed.why, param_hint="--key") from None
-            raise typer.Exit(failed.status) from None
+            raise
     if output is not Format.table:
         rows = Rows(COLUMNS, tuple(each.values(spec.inputs) for each in found))
         for line in (as_json if output is Format.json else as_csv)(rows):

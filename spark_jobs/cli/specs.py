@@ -14,15 +14,15 @@ from spark_jobs.cli.terminal import (
     PipelineName,
     PipelineNames,
     console,
+    each_apart,
     examples,
     one_line_errors,
     say,
-    say_error,
     terminal_width,
     with_spark,
 )
 from spark_jobs.contracts.finding import Finding, Whom
-from spark_jobs.errors import ContractBroken, SluiceError
+from spark_jobs.errors import ContractBroken
 from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Validate
 from spark_jobs.registry import find as registry
@@ -82,15 +82,10 @@ def validate(
     survives every change.
     """
     with with_spark() if deep else one_line_errors():
-        wrong = list[SluiceError]()
-        for name in pipelines or (*registry.names(), *registry.archives()):
-            try:
-                _judge(name)
-            except SluiceError as error:
-                say_error(error)
-                wrong.append(error)
-        if wrong:
-            raise typer.Exit(wrong[0].exit_status)
+        with each_apart() as apart:
+            for name in pipelines or (*registry.names(), *registry.archives()):
+                with apart():
+                    _judge(name)
         if deep:
             _plan_with_spark(pipelines or registry.names())
         if against is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -26,7 +26,7 @@ from spark_jobs.settings.project_file import enter
 from spark_jobs.storage.root.store import is_remote, translate_store_error
 
 if TYPE_CHECKING:
-    from spark_jobs.spec import Pipeline
+    from spark_jobs.spec import Pipeline, Topic
 
 # Without emoji=False, rich replaces words such as :x: by an emoji, even if markup is off.
 console = Console(soft_wrap=True, highlight=False, emoji=False)
@@ -67,6 +67,23 @@ PipelineNames = Annotated[
         autocompletion=complete_pipelines,
     ),
 ]
+
+
+def topic_named(name: str, specs: Iterable[Pipeline]) -> tuple[Pipeline, Topic]:
+    """A pipeline that reads the topic, and the topic as it declares it. The name may be without its
+    cluster.
+    """
+    readers = dict[str, tuple["Pipeline", "Topic"]]()
+    for spec in specs:
+        for each in spec.inputs:
+            readers.setdefault(each.place, (spec, each))
+    named = [place for place, (_, each) in readers.items() if name in {each.name, place}]
+    if len(named) != 1:
+        there = ", ".join(sorted(named or readers))
+        raise typer.BadParameter(f"{name!r} is not one of {there}", param_hint="--topic")
+    return readers[named[0]]
+
+
 NOT_DONE: Final = 3
 """The exit status of a command that ended well and has not done what it is for: a dry run with
 something left to do, a No to its question, a verify without a record. No error has it
@@ -120,7 +137,8 @@ def require_readable(root: str) -> None:
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """End the command with one line on stderr and the exit status of the SluiceError
-    raised within.
+    raised within; with the status of Spark's application, if that has failed (launch/question.py)
+    and has said why.
     """
     try:
         yield
@@ -128,10 +146,34 @@ def one_line_errors() -> Iterator[None]:
         raise
     except Exception as failure:
         error = failure if isinstance(failure, SluiceError) else translate_store_error(failure)
-        if error is None:
-            raise
-        say_error(error)
-        raise typer.Exit(error.exit_status) from None
+        if error is not None:
+            say_error(error)
+            raise typer.Exit(error.exit_status) from None
+        from spark_jobs.launch.question import Failed  # noqa: PLC0415 - few commands ask Spark
+
+        if isinstance(failure, Failed):
+            raise typer.Exit(failure.status) from None
+        raise
+
+
+@contextmanager
+def each_apart() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Within are blocks, and an error or a No in one keeps no other from it. At the end the command
+    ends with the first such exit status.
+    """
+    ends = list[int]()
+
+    @contextmanager
+    def apart() -> Iterator[None]:
+        try:
+            with one_line_errors():
+                yield
+        except typer.Exit as end:
+            ends.append(end.exit_code)
+
+    yield apart
+    if failed := [code for code in ends if code]:
+        raise typer.Exit(failed[0])
 
 
 @contextmanager

@@ -230,12 +230,7 @@ class _Work(NamedTuple):
             start += count
 
     def _rows(
-        self,
-        kafka: pa.StructArray,
-        part: Decoded,
-        failing: Mapping[Place, str],
-        *,
-        named: bool,
+        self, kafka: pa.StructArray, part: Decoded, failing: Mapping[Place, str], *, named: bool
     ) -> pa.RecordBatch:
         import pyarrow as pa  # noqa: PLC0415 - as above
 

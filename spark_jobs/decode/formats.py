@@ -172,8 +172,7 @@ class Elements(Protocol):
 
 def elements_of(topic: Topic, given: object) -> Elements:
     """What takes its values apart. `given` is what its format's decoder has prepared."""
-    made: Elements = resolve_name(topic.format.elements)(topic, given)
-    return made
+    return cast("Elements", resolve_name(topic.format.elements)(topic, given))
 
 
 class Taken(NamedTuple):
@@ -214,14 +213,12 @@ def value_decoder(topic: Topic) -> type[Decoder]:
     """The class that decodes a record of the topic."""
     if topic.each is None:
         return decoder_class(topic.format)
-    found: type[Decoder] = resolve_name(topic.format.elements).decoder
-    return found
+    return cast("type[Decoder]", resolve_name(topic.format.elements).decoder)
 
 
 def decoder_class(format_: Format) -> type[Decoder]:
     """The class that the format names."""
-    found: type[Decoder] = resolve_name(format_.decoder)
-    return found
+    return cast("type[Decoder]", resolve_name(format_.decoder))
 
 
 def refuse_disagreeing(topic: Topic) -> None:

@@ -94,9 +94,7 @@ class RawFilter:
         # memory.
         indices = pa.array(np.arange(len(dropped)), mask=dropped)
         captured = pa.StructArray.from_arrays(
-            [part.take(indices) for part in parts],
-            fields=list(raw.type),
-            mask=pa.array(dropped),
+            [part.take(indices) for part in parts], fields=list(raw.type), mask=pa.array(dropped)
         )
         columns = [
             captured if field.name == "raw" else kafka.field(field.name) for field in kafka.type

@@ -26,7 +26,7 @@ _MODULES: Final = {
     "CheckpointForeign": "root",
     "ClusterUnreachable": "run",
     "CommitUnreadable": "written",
-    "ConnectionMissing": "settings",
+    "ConnectionMissing": "installing",
     "ContractBroken": "written",
     "DecisionRefused": "repair",
     "DimensionAmbiguous": "lake",
@@ -36,8 +36,8 @@ _MODULES: Final = {
     "FilesUnfit": "lake",
     "FormatNewer": "root",
     "InitialStateMissing": "state",
-    "InstallFailed": "settings",
-    "JarsMissing": "settings",
+    "InstallFailed": "installing",
+    "JarsMissing": "installing",
     "KafkaConfigInvalid": "kafka",
     "KafkaRefused": "kafka",
     "KafkaUnreachable": "kafka",
@@ -111,6 +111,11 @@ if TYPE_CHECKING:
         RecordsGone as RecordsGone,
         TopicRemade as TopicRemade,
     )
+    from spark_jobs.errors.installing import (
+        ConnectionMissing as ConnectionMissing,
+        InstallFailed as InstallFailed,
+        JarsMissing as JarsMissing,
+    )
     from spark_jobs.errors.kafka import (
         KafkaConfigInvalid as KafkaConfigInvalid,
         KafkaRefused as KafkaRefused,
@@ -133,9 +138,7 @@ if TYPE_CHECKING:
         RangeUnsupported as RangeUnsupported,
         RecordsUnreachable as RecordsUnreachable,
     )
-    from spark_jobs.errors.rebuilding import (
-        RebuildRefused as RebuildRefused,
-    )
+    from spark_jobs.errors.rebuilding import RebuildRefused as RebuildRefused
     from spark_jobs.errors.repair import (
         ApprovalMissing as ApprovalMissing,
         DecisionRefused as DecisionRefused,
@@ -172,12 +175,7 @@ if TYPE_CHECKING:
         VersionNotLive as VersionNotLive,
         unexpected as unexpected,
     )
-    from spark_jobs.errors.settings import (
-        ConnectionMissing as ConnectionMissing,
-        InstallFailed as InstallFailed,
-        JarsMissing as JarsMissing,
-        SettingInvalid as SettingInvalid,
-    )
+    from spark_jobs.errors.settings import SettingInvalid as SettingInvalid
     from spark_jobs.errors.spec import (
         PipelineUnknown as PipelineUnknown,
         SpecInvalid as SpecInvalid,

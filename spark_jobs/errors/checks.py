@@ -71,8 +71,7 @@ class CheckBroken(SluiceError):
     usual_remedy = "Correct the check in the spec."
 
     no_expectation = reason(
-        "{check} with {kwargs} is not an expectation: {error}.",
-        quoted=("error",),
+        "{check} with {kwargs} is not an expectation: {error}.", quoted=("error",)
     )
     not_evaluated = reason(
         "{pipeline}: {name}.",

@@ -203,7 +203,7 @@ class OpsUnreadable(SluiceError):
 
     log_broken = reason(
         "The log of the ops table {path} cannot be read: {error}.",
-        "Put {path}/_delta_log back from a backup. Tables and published rows are not touched.",
+        "Put {log} back from a backup. Tables and published rows are not touched.",
     )
     file_broken = reason(
         "A file of the ops table {path} cannot be read: {error}.",
@@ -266,8 +266,7 @@ class QuestionRefused(SluiceError):
         "Name another: {first} to {last} can be, but those that VACUUM has taken.",
     )
     no_delay = reason(
-        "{pipeline} has no watermark delay: no record of it is late.",
-        "Nothing is to be chosen.",
+        "{pipeline} has no watermark delay: no record of it is late.", "Nothing is to be chosen."
     )
     no_batches = reason(
         "No account of {pipeline} is kept that has both records and a watermark.",

@@ -7,34 +7,31 @@ What batches have is marked as outdated: `sluice excise`, `repair` or Airflow co
 
 from __future__ import annotations
 
-import logging
 import uuid
 from datetime import timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from spark_jobs.checkpoint.identity import read_identity
+from spark_jobs.checkpoint.identity import newest_of, read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.excised import EXCISED, Excised, Places
-from spark_jobs.checkpoint.notes.failing import read_failing
-from spark_jobs.excise.note import Excision, ended, excisions
+from spark_jobs.checkpoint.notes.failing import PUT_ASIDE, read_failing
+from spark_jobs.excise.note import ended, excisions
 from spark_jobs.journal.change import Change, Facts, Scene
 from spark_jobs.journal.runner import carry_out, leased
 from spark_jobs.ops import outdated
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.pin import Changed, Pin
-from spark_jobs.table.tables import table_of
 from spark_jobs.values.spans import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spark_jobs.runs.resume.settlers import SparkScene
+    from spark_jobs.source.micro_batch import Batch
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.storage.root.paths import Paths
-
-LOG = logging.getLogger(__name__)
 
 
 class Taken(Facts):
@@ -57,67 +54,46 @@ class Excise(Facts):
     generations: tuple[str, ...]
 
 
-def pending(spec: Pipeline, paths: Paths, topic_ids: str) -> list[Excision]:
-    """The excisions of its topics that the checkpoint has not taken over, oldest first."""
-    if spec.is_archive:  # it has every record
-        return []
-    known = {each.id for each in read_failing(paths.failing).excised}
-    topics = dict.fromkeys(each.place for each in spec.inputs)
-    found = (each for topic in topics for each in excisions(paths.root, topic, known))
-    return sorted((e for e in found if e.numbers(spec, topic_ids)), key=lambda each: each.id)
-
-
-def ending(spec: Pipeline, paths: Paths) -> list[str]:
-    """The ids of those that the checkpoint has, and that have ended since."""
-    gone = {each for topic in spec.inputs for each in ended(paths.root, topic.place)}
-    return [each.id for each in read_failing(paths.failing).excised if each.id in gone]
-
-
 def excisions_since(scene: SparkScene) -> tuple[str, ...]:
     """Those that the checkpoint has not taken over yet, or that have ended."""
     ids = (scene.identity.topic_id, scene.identity.generations)
-    adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id)
-    return ()
+    return (*adopt(scene.now.spec, scene.paths, ids, scene.held, scene.run_id),)
 
 
 def adopt(
     spec: Pipeline, paths: Paths, ids: tuple[str, tuple[str, ...]], held: Held, who: str
-) -> int:
-    """Take over what has ended and what is pending, under the pipeline's lease; how many are new.
-    `ids`: those of the topics, and the generations.
+) -> list[str]:
+    """Take over what has ended and what is new, under the pipeline's lease; in words. `ids`: those
+    of the topics, and the generations.
     """
-    topic_ids, generations = ids
-    for each in ending(spec, paths):
-        ledger = read_failing(paths.failing).ledger
-        facts = Excise(lifted=each, ledger=ledger, generations=generations)
-        carry_out(EXCISE, facts, paths, held, who)
-        LOG.info("%s: leaves the records of excision %s out no more", spec.name, each)
-    found = pending(spec, paths, topic_ids)
-    if not found:
-        return 0
-    before, (batch, since) = read_failing(paths.failing), made(paths, generations[-1])
-    taken = tuple(
-        Taken(
-            excised=Excised(
-                id=each.id,
-                number=number,
-                reason=each.why,
+    before, (topic_ids, generations) = read_failing(paths.failing), ids
+    known = {each.id for each in before.excised}
+    # An archive has every record.
+    topics = () if spec.is_archive else {each.place for each in spec.inputs}
+    gone = known & {id_ for topic in topics for id_ in ended(paths.root, topic)}
+    own = {"generations": generations, "ledger": before.ledger or uuid.uuid4().hex[:12]}
+    changes = [Excise(lifted=each, **own) for each in sorted(gone)]
+    new = [each for topic in topics for each in excisions(paths.root, topic, known)]
+    last, taken = made(paths, generations[-1]) if new else None, list[Taken]()
+    batch, since = (last.id, last.end) if last else (-1, Positions())
+    for note in sorted(new, key=lambda each: each.id):
+        texts, times = note.within(spec, topic_ids)
+        if places := Places.told(texts):
+            excised = Excised(
+                id=note.id,
+                number=before.excisions + len(taken) + 1,
+                reason=f"{PUT_ASIDE} {note.who}, excision {note.id}: {note.reason}",
                 since=since,
-                until=Places.told(places).until,
-                places=places,
-            ),
-            times=tuple(around(spec, each.passed(spec, numbers, since))),
-        )
-        for number, each in enumerate(found, before.excisions + 1)
-        for numbers in (each.numbers(spec, topic_ids),)
-        for places in (each.places_in(numbers),)
-    )
-    ledger = before.ledger or uuid.uuid4().hex[:12]
-    facts = Excise(taken=taken, ledger=ledger, batch=batch, generations=generations)
-    carry_out(EXCISE, facts, paths, held, who)
-    ids_of = ", ".join(each.id for each in found)
-    LOG.info("%s: leaves the records of excision %s out from now on", spec.name, ids_of)
-    return len(found)
+                until=places.until,
+                places=texts,
+            )
+            marked = around(spec, times if places.passed(since) else ())
+            taken.append(Taken(excised=excised, times=tuple(marked)))
+    if taken:
+        changes.append(Excise(taken=(*taken,), batch=batch, **own))
+    for facts in changes:
+        carry_out(EXCISE, facts, paths, held, who)
+    return [f"{_words(facts)} is in force" for facts in changes]
 
 
 def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
@@ -127,23 +103,19 @@ def taken_over(spec: Pipeline, paths: Paths, who: str) -> bool:
     if read_identity(paths) is None:  # its first run does; there is nothing to lease
         return False
     with leased(paths, who) as held:
-        known = read_identity(paths)
-        if known is None:
+        if (known := read_identity(paths)) is None:
             return False
         adopt(spec, paths, (known.topic_id, known.generations), held, who)
     excised = read_failing(paths.failing).excised
-    places = ((Places.told(each.places), each.since) for each in excised)
-    return any(len(of.behind(since)) < len(of) for of, since in places)
+    return any(Places.told(each.places).passed(each.since) for each in excised)
 
 
-def made(paths: Paths, generation: str) -> tuple[int, Positions]:
-    """The newest batch that is committed or in the table, and where it ends. What is planned and
-    in neither has had no effect.
+def made(paths: Paths, generation: str) -> Batch | None:
+    """The newest batch that is committed or in the table. What is planned and in neither has had
+    no effect.
     """
-    checkpoint = Checkpoint(paths.checkpoint)
-    in_table = table_of(paths).newest_batch(f"{paths.pipeline}/{generation}")
-    newest = max(in_table, *checkpoint.committed(), -1)
-    return newest, checkpoint.batch(newest).end if newest >= 0 else Positions()
+    newest = max(newest_of(paths, f"{paths.pipeline}/{generation}"))
+    return Checkpoint(paths.checkpoint).batch(newest) if newest >= 0 else None
 
 
 def around(spec: Pipeline, times: Sequence[Span]) -> Iterator[Span]:
@@ -182,13 +154,9 @@ def refuse(facts: Excise, scene: Scene) -> None:
         now.put(path, scene.held)
 
 
-EXCISE = Change(
-    "excise",
-    Excise,
-    lambda facts: (
-        f"the excision of {', '.join(each.excised.id for each in facts.taken)}"
-        if facts.taken
-        else f"the end of excision {facts.lifted}"
-    ),
-    (mark, refuse),
-)
+def _words(facts: Excise) -> str:
+    ids = ", ".join(each.excised.id for each in facts.taken)
+    return f"the excision of {ids}" if ids else f"the end of excision {facts.lifted}"
+
+
+EXCISE = Change("excise", Excise, _words, (mark, refuse))

@@ -11,7 +11,7 @@ import spark_jobs
 from spark_jobs.checkpoint.file_system import refuse_local_locks
 from spark_jobs.errors import SluiceError
 from spark_jobs.install.environment import java_version, require_java
-from spark_jobs.launch import submit
+from spark_jobs.launch import java_options, submit
 from spark_jobs.launch.spark_side import spark_side
 from spark_jobs.launch.warm.fits import foretold
 from spark_jobs.registry import find as registry
@@ -96,7 +96,7 @@ def _environment(settings: Settings) -> str:
 
 def _jars(settings: Settings) -> str:
     submit.configuration(settings)
-    whole = submit.files_jar(settings).exists() and submit.archive(settings).exists()
+    whole = submit.files_jar(settings).exists() and java_options.archive(settings).exists()
     return f"{settings.jars}{'' if whole else ': without the archive, runs start more slowly'}"
 
 

@@ -20,7 +20,7 @@ from typing import Final
 
 import spark_jobs
 from spark_jobs.errors import InstallFailed
-from spark_jobs.launch.submit import ARCHIVE
+from spark_jobs.launch.java_options import ARCHIVE
 from spark_jobs.registry.fingerprint.environment import code_version
 from spark_jobs.settings.installation import MADE, REPO
 from spark_jobs.values.pinned import BASE, isolated, searching

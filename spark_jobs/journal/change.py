@@ -175,8 +175,5 @@ def refuse_under_way(paths: Paths) -> None:
     """Raise CheckpointBroken for who reads what the steps of a change write one after the other."""
     if note := under_way(paths):
         raise CheckpointBroken.change_half_done(
-            change=note.words,
-            began=note.at,
-            by=note.by,
-            pipeline=paths.pipeline,
+            change=note.words, began=note.at, by=note.by, pipeline=paths.pipeline
         )

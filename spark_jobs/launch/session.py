@@ -169,10 +169,7 @@ def _require_language(spark: SparkSession) -> None:
     for name, value in language.JAVA.items():
         if (found := system.getProperty(name)) != value:
             raise SettingInvalid.locale_overridden(
-                variable=language.OVERRIDES[0],
-                name=name,
-                found=found,
-                value=value,
+                variable=language.OVERRIDES[0], name=name, found=found, value=value
             )
 
 

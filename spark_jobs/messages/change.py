@@ -38,8 +38,7 @@ class Change(Part):
         default=0, description="late and replayed records that a condition of the spec leaves out"
     )
     superseded: int = Described(
-        default=0,
-        description="replayed records older than what the table has of their key",
+        default=0, description="replayed records older than what the table has of their key"
     )
     replayed: int = Described(default=0, description="of these four, those that were in quarantine")
     newly_bad: int = Described(
@@ -48,8 +47,7 @@ class Change(Part):
         "and no repair has put into ops.quarantine; the swap does",
     )
     excised: int = Described(
-        default=0,
-        description="excised records that the swap puts into ops.quarantine",
+        default=0, description="excised records that the swap puts into ops.quarantine"
     )
     count_difference: int = Described(
         default=0,
@@ -185,10 +183,7 @@ def change_checks(kind: AskedKind, policy: str, *, thinned: bool = False) -> tup
 
 def metrics(change: Change) -> dict[str, float]:
     """Name -> value, for the checks."""
-    return {
-        **change.model_dump(),
-        "differs": change.differs,
-    }
+    return {**change.model_dump(), "differs": change.differs}
 
 
 def _at_most(column: str, most: float, severity: Severity, about: str) -> Check:

@@ -9,8 +9,9 @@ from typing import Final
 
 from pydantic import Field as Described
 
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import Part, UpTo
-from spark_jobs.messages.report import Account, Report
+from spark_jobs.messages.report import Report
 from spark_jobs.values.spans import Span
 
 

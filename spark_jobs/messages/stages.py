@@ -13,7 +13,7 @@ from spark_jobs.messages.part import held_back_line
 from spark_jobs.messages.report import CheckResult, Report
 
 if TYPE_CHECKING:
-    from spark_jobs.messages.report import Account
+    from spark_jobs.messages.offset_account import Account
 
 OF_THE_READ: Final = (
     "late", "filtered", "malformed", "premature", "kept_aside", "outside",

@@ -17,8 +17,8 @@ from spark_jobs.checkpoint.notes.rebuild_note import read_begun
 from spark_jobs.checkpoint.sign import Sign, sign
 from spark_jobs.errors import SluiceError
 from spark_jobs.messages.kind import LIVE_KINDS
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import Part
-from spark_jobs.messages.report import Account
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.ops.or_why import or_why
 from spark_jobs.registry import find as registry

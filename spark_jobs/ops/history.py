@@ -14,11 +14,7 @@ import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from spark_jobs.messages.kind import LIVE_KINDS
-from spark_jobs.messages.report import (
-    OF_BATCHES,
-    UNKNOWABLE,
-    Account,
-)
+from spark_jobs.messages.offset_account import OF_BATCHES, UNKNOWABLE, Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.json_of_tables import (
     Batches,

@@ -12,8 +12,9 @@ from typing import Final, Literal
 from pydantic import Field as Described
 
 from spark_jobs.messages.change import Change
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack, Part
-from spark_jobs.messages.report import Account, CheckResult, Problem, StateUse
+from spark_jobs.messages.report import CheckResult, Problem, StateUse
 
 
 class RunLine(Part):

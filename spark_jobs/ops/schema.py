@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult, StateUse
+from spark_jobs.messages.offset_account import OF_BATCHES, Account
+from spark_jobs.messages.report import CheckResult, StateUse
 from spark_jobs.ops.operator_metrics import COUNTS
 
 Row = dict[str, Any]
@@ -57,12 +58,7 @@ _ELEMENT = Column(
     _INT,
     "its number in its value, of a topic with `each`; the first of a value has the bytes",
 )
-_BATCH = (
-    _PIPELINE,
-    _GENERATION,
-    Column("batch_id", _LONG, "Spark's id of the micro-batch"),
-    _RUN,
-)
+_BATCH = (_PIPELINE, _GENERATION, Column("batch_id", _LONG, "Spark's id of the micro-batch"), _RUN)
 _RECORD = (
     *_BATCH,
     Column("topic", _STRING, "the record's topic"),
@@ -189,11 +185,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
             "id of a schema -> the records that begin with it, as JSON; of keys with 'key ' before "
             "the id; null without a registry, or if not known",
         ),
-        Column(
-            "topics",
-            _STRING,
-            "of several topics: name -> its account, as JSON; null with one",
-        ),
+        Column("topics", _STRING, "of several topics: name -> its account, as JSON; null with one"),
         Column(
             "rules",
             pa.map_(_STRING, _LONG),
@@ -402,11 +394,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
 }
 """Table -> its columns."""
 
-for _table, _columns in {
-    **COLUMNS,
-    "batches.operators": OPERATOR,
-    "repairs.ranges": RANGE,
-}.items():
+for _table, _columns in {**COLUMNS, "batches.operators": OPERATOR, "repairs.ranges": RANGE}.items():
     if _undescribed := [column.name for column in _columns if not column.about]:
         raise TypeError(
             f"ops.{_table}: these columns have no description: {', '.join(_undescribed)}"

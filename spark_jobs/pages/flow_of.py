@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.kind import STAGED_KINDS
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.stages import of_accepted, of_offsets, of_read
 from spark_jobs.ops.views import OF_A_TOPIC
 from spark_jobs.pages.flow import ENDS, SAID, Flow, Part, Stage

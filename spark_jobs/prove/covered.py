@@ -29,8 +29,6 @@ from spark_jobs.repair.offsets.reach import Reach
 from spark_jobs.repair.offsets.slices import less
 from spark_jobs.source.port import Leaving
 from spark_jobs.spec.analysis.ranged import Ranged, ranged
-from spark_jobs.table.delta.changes import changes
-from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.published.commit import Proved, ProvedSpan
 from spark_jobs.table.published.proved import show_proved
 from spark_jobs.table.tables import table_of
@@ -141,7 +139,7 @@ def tell_proved(spec: Pipeline, paths: Paths) -> bool:
     """Say which published days are proved. False if that is said already, or nothing is published.
     Raises what coverage raises.
     """
-    way, seen = ranged(spec), Log.of(paths.table).newest
+    way, seen = ranged(spec), table_of(paths).version()
     if (until := published_until(way, paths)) is None:
         return False
     spans = _spans(each for each in covered(spec, paths).intervals if each.end <= until)
@@ -218,22 +216,21 @@ def standing(
 
 def _holding(paths: Paths, position: Position, proofs: dict[Span, Proof]) -> set[Span]:
     """The days that no commit has changed since their proof, as far as the log still tells."""
-    log = Log.of(paths.table)
-    versions = {each.version for each in proofs.values()}
-    told = {each for each in versions if each <= log.newest and log.has(each, log.newest)}
-    commits = [*changes(log, min(told), log.newest)] if told else []
+    table = table_of(paths)
+    told = table.changes(min(each.version for each in proofs.values()))
+    newest = table.version()
     holds, asked = set[Span](), defaultdict[int, list[Span]](list)
     for day, proof in proofs.items():
-        if proof.version not in told:
+        if told is None or not told.since <= proof.version <= newest:
             continue
-        since = (each for each in commits if each.version > proof.version)
+        since = (each for each in told.commits if each.version > proof.version)
         touching = [each for each in since if each.touches(position.column, (day,))]
         if not touching:
             holds.add(day)
         elif not any(each.restores for each in touching):
             asked[proof.version].append(day)
     for version, days in asked.items():
-        holds.update(_same(Base(table_of(paths), version, position, ()), sorted(days)))
+        holds.update(_same(Base(table, version, position, ()), sorted(days)))
     return holds
 
 

@@ -32,6 +32,8 @@ COLUMNS: Columns = (
 """Of the table. steps/classify.py makes them."""
 ADDED_TO_ARCHIVES: Final = frozenset({"kafka_millis", "headers"})
 """Of these, what an older Sluice's archive lacks."""
+RELEASED: Final = "none"
+"""The generation of an archive's table whose topic was made anew: the next one adds its records."""
 PARTITIONED_BY: Final = ("event_date",)
 SORTED_BY: Final = ("partition", "offset")
 """Within a file, so that its statistics tell which offsets it has."""

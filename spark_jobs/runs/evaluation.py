@@ -24,7 +24,8 @@ from spark_jobs.audit.counting import Counting, Grouped, counting
 from spark_jobs.audit.own_shares import own_shares, share
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.run import Run
-from spark_jobs.messages.report import OF_BATCHES, Account, CheckResult
+from spark_jobs.messages.offset_account import OF_BATCHES, Account
+from spark_jobs.messages.report import CheckResult
 from spark_jobs.messages.verdict import verdict
 from spark_jobs.ops import accounts, ops_tables
 from spark_jobs.runs.run_outcome import Drained

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
 
-from spark_jobs.audit.progress import COUNTED, Follower, StateRows, adds_up
 from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.added_topics import fit
 from spark_jobs.decode.jvm import UNSURE
@@ -19,6 +18,7 @@ from spark_jobs.runs.failures.failed import set_failing_aside, translate_error
 from spark_jobs.runs.new_keys import tell
 from spark_jobs.runs.resume.same_state import of_the_table
 from spark_jobs.runs.rows import Flow, claim_table
+from spark_jobs.runs.watch.follower import COUNTED, Follower, StateRows, adds_up
 from spark_jobs.runs.watch.progress_log import ProgressLog
 from spark_jobs.runs.watch.stall import PULSE, StallWatch
 from spark_jobs.sink import writer

@@ -18,8 +18,9 @@ from spark_jobs.errors import SluiceError, unexpected
 from spark_jobs.launch.processes import processor_seconds, taken_before
 from spark_jobs.messages.change import Change
 from spark_jobs.messages.kind import Kind
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack, NewKey
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from spark_jobs.messages.withheld import of_report
 from spark_jobs.runs.watch.limits import RunLimits
 from spark_jobs.runs.watch.stall import PULSE

@@ -180,11 +180,7 @@ def _record_killed(paths: Paths) -> None:
     if left is None:
         return
     started = f"{left.started_at:%Y-%m-%d %H:%M:%S} UTC, process {left.pid} on {left.host}"
-    problem = ReportMissing.run_vanished(
-        run=left.run_id,
-        pipeline=paths.pipeline,
-        started=started,
-    )
+    problem = ReportMissing.run_vanished(run=left.run_id, pipeline=paths.pipeline, started=started)
     # It has ended when that was found: nobody knows more.
     report = Report.of_failure(left.kind, paths.pipeline, left.run_id, problem, left.started_at)
     if append_once(report, str(paths.root)):

@@ -13,7 +13,7 @@ from spark_jobs.journal.change import refuse_under_way
 from spark_jobs.registry.fingerprint.environment import version
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint, in_force, movable
 from spark_jobs.spec import Pipeline
-from spark_jobs.spec.pipeline import MOST_PARTITIONS
+from spark_jobs.spec.pipeline.state import MOST_PARTITIONS
 from spark_jobs.storage.root.paths import Paths
 
 

@@ -7,42 +7,28 @@ path of a file.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.settings import project_file, roots, variables
-from spark_jobs.settings.exposure import exposure
+from spark_jobs.settings.checked import FOREVER, LAG_GROUP, NEVER, PREFIX, SHARE, checked
 from spark_jobs.settings.kafka.config import NOTHING, KafkaConfig
 from spark_jobs.settings.roots import Catalog, connection, parsed, variable
 from spark_jobs.settings.variables import BY_SCHEDULE, ROOT, VARIABLES
-from spark_jobs.spec import Pipeline, spark_options
+from spark_jobs.spec import Pipeline
 from spark_jobs.spec.cron import invalid_because
-from spark_jobs.storage.root.store import PATH_STYLE, Store
+from spark_jobs.storage.root.store import Store
 
 REPO = variables.REPO
 MADE = "sluice.json"
 """In an environment that `sluice install` has made, the last that it writes."""
 
-LOCAL_FILES = ("sluice", "hadoop")
-LOGS = ("text", "json")
-LOCKS = ("safe", "one-host")
-RECORD_BYTES = ("hidden", "shown")
-WARM = ("auto", "on", "off")
-NEXT = ("off", "on")
-LAG_GROUP = ("off", "on", "a prefix of letters, digits and ._-")
-_LAG_GROUP = re.compile(r"off|on|(?!(?i:off|on|true|false|yes|no|[01])$)[A-Za-z0-9._-]{1,60}")
-"""What looks like a switch is no prefix."""
-_SHARE = re.compile(r"(100|[1-9]?[0-9](?:\.[0-9]+)?) ?%")
-_PREFIX = re.compile(r"[A-Za-z0-9_-]{0,60}")
 NOBODY = "127.0.0.1:9"
 """Brokers of who asks none."""
 NOWHERE = f"{os.devnull}/no-root"
 """The root of who has none: nothing can be made there."""
-FOREVER = "forever"
-NEVER = "never"
 
 
 class Settings(NamedTuple):
@@ -116,83 +102,25 @@ class Settings(NamedTuple):
                 else NOTHING
             )
         brokers = kafka_config.brokers or _brokers(cluster, needed=reads)
-        values = {name: _value(name) for name in VARIABLES.keys() - {"SLUICE_KAFKA", ROOT}}
-        values["SLUICE_KAFKA"] = brokers
+        values = {name: _value(name) for name in VARIABLES if name not in {"SLUICE_KAFKA", ROOT}}
         own = variable("SLUICE_KAFKA", cluster)
         named = "bootstrap.servers" if kafka_config.brokers else own
         _, user, server = brokers.rpartition("@")
         if user:  # before any message shows the brokers
             raise SettingInvalid.user_before_server(name=named, server=server)
-        for server in values["SLUICE_KAFKA"].split(","):
+        for server in brokers.split(","):
             host, _, port = server.strip().rpartition(":")
             if not host or "/" in host or not port.isdigit():
-                raise SettingInvalid.server_invalid(
-                    name=named,
-                    given=values["SLUICE_KAFKA"],
-                    server=server,
-                )
+                raise SettingInvalid.server_invalid(name=named, given=brokers, server=server)
         Store.from_environment()  # raises at once what is wrong with it
-        history_days, rejected_days = _retention(
-            values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]
-        )
-        return cls(
-            root=NOWHERE if root is None else roots.root_named(root),
-            kafka=values["SLUICE_KAFKA"],
-            jars=jars(),
-            master=values["SLUICE_MASTER"],
-            driver_memory=values["SLUICE_DRIVER_MEMORY"],
-            pipelines=values["SLUICE_PIPELINES"],
-            local_files=_one_of(
-                "SLUICE_LOCAL_FILES",
-                values["SLUICE_LOCAL_FILES"],
-                LOCAL_FILES,
-                "with hadoop, each mode and each link costs a process",
-            ),
-            spark_conf=spark_options.render(
-                spark_options.parse(values["SLUICE_SPARK_CONF"], "SLUICE_SPARK_CONF")
-            ),
-            spark_secret_file=_secret_file(values["SLUICE_SPARK_SECRET_FILE"]),
-            executor_python=values["SLUICE_EXECUTOR_PYTHON"],
-            executor_jars=values["SLUICE_EXECUTOR_JARS"].rstrip("/"),
-            executor_wait=_seconds("SLUICE_EXECUTOR_WAIT", values["SLUICE_EXECUTOR_WAIT"]),
-            path_style=values[PATH_STYLE],
-            log=_one_of("SLUICE_LOG", values["SLUICE_LOG"], LOGS, "json is for log collectors"),
-            locks=_one_of(
-                "SLUICE_LOCKS",
-                values["SLUICE_LOCKS"],
-                LOCKS,
-                "with one-host, two machines that start runs would write one checkpoint",
-            ),
-            history_days=history_days,
-            rejected_days=rejected_days,
-            quarantine_megabytes=_whole_number(
-                "SLUICE_QUARANTINE_MEGABYTES", values["SLUICE_QUARANTINE_MEGABYTES"]
-            ),
-            maintain_cron=_cron(values["SLUICE_MAINTAIN_CRON"]),
-            dag_prefix=_prefix(values["SLUICE_DAG_PREFIX"]),
-            catalog=parsed(values["SLUICE_CATALOG"]).url,
-            record_bytes=_one_of(
-                "SLUICE_RECORD_BYTES",
-                values["SLUICE_RECORD_BYTES"],
-                RECORD_BYTES,
-                "with shown, records that may be personal are on pages",
-            ),
-            warm=_one_of("SLUICE_WARM", values["SLUICE_WARM"], WARM, "with on, a worker stays"),
-            warm_drains=_whole_number("SLUICE_WARM_DRAINS", values["SLUICE_WARM_DRAINS"]),
-            warm_idle_minutes=_whole_number(
-                "SLUICE_WARM_IDLE_MINUTES", values["SLUICE_WARM_IDLE_MINUTES"], or_else=BY_SCHEDULE
-            ),
-            warm_memory_mb=_whole_number("SLUICE_WARM_MEMORY_MB", values["SLUICE_WARM_MEMORY_MB"]),
-            lag_group=values["SLUICE_LAG_GROUP"]
-            if _LAG_GROUP.fullmatch(values["SLUICE_LAG_GROUP"])
-            else _one_of(
-                "SLUICE_LAG_GROUP", values["SLUICE_LAG_GROUP"], LAG_GROUP, "with on, Kafka has it"
-            ),
-            next=_one_of("SLUICE_NEXT", values["SLUICE_NEXT"], NEXT, "with on, it is about NEXT"),
-            proof=_proof(values["SLUICE_PROOF"]),
-            spark_env=values["SLUICE_SPARK_ENV"],
-            kafka_config=kafka_config,
-        )
+        values = {name: checked(name, value) for name, value in values.items()}
+        history, rejected = values["SLUICE_HISTORY_DAYS"], values["SLUICE_REJECTED_DAYS"]
+        # Only ops.batches knows when a record was rejected, so its rows must be kept as long.
+        if FOREVER not in {history, rejected} and int(rejected) > int(history):
+            raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
+        own_root = NOWHERE if root is None else roots.root_named(root)
+        others = (values[name] for name in [*VARIABLES][3:-1])
+        return cls._make([own_root, brokers, jars(), *others, kafka_config])
 
     @classmethod
     def of_the_build(cls) -> Settings:
@@ -212,7 +140,7 @@ class Settings(NamedTuple):
     @property
     def proof_share(self) -> float:
         """SLUICE_PROOF as a number from 0 to 1; 0 for off."""
-        found = _SHARE.fullmatch(self.proof)
+        found = SHARE.fullmatch(self.proof)
         return float(found[1]) / 100 if found else 0.0
 
     def environment(self) -> dict[str, str]:
@@ -267,7 +195,7 @@ def dag_prefix() -> str:
     Settings refuse that value, in the DAGs' tasks.
     """
     given = os.environ.get("SLUICE_DAG_PREFIX", "")
-    return given if _PREFIX.fullmatch(given) else ""
+    return given if PREFIX.fullmatch(given) else ""
 
 
 def catalog() -> Catalog:
@@ -288,7 +216,7 @@ def lag_group() -> str:
     and where the value is wrong: Settings refuse that value.
     """
     given = os.environ.get("SLUICE_LAG_GROUP", "off")
-    if not _LAG_GROUP.fullmatch(given):
+    if not LAG_GROUP.fullmatch(given):
         return ""
     return {"off": "", "on": "sluice"}.get(given, given)
 
@@ -304,7 +232,7 @@ def proves() -> bool:
     """SLUICE_PROOF, for Airflow's DAG processor: whether days are proved by night. No where the
     value is wrong: Settings refuse that value, in the DAG's tasks.
     """
-    return _SHARE.fullmatch(os.environ.get("SLUICE_PROOF", "off")) is not None
+    return SHARE.fullmatch(os.environ.get("SLUICE_PROOF", "off")) is not None
 
 
 def maintain_cron() -> str | None:
@@ -339,93 +267,4 @@ def _brokers(cluster: str, *, needed: bool) -> str:
         raise SettingInvalid.cluster_unknown(
             cluster=cluster, variable=name, file=file, connection=named
         )
-    return value
-
-
-def _secret_file(path: str) -> str:
-    if not path:
-        return ""
-    source = f"SLUICE_SPARK_SECRET_FILE={path}"
-    try:
-        exposed = exposure(Path(path))
-        empty = not Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingInvalid.secret_unreadable(
-            source=source, error=getattr(error, "strerror", None) or "it is not UTF-8"
-        ) from None
-    if exposed:
-        raise SettingInvalid.secret_exposed(
-            source=source,
-            exposed=exposed,
-            path=path,
-        )
-    if empty:
-        raise SettingInvalid.secret_empty(source=source)
-    return path
-
-
-def _one_of(name: str, value: str, values: tuple[str, ...], why: str) -> str:
-    if value not in values:
-        raise SettingInvalid.choice_unknown(
-            name=name,
-            value=value,
-            choices=" or ".join(values),
-            default=values[0],
-            why=why,
-        )
-    return value
-
-
-def _retention(history: str, rejected: str) -> tuple[str, str]:
-    """In days. Raises SettingInvalid. Only ops.batches knows when a record was rejected, so its
-    rows must be kept as long.
-    """
-    for name, value in (("SLUICE_HISTORY_DAYS", history), ("SLUICE_REJECTED_DAYS", rejected)):
-        if value != FOREVER and not (value.isascii() and value.isdigit() and int(value)):
-            raise SettingInvalid.days_invalid(
-                name=name,
-                value=value,
-                forever=FOREVER,
-                default=VARIABLES[name][1],
-            )
-    if FOREVER not in {history, rejected} and int(rejected) > int(history):
-        raise SettingInvalid.rejected_days_too_many(rejected=rejected, history=history)
-    return history, rejected
-
-
-def _cron(value: str) -> str:
-    if value != NEVER and (why := invalid_because(value)):
-        raise SettingInvalid.cron_invalid(
-            value=value,
-            why=why,
-            never=NEVER,
-        )
-    return value
-
-
-def _proof(value: str) -> str:
-    if value != "off" and not _SHARE.fullmatch(value):
-        raise SettingInvalid.share_invalid(value=value)
-    return value
-
-
-def _prefix(value: str) -> str:
-    if not _PREFIX.fullmatch(value):
-        raise SettingInvalid.prefix_invalid(value=value)
-    return value
-
-
-def _whole_number(name: str, value: str, *, or_else: str = "") -> str:
-    if value != or_else and not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingInvalid.not_positive(
-            name=name,
-            value=value,
-            default=VARIABLES[name][1],
-        )
-    return value
-
-
-def _seconds(name: str, value: str) -> str:
-    if not (value.isascii() and value.isdigit() and int(value)):
-        raise SettingInvalid.seconds_not_positive(name=name, value=value)
     return value

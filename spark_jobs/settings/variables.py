@@ -83,10 +83,7 @@ VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
         "when Airflow's DAG sluice_maintain runs, in UTC: five cron fields, or never",
         "17 3 * * 0",
     ),
-    "SLUICE_DAG_PREFIX": (
-        "what the ids of Sluice's DAGs begin with: letters, digits, - and _",
-        "",
-    ),
+    "SLUICE_DAG_PREFIX": ("what the ids of Sluice's DAGs begin with: letters, digits, - and _", ""),
     "SLUICE_CATALOG": (
         "the database of a Hive metastore that lists published tables: thrift://HOST:PORT/DATABASE",
         "",
@@ -102,10 +99,7 @@ VARIABLES: Final[dict[str, tuple[str, str | None]]] = {
         "(docs/operations.md): auto, where a worker lasts and memory is free; on; or off",
         "auto",
     ),
-    "SLUICE_WARM_DRAINS": (
-        "runs after which a worker ends, and the next run starts one",
-        "100",
-    ),
+    "SLUICE_WARM_DRAINS": ("runs after which a worker ends, and the next run starts one", "100"),
     "SLUICE_WARM_IDLE_MINUTES": (
         "minutes without a run after which a worker ends; schedule: 15, or 10 behind the next "
         "scheduled run where that always comes within 2 hours",

@@ -15,8 +15,8 @@ from spark_jobs.errors import DimensionAmbiguous, DimensionUnfit
 from spark_jobs.registry import find as registry
 from spark_jobs.side.column_types import refuse_unfit, times
 from spark_jobs.side.differing import at_time, by_key, differing
-from spark_jobs.side.of_delta import OfDelta
 from spark_jobs.side.of_file import OfFile
+from spark_jobs.side.of_table import OfTable
 from spark_jobs.side.place import Root, place_of
 from spark_jobs.side.unique import several
 from spark_jobs.side.versions import Versions
@@ -67,7 +67,7 @@ class DimensionSide:
         self._versions: Versions = (
             OfFile(declared.name, Path(self._place), opened(settings.root) / KEPT)
             if declared.is_file
-            else OfDelta(declared.name, opened(self._place))
+            else OfTable(declared.name, opened(self._place))
         )
 
     def now(self) -> Pin:

@@ -1,47 +1,55 @@
-"""Cause: what made a version of a table, told from its commit and the ops tables."""
+"""Cause: what made a version of a table, told from its commit and the ops tables; and how `sluice
+where` is asked for the records that are in a row.
+
+For all of them, and none is looked for by halves: a group's measure is made by each, and halves
+would only name whichever came last. A window's row comes with a batch that has read none.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from datetime import date, datetime
+from shlex import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.ops import accounts, repairs
 from spark_jobs.ops.terms import UNDO
+from spark_jobs.source.place import Place
+from spark_jobs.spec.analysis.columns import origins_of
+from spark_jobs.spec.analysis.late_rule import micros
+from spark_jobs.spec.analysis.lateness import keeps_time
+from spark_jobs.spec.columns import Origin
 from spark_jobs.table import history
 from spark_jobs.table.tables import table_of
+from spark_jobs.values.own_columns import AT_ELEMENT, OFFSET, PARTITION
+from spark_jobs.values.spans import EPOCH, Position, Span
 from spark_jobs.where.ask import MOST
+from spark_jobs.where.in_table import equals
 from spark_jobs.where.kept import COLUMNS, Accounted
 
 if TYPE_CHECKING:
-    from spark_jobs.ops.schema import Row
     from spark_jobs.since.states import State
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.root.paths import Paths
     from spark_jobs.table.entry import Entry
 
-Kind = Literal["batch", "repair", "undo", "rewind", "restore", "switch", "made", "other"]
+START, END = "window_start", "window_end"
 
 
 class Cause(NamedTuple):
     """What one commit was."""
 
-    kind: Kind
     said: str
     """In words, without the version."""
-    run_id: str | None = None
-    batch: int | None = None
-    repair_id: str | None = None
-    records: str | None = None
-    """The batch's offsets, as `sluice where` takes them."""
-    look: str | None = None
-    """A command that tells more."""
+    look: str = ""
+    """A command that tells more; empty without one."""
 
 
 class Causes:
     """Of one pipeline's live table."""
 
     def __init__(self, spec: Pipeline, paths: Paths) -> None:
-        self._spec, self._pipeline, self._table = spec, paths.pipeline, table_of(paths)
+        self._spec, self._table = spec, table_of(paths)
         known = read_identity(paths)
         stored = accounts.stored(paths, known, COLUMNS) if known else ()
         self._accounts = {row["table_version"]: Accounted.of(row) for row in stored}
@@ -53,54 +61,87 @@ class Causes:
         """What made the rows of the state."""
         entry = state.entry
         if entry.does == "restore":
-            return _restored(state)
+            to = "an earlier version" if entry.to is None else f"version {entry.to}"
+            foreign = history.is_foreign(entry, state.newer or entry)
+            of_ours = f"a rewind to {to}, or the doctor's, behind a person's RESTORE"
+            return Cause(f"a person's RESTORE to {to}" if foreign else of_ours)
         if history.SWITCH in entry.said:
-            return Cause("switch", "an older Sluice's switch to a rebuild put all its rows there")
+            return Cause("an older Sluice's switch to a rebuild put all its rows there")
         if entry.note:
             return self._of_batch(entry)
         if isinstance(repair_id := entry.said.get(history.REPAIR), str):
-            return self._of_repair(repair_id, self._repairs.get(repair_id))
-        if entry.version == 0:
-            return Cause("made", "the table was made")
-        return Cause("other", "nothing of Sluice: DESCRIBE HISTORY of the table shows who wrote")
+            said = self._of_repair(repair_id)
+            return Cause(said, f"sluice show repairs {self._spec.name} --format json")
+        other = "nothing of Sluice: DESCRIBE HISTORY of the table shows who wrote"
+        return Cause(other if entry.version else "the table was made")
 
     def _of_batch(self, entry: Entry) -> Cause:
-        number = entry.note["batch"]
+        batch = f"batch {entry.note['batch']}"
         if (account := self._accounts.get(entry.version)) is None:
             kept = history.stands(self._table, entry.version)
             why = "whose account is not kept" if kept else "which a rewind has taken back since"
-            return Cause("batch", f"batch {number}, {why}", batch=number)
+            return Cause(f"{batch}, {why}")
         records = ",".join(
             f"{self._spec.inputs.shown(partition)}:{first}-{stop - 1}"
             for partition, ranges in account.start.parts(account.end).items()
             for first, stop in ranges
         )
-        few = bool(records) and account.start.count(account.end) <= MOST
+        few = records and account.start.count(account.end) <= MOST
         read = f"with the records {records}" if records else "with no record: what was due"
-        return Cause(
-            "batch",
-            f"batch {number} of run {account.run_id}, {read}",
-            account.run_id,
-            number,
-            records=records or None,
-            look=f"sluice where {self._pipeline} {records}" if few else None,
-        )
+        look = f"sluice where {self._spec.name} {records}" if few else ""
+        return Cause(f"{batch} of run {account.run_id}, {read}", look)
 
-    def _of_repair(self, repair_id: str, row: Row | None) -> Cause:
-        name = self._pipeline
-        look = f"sluice show repairs {name} --format json"
+    def _of_repair(self, repair_id: str) -> str:
         if repair_id.endswith(UNDO):
-            of = repair_id.removesuffix(UNDO)
-            return Cause("undo", f"the undo of repair {of}", repair_id=of, look=look)
-        stands = "" if row is None or row["state"] == "swapped" else f", {row['state']} since"
-        kind = "repair" if row is None else row["kind"]
-        who = f", approved by {row['approved_by']}" if row and row["approved_by"] else ""
-        return Cause("repair", f"{kind} {repair_id}{who}{stands}", repair_id=repair_id, look=look)
+            return f"the undo of repair {repair_id.removesuffix(UNDO)}"
+        if (row := self._repairs.get(repair_id)) is None:
+            return f"repair {repair_id}"
+        who = f", approved by {row['approved_by']}" if row["approved_by"] else ""
+        stands = "" if row["state"] == "swapped" else f", {row['state']} since"
+        return f"{row['kind']} {repair_id}{who}{stands}"
 
 
-def _restored(state: State) -> Cause:
-    entry = state.entry
-    to = "an earlier version" if entry.to is None else f"version {entry.to}"
-    if history.is_foreign(entry, state.newer or entry):
-        return Cause("restore", f"a person's RESTORE to {to}")
-    return Cause("rewind", f"a rewind to {to}, or the doctor's, behind a person's RESTORE")
+def asked_by(spec: Pipeline, row: dict[str, Any]) -> str:
+    """The command, of a row with all columns of the table; empty where these do not tell which
+    records it has. Of copies it finds each.
+    """
+    if spec.keyed:  # the row says which record it is; a person's says nothing
+        if row[PARTITION] is None:
+            return ""
+        place = Place.at(row[PARTITION], row[OFFSET], row.get(AT_ELEMENT))
+        return f"sluice where {spec.name} {place.text(spec.inputs.shown)}"
+    key = condition(spec, row)
+    return key and f"sluice where {spec.name} --key {quote(key)}"
+
+
+def condition(spec: Pipeline, row: dict[str, Any]) -> str:
+    """SQL over the topic's fields for the records that are in the row; empty if there is none."""
+    *before, last = spec.steps
+    names, origins = last.grouping_keys, origins_of(spec)
+    if names is None:
+        kept = all(step.keeps_rows for step in spec.steps[spec.first_stateful :])
+        names = spec.inputs.columns if kept else ()
+    if (
+        last.by_code
+        or any(step.by_code or step.grouping_keys is not None for step in before)
+        or any(origins.get(name) != (Origin(name, "identity"),) for name in names)
+    ):
+        return ""
+    types = spec.inputs.types
+    told = [_same(name, row[name], types[name]) for name in names if name in row]
+    if last.grouping_keys is None:  # what has no comparison is left out: more records are found
+        return " AND ".join(filter(None, told))
+    if last.grouping_window is not None:
+        if not (keeps_time(spec) and {START, END} <= row.keys()):
+            return ""
+        told.append(Position(spec.inputs.event_time).sql([Span(row[START], row[END])]))
+    return "" if "" in told else " AND ".join(told)
+
+
+def _same(name: str, value: Any, kind: str) -> str:
+    """Spark reads what follows a backslash otherwise."""
+    if isinstance(value, datetime):
+        value = micros(value)
+    elif isinstance(value, date):
+        value = (value - EPOCH.date()).days
+    return "" if "\\" in str(value) else equals(name, value, kind)

@@ -5,7 +5,7 @@ the search among many where the answer to a question changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import pairwise, takewhile
+from itertools import pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from spark_jobs.table import history
@@ -40,10 +40,8 @@ def states(table: Table, first: int, last: int) -> list[State]:
     """Ascending: those that the versions from `first` to `last` have, as far as the log is kept."""
     entries = [*takewhile(lambda entry: entry.version >= first, table.history())]
     entries = [entry for entry in reversed(entries) if entry.version <= last]
-    whole = table.whole({entry.version for entry in entries})
-    found: list[State] = []
-    for number, entry in enumerate(entries):
-        newer = entries[number + 1] if number + 1 < len(entries) else None
+    whole, found = table.whole({entry.version for entry in entries}), list[State]()
+    for entry, newer in zip_longest(entries, entries[1:]):
         if not found or history.changes_rows(entry):
             found.append(State(entry, newer, (), None))
         of = found[-1]
@@ -73,7 +71,7 @@ def flips(askable: list[int], ask: Callable[[int], bool], near: Iterable[int] = 
     >>> flips([*range(100)], lambda n: 20 <= n < 60)
     [Flip(before=19, after=20, to=True), Flip(before=59, after=60, to=False)]
     """
-    last, places = len(askable) - 1, {askable[n]: n for n in range(len(askable))}
+    last, places = len(askable) - 1, {each: n for n, each in enumerate(askable)}
     first = {last * n // GRID for n in range(GRID + 1)} if askable else set()
     first |= {places[each] for each in near if each in places}
     answers = {n: ask(askable[n]) for n in sorted(first)}

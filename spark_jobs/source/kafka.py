@@ -10,12 +10,7 @@ from spark_jobs.settings.installation import Settings
 from spark_jobs.source.place import Place
 from spark_jobs.source.port import Gap
 from spark_jobs.source.positions import parts_of
-from spark_jobs.source.topic_state import (
-    first_offsets,
-    is_compacted,
-    newest_record,
-    topic_state,
-)
+from spark_jobs.source.topic_state import first_offsets, is_compacted, newest_record, topic_state
 from spark_jobs.spec import Pipeline
 
 if TYPE_CHECKING:

@@ -32,9 +32,7 @@ def held_back(
     since = _times(settings, topic, stable) if waits else {}
     return {
         partition: HeldBack(
-            offsets=offsets,
-            since=since.get(partition),
-            first=stable.by_partition.get(partition),
+            offsets=offsets, since=since.get(partition), first=stable.by_partition.get(partition)
         )
         for partition, offsets in waits.items()
     }

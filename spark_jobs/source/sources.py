@@ -201,10 +201,7 @@ def shared(most: int, waits: Sequence[int]) -> list[int]:
 
 
 def source_of(
-    spec: Pipeline,
-    settings: Settings,
-    waiting: Waits | None = None,
-    until: Positions | None = None,
+    spec: Pipeline, settings: Settings, waiting: Waits | None = None, until: Positions | None = None
 ) -> Source:
     """The source that the spec declares. By `waiting` several topics have their parts of a batch.
     `until`: where a stream of it ends; None for the topic's end.

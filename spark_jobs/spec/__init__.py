@@ -38,20 +38,20 @@ _MODULES: Final = {
     "Lookup": "steps.lookup",
     "MoreTopics": "several",
     "Parquet": "formats.parquet",
-    "Pipeline": "pipeline",
+    "Pipeline": "pipeline.pipeline",
     "Protobuf": "formats.protobuf",
     "Ranges": "ranges",
     "Rule": "checks.rule",
-    "Schedule": "pipeline",
+    "Schedule": "pipeline.schedule",
     "Session": "windows",
     "Sliding": "windows",
-    "State": "pipeline",
+    "State": "pipeline.state",
     "Table": "table.upstream",
     "Text": "formats.format",
     "Topic": "topic",
     "Transform": "steps.transform",
     "Tumbling": "windows",
-    "WhenData": "pipeline",
+    "WhenData": "pipeline.schedule",
     "fresh": "checks.timely",
     "from_json_schema": "json_schema.reading",
     "rule_share": "checks.rule",
@@ -81,12 +81,9 @@ if TYPE_CHECKING:
     from spark_jobs.spec.formats.parquet import Parquet as Parquet
     from spark_jobs.spec.formats.protobuf import Protobuf as Protobuf
     from spark_jobs.spec.json_schema.reading import from_json_schema as from_json_schema
-    from spark_jobs.spec.pipeline import (
-        Pipeline as Pipeline,
-        Schedule as Schedule,
-        State as State,
-        WhenData as WhenData,
-    )
+    from spark_jobs.spec.pipeline.pipeline import Pipeline as Pipeline
+    from spark_jobs.spec.pipeline.schedule import Schedule as Schedule, WhenData as WhenData
+    from spark_jobs.spec.pipeline.state import State as State
     from spark_jobs.spec.ranges import Ranges as Ranges
     from spark_jobs.spec.several import MoreTopics as MoreTopics
     from spark_jobs.spec.steps.aggregate import Aggregate as Aggregate

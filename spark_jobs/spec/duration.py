@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -107,3 +107,20 @@ def approximate(duration: timedelta) -> str:
 Duration = Annotated[
     timedelta, BeforeValidator(parse_duration), PlainSerializer(interval, return_type=str)
 ]
+
+
+def positive(field: str, value: timedelta) -> None:
+    """Refuse a duration that is not more than 0."""
+    if value <= timedelta():
+        refuse(field, value, "it must be more than 0", "Write for example '30 minutes'")
+
+
+def zoned(field: str, value: datetime | None) -> None:
+    """Refuse a time without a zone."""
+    if value is not None and value.tzinfo is None:
+        refuse(
+            field,
+            value,
+            "it has no time zone, so it means another time on another machine",
+            "Use datetime(..., tzinfo=UTC)",
+        )

@@ -213,10 +213,7 @@ def checked(given: Options, source: str) -> Options:
     for name, value in given.items():
         if wrong := refusal(name, value):
             raise SettingInvalid.option_refused(
-                source=source,
-                shown=str(wrong.shown),
-                why=wrong.why,
-                remedy=wrong.remedy,
+                source=source, shown=str(wrong.shown), why=wrong.why, remedy=wrong.remedy
             )
     return given
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field as Described, model_validator
 from spark_jobs.spec.archive import Archive
 from spark_jobs.spec.checks.rule import Rule
 from spark_jobs.spec.columns import refuse_own, refuse_repeated
-from spark_jobs.spec.duration import Duration
+from spark_jobs.spec.duration import Duration, positive, zoned
 from spark_jobs.spec.fields.each import OF_ENVELOPED, OF_TEXT, element_places, levels, refuse_each
 from spark_jobs.spec.fields.field import Field, Name
 from spark_jobs.spec.fields.form import Form
@@ -130,20 +130,8 @@ class Topic(Model):
         for each in (self.format, self.format.within):
             beside |= {} if each.elements else {f"the format {each.kind}": OF_TEXT}
         refuse_each(self.each, self.fields, beside)
-        if self.starting is not None and self.starting.tzinfo is None:
-            refuse(
-                "starting",
-                self.starting,
-                "it has no time zone, so it means another time on another machine",
-                "Use datetime(..., tzinfo=UTC)",
-            )
-        if self.max_ahead <= timedelta():
-            refuse(
-                "max_ahead",
-                self.max_ahead,
-                "it must be more than 0, because clocks differ",
-                "Allow some minutes",
-            )
+        zoned("starting", self.starting)
+        positive("max_ahead", self.max_ahead)
         return self
 
     def _refuse_parts(self) -> None:

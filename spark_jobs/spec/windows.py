@@ -10,15 +10,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field as Described, model_validator
 
-from spark_jobs.spec.duration import Duration, interval
+from spark_jobs.spec.duration import Duration, interval, positive
 from spark_jobs.spec.model import Model, refuse
 from spark_jobs.spec.sql import Expression
 from spark_jobs.values.spans import MICROSECOND, Span, Times, floor
-
-
-def _positive(field: str, given: timedelta) -> None:
-    if given <= timedelta():
-        refuse(field, str(given), "it must be more than 0", "Use for example '1 hour'")
 
 
 def _needed(positions: Span, size: timedelta, slide: timedelta) -> Span:
@@ -39,7 +34,7 @@ class Tumbling(Model):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        _positive("size", self.size)
+        positive("size", self.size)
         return self
 
     def last_end(self, at: datetime) -> datetime:
@@ -87,8 +82,8 @@ class Sliding(Model):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        _positive("size", self.size)
-        _positive("slide", self.slide)
+        positive("size", self.size)
+        positive("slide", self.slide)
         if self.slide >= self.size:
             refuse(
                 "slide",
@@ -153,7 +148,7 @@ class Session(Model):
                 'END"',
             )
         if self.gap is not None:
-            _positive("gap", self.gap)
+            positive("gap", self.gap)
         return self
 
     def last_end(self, at: datetime) -> datetime | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import DataFrame
 
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.spec.pipeline import NO_RAW, NO_RAW_WAY
+from spark_jobs.spec.pipeline.impossible import NO_RAW, NO_RAW_WAY
 from spark_jobs.steps.catalyst import Node, analyzed, below, class_name, sequence
 from spark_jobs.values.own_columns import KAFKA
 

@@ -20,14 +20,7 @@ from spark_jobs.spec import Pipeline
 from spark_jobs.spec.columns import Columns
 from spark_jobs.spec.sql import REFUSED, SqlText, sql_texts
 from spark_jobs.steps.by_rules import refuse_unusable_rules
-from spark_jobs.steps.catalyst import (
-    Node,
-    below,
-    class_name,
-    full_name,
-    is_kind,
-    sequence,
-)
+from spark_jobs.steps.catalyst import Node, below, class_name, full_name, is_kind, sequence
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,9 +141,7 @@ def _refuse_unsafe(spark: SparkSession, spec: Pipeline, texts: Iterable[SqlText]
     for sql in texts:
         if why := reason(spark, sql, columns):
             raise SpecInvalid.expression_refused(
-                field=_of_step(spec, sql.field),
-                text=sql.text,
-                why=why,
+                field=_of_step(spec, sql.field), text=sql.text, why=why
             )
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypedDict
 
 from upath import UPath
 
 from spark_jobs.storage.root.path_forms import SparkPath
+
+if TYPE_CHECKING:
+    from spark_jobs.values.spans import Span
+
+
+LOG: Final = "_delta_log"
+"""The folder of a table with its log."""
 
 
 class Note(TypedDict, total=False):
@@ -48,6 +55,29 @@ class Entry(NamedTuple):
         if not isinstance(owner, str) or type(batch) is not int:
             return {}
         return {"sluice": owner, "batch": batch}
+
+
+class Change(Protocol):
+    """What a commit may have changed."""
+
+    @property
+    def version(self) -> int:
+        """The commit's."""
+
+    @property
+    def restores(self) -> bool:
+        """Whether it had the rows of an earlier version again."""
+
+    def touches(self, column: str, spans: Iterable[Span]) -> bool:
+        """Whether rows with times of this column in one of the spans may be among them."""
+
+
+class Changes(NamedTuple):
+    """What all commits behind a version may have changed."""
+
+    since: int
+    """The version."""
+    commits: Sequence[Change]
 
 
 class OfBatch(NamedTuple):

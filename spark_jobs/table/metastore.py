@@ -206,11 +206,7 @@ def changed(known: Fields, wanted: Entry) -> Fields:
     stored = (
         usual
         | stored
-        | {
-            _COLUMNS: columns,
-            _LOCATION: text(wanted.location),
-            _SERDE: _struct(serde),
-        }
+        | {_COLUMNS: columns, _LOCATION: text(wanted.location), _SERDE: _struct(serde)}
     )
     ours = {
         "EXTERNAL": "TRUE",

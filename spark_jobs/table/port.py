@@ -1,32 +1,33 @@
 """Port: what a pipeline asks of the table that it writes, whatever its format is.
 
-A table has versions: numbers that only grow, one a commit. A layout names the class that keeps it
-(spec/table/layout.py); tables.py finds it. Delta is one, in delta/. A writer holds the
-pipeline's lease; a reader needs none. Without Spark, until rows are read or written.
+A table has versions: numbers that only grow, one a commit. A layout names the class that keeps it,
+and tables.py finds that. A writer holds the pipeline's lease; a reader needs none. Without Spark,
+until rows are read or written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 from spark_jobs.errors import CheckpointForeign, TableChanged, TableLacks
 from spark_jobs.storage.root.path_forms import sql_table
-from spark_jobs.table.entry import Entry, OfBatch
+from spark_jobs.table.entry import Changes, Entry, OfBatch
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     import pyarrow as pa
-    from pyarrow.dataset import Scanner
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
     from upath import UPath
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
+    from spark_jobs.table.entry import Commit
+    from spark_jobs.table.open_version import Opened, OpenedBySpark
     from spark_jobs.values.spans import Position, Span
 
 Ability = Literal[
@@ -43,12 +44,6 @@ MEANS: Final[Mapping[Ability, str]] = {
     "replace": "replace rows in one commit",
     "restore": "have the rows of an earlier version again",
 }
-
-
-RELEASED: Final = "none"
-"""The generation of an archive whose topic was made anew: the next one adds its records."""
-
-
 RETENTION: Final = timedelta(days=7)
 """How long files stay that no version needs which may be read."""
 Step = tuple[str, Callable[[], object]]
@@ -64,81 +59,8 @@ class Needed(NamedTuple):
     """Files that were written later stay too; None if the retention alone says which."""
 
 
-class Size(NamedTuple):
-    """Rows of a table that follows a key, as its log says."""
-
-    live: int
-    remembered: int
-    """Deletes."""
-    bytes: int = 0
-    """Of the files."""
-
-    @property
-    def all(self) -> int:
-        return self.live + self.remembered
-
-
-class Merge(NamedTuple):
-    """Rows to merge by their key: the table's columns, and WHOLE boolean. true: the row comes, or
-    is replaced whole; false: `anew` alone are; null: the row at this key goes.
-    """
-
-    rows: pa.Table
-    key: tuple[str, ...]
-    anew: tuple[str, ...]
-    newest: str = ""
-    """The column by which a row counts that has not ended; only these and deletes are met. Empty:
-    all are.
-    """
-
-
-class Said(NamedTuple):
-    """What a commit says of itself."""
-
-    note: Mapping[str, Any]
-    by: str
-    """Its transaction."""
-    number: int = 0
-
-
-class Overtaken(Exception):
-    """Other writers were faster, each time that it was tried."""
-
-
-class Unwritten(Exception):
-    """The table does not take what is written, whose text says why."""
-
-
-class Opened(Protocol):
-    """A version of a table without Spark, and a commit to that very version: it is refused behind
-    any other.
-    """
-
-    version: int
-
-    def number(self, by: str) -> int | None:
-        """Of that transaction's newest commit."""
-
-    def size(self) -> Size | None:
-        """None if the log does not tell of each file."""
-
-    def untried(self) -> Sequence[str]:
-        """As the table's, of a merge."""
-
-    def scan(self, columns: Iterable[str]) -> Scanner:
-        """These columns of its rows, batch by batch."""
-
-    def overwrite(self, rows: pa.Table, where: str, said: Said) -> None:
-        """Replace the rows for which the condition holds by these, for which it holds too."""
-
-    def merge(self, merge: Merge, said: Said) -> None:
-        """Without a row, a commit that says this alone."""
-
-
 class Table(Protocol):
-    """A table that can append, and no more: a base for one. What it does not answer otherwise is
-    refused by name.
-    """
+    """A base: a table that can append. What it does not answer otherwise is refused by name."""
 
     can: frozenset[Ability] = frozenset()
     """What it can do beside."""
@@ -161,9 +83,7 @@ class Table(Protocol):
         """Its commits, newest first, as far as they are known, read as they are asked for."""
 
     def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
-        """Make it, without a row, for this generation; at once, or not at all. The holder of
-        the lease may have made it meanwhile.
-        """
+        """Make it, whole or not, without a row. The lease's holder may have made it meanwhile."""
 
     def exists(self) -> bool:
         """Whether it has been made."""
@@ -185,8 +105,8 @@ class Table(Protocol):
         columns: StructType,
         spec: Pipeline,
         generation: str,
-        newer: Collection[str] = (),  # noqa: ARG002 - for one that adds columns
-        held: Held | None = None,  # noqa: ARG002 - as above
+        newer: Collection[str] = (),
+        held: Held | None = None,
     ) -> int:
         """Make the table for this generation if it is not there, else verify it. `newer` are fields
         that the spec has since the newest batch: their columns are added. `held` is the lease that
@@ -214,20 +134,14 @@ class Table(Protocol):
         """
         types = self.columns()
         for field in columns.jsonValue()["fields"]:
-            name, wanted = field["name"], field["type"]
-            if types.get(name) != wanted and not (name in newer and name not in types):
-                actual = (
-                    f"the table has it as {types[name]}"
-                    if name in types
-                    else f"the table has only {', '.join(types)}"
-                )
-                raise TableChanged.column_unfit(
-                    place=self.path,
-                    name=name,
-                    wanted=wanted,
-                    actual=actual,
-                    sql=sql_table(self.path),
-                )
+            name, wanted, has = field["name"], field["type"], types.get(field["name"])
+            if has == wanted or (has is None and name in newer):
+                continue
+            actual = f"it as {has}" if has else f"only {', '.join(types)}"
+            raise TableChanged.column_unfit(
+                place=self.path, name=name, wanted=wanted, actual=f"the table has {actual}",
+                sql=sql_table(self.path),
+            )  # fmt: skip
 
     def commit(self, rows: DataFrame, spec: Pipeline, of: OfBatch, held: Held) -> None:
         """Write a batch's rows in one commit that has its note, and is wholly there or not at all,
@@ -250,17 +164,15 @@ class Table(Protocol):
         """The rows of the version whose position is in one of the spans."""
         return self.read(spark, version).where(position.sql(spans))
 
-    def sum_of(self, version: int, column: str) -> int | None:  # noqa: ARG002 - a base's answer
+    def sum_of(self, version: int, column: str) -> int | None:
         """The sum of a column over the rows that the version wrote; None if nobody can tell."""
         return None
 
-    def added(self, version: int) -> pa.Table | None:  # noqa: ARG002 - a base's answer
-        """The rows that the version added, if it did nothing else; None if nobody can tell. In
-        memory.
-        """
+    def added(self, version: int) -> pa.Table | None:
+        """In memory the rows that it added, if it did nothing else; None if nobody knows."""
         return None
 
-    def refuse_layout(self, spec: Pipeline, columns: StructType | None = None) -> None:  # noqa: ARG002 - as above
+    def refuse_layout(self, spec: Pipeline, columns: StructType | None = None) -> None:
         """Raise TableChanged if it lies otherwise than the spec declares, and cannot be changed;
         SpecInvalid if the layout does not fit the columns that the query writes.
         """
@@ -284,64 +196,53 @@ class Table(Protocol):
         """What is wrong with files that `care` writes again, a line each."""
         return ()
 
-    def care(self, spec: Pipeline, needed: Callable[[], Needed]) -> list[Step]:  # noqa: ARG002 - as above
-        """What is due: it joins small files, and removes those that nobody needs. Raises
-        MaintenanceRefused.
-        """
+    def care(self, spec: Pipeline, needed: Callable[[], Needed]) -> list[Step]:
+        """What is due to join small files and remove unneeded ones. Raises MaintenanceRefused."""
         raise self.lacks("care", "sluice maintain")
 
     def takes_removals(self) -> bool:
         """Whether rows can be removed from it without Spark."""
         return False
 
-    def remove(
-        self,
-        where: str,
-        held: Held,  # noqa: ARG002 - as above
-        said: Mapping[str, Any] | None = None,  # noqa: ARG002 - as above
-    ) -> None:
+    def remove(self, where: str, held: Held, said: Mapping[str, Any] | None = None) -> None:
         """Remove the rows for which this SQL (DataFusion's) holds, in a commit that says this.
         Raises LeaseLost, TableContended or MaintenanceRefused.
         """
         raise self.lacks("replace", f"removing rows WHERE {where}")
 
-    def open(self) -> Opened:
-        """Its newest version."""
-        raise self.lacks("replace", "a commit without Spark")
+    def open(self, version: int | None = None) -> Opened:
+        """The version, the newest without one. Raises Unread if it has that one no longer."""
+        raise self.lacks("query", "a question that is asked without Spark")
 
-    def at_newest(self, work: Callable[[Opened], None]) -> None:  # noqa: ARG002 - as above
+    def at_newest(self, work: Callable[[Opened], None]) -> None:
         """Do the work on its newest version, and anew where another writer was faster. Raises
         Overtaken, Unwritten, TableChanged for a file that is not as the table says, and what the
         work raises.
         """
         raise self.lacks("replace", "a commit without Spark")
 
-    def touched(self, since: int, position: Position, spans: Sequence[Span]) -> bool:  # noqa: ARG002 - as above
-        """Whether a later version may have changed a row in these spans, as far as the log alone
-        tells: it reads no row. True if the log no longer tells.
-        """
-        return True
+    def at_newest_by_spark(
+        self, spark: SparkSession, commit: Commit, work: Callable[[OpenedBySpark], None]
+    ) -> None:
+        """As `at_newest`, in Spark; nothing if it has the batch: an answer was lost."""
+        raise self.lacks("merge", f"batch {commit.batch_id}")
 
-    def live_rows(self, version: int) -> Size | None:  # noqa: ARG002 - as above
-        """None if the log does not tell."""
-        return None
-
-    def feed(self, version: int) -> pa.RecordBatchReader | None:  # noqa: ARG002 - as above
-        """The rows that the version has changed, before and behind it, with `_change_type`. None
-        where they cannot be read exactly.
+    def changes(self, since: int) -> Changes | None:
+        """What commits may have changed, as the log alone tells: it reads no row. Behind that
+        version, or a later one where it is no longer whole. None if nobody knows, or has that one.
         """
         return None
 
-    def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:  # noqa: ARG002 - as above
-        """As `remove`, of a table that only Spark can write, by Spark's SQL. Whether any row went:
-        without one there is no commit.
-        """
+    def feed(self, version: int) -> pa.RecordBatchReader | None:
+        """What the version changed, with `_change_type`; None where it cannot be read exactly."""
+        return None
+
+    def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:
+        """As `remove`, by Spark and its SQL. Whether any row went: else there is no commit."""
         raise self.lacks("replace", f"removing rows WHERE {where}")
 
-    def untried(self, *, merged: bool = False) -> Sequence[str]:  # noqa: ARG002 - as above
-        """Features that it has, and with which replacing rows was not tried; `merged`: by a merge,
-        which reads files by itself.
-        """
+    def untried(self, *, merged: bool = False) -> Sequence[str]:
+        """Its features with which replacing rows was not tried; `merged`: by a merge."""
         return ()
 
     def refuse_unrestorable(self, for_what: str) -> None:
@@ -354,7 +255,7 @@ class Table(Protocol):
         """Whether it can have the rows of this version again."""
         return "restore" in self.can and self.is_whole(version)
 
-    def restore(self, version: int, change: str, held: Held) -> None:  # noqa: ARG002 - as above
+    def restore(self, version: int, change: str, held: Held) -> None:
         """Have the rows of the version again, in one commit that names the change; nothing, if it
         has that commit. If it is at that version, a commit that changes nothing: a batch that comes
         late is refused behind it.
@@ -363,21 +264,19 @@ class Table(Protocol):
         """
         self.require("restore", "a rewind")
 
-    def belong(self, generation: str, held: Held, change: str = "") -> None:  # noqa: ARG002 - as above
+    def belong(self, generation: str, held: Held, change: str = "") -> None:
         """Give it to this generation, in a commit that names the change. Raises as `restore`."""
         self.require("restore", "a rewind")
 
     def fence(self, held: Held) -> None:
-        """Make what others would still commit to the version before fail. On a disk nobody comes
-        late.
-        """
+        """Make what others would commit to the version before fail. On a disk nobody is late."""
 
     def query(
         self,
-        sql: str,  # noqa: ARG002 - as above
-        name: str = "t",  # noqa: ARG002 - as above
-        beside: Mapping[str, Table] = MappingProxyType({}),  # noqa: ARG002 - as above
-        version: int | None = None,  # noqa: ARG002 - as above
+        sql: str,
+        name: str = "t",
+        beside: Mapping[str, Table] = MappingProxyType({}),
+        version: int | None = None,
     ) -> pa.Table:
         """The answer to SQL (DataFusion's) over the rows of the version, the newest without one, by
         this name, and over the newest rows of other tables by theirs: read without Spark, in
@@ -385,15 +284,9 @@ class Table(Protocol):
         """
         raise self.lacks("query", "a question that is asked without Spark")
 
-    def opened(self, name: str = "t") -> Callable[[str], pa.RecordBatchReader]:  # noqa: ARG002 - as above
-        """Its newest rows now -> the answer over them by this name, part by part, in the order in
-        which files have them. It may be asked while another table is written.
-        """
-        raise self.lacks("query", "a question that is asked without Spark")
-
-    def arrow(self, version: int | None = None) -> pa.Schema:  # noqa: ARG002 - as above
+    def arrow(self, version: int | None = None) -> pa.Schema:
         """The columns of the version, the newest without one, as Arrow has them."""
-        raise self.lacks("query", "a question that is asked without Spark")
+        return self.open(version).columns()
 
     def require(self, ability: Ability, for_what: str) -> None:
         """Raise TableLacks without this ability. `for_what` needs it."""

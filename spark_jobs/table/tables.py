@@ -13,6 +13,7 @@ from spark_jobs.storage.root.paths import Paths
 if TYPE_CHECKING:
     from upath import UPath
 
+    from spark_jobs.table.open_version import Size
     from spark_jobs.table.port import Table
 
 
@@ -27,6 +28,16 @@ def table_of(paths: Paths, name: str = "") -> Table:
     """
     path = paths.tables / name if name else paths.table
     return cast("Table", resolve_name(paths.kept_by)(path))
+
+
+def size_at(path: UPath, version: int) -> Size | None:
+    """Of a version of a table that Sluice keeps for itself, or that follows a key; None if its log
+    no longer tells.
+    """
+    try:
+        return own_table(path).open(version).size()
+    except LookupError:
+        return None
 
 
 class Target(NamedTuple):

@@ -1,7 +1,7 @@
 """Tune: what each watermark delay would cost: the records that would be late, state, the wait for a
 window; of the batches that were. tell.py has the way.
 
-May import: checkpoint, draft, errors, ops, settings, source, spec, storage, values, where. Imported
+May import: draft, errors, ops, settings, source, spec, storage, values, where. Imported
 by: cli.
 Never here: a guess shown as a fact: what is not known has its bounds, an estimate says so.
 """

@@ -18,15 +18,18 @@ from spark_jobs.values.spans import EPOCH
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_jobs.checkpoint.identity import Identity
     from spark_jobs.ops.schema import Row
     from spark_jobs.spec import Pipeline
-    from spark_jobs.storage.root.paths import Paths
+    from spark_jobs.where.kept import Known
 
 _COLUMNS = (
     "batch_id", "run_id", "late", "accepted", "malformed", "premature", "filtered",
     "first_event_time", "last_event_time", "watermark", "late_before", "operators", "audited_at",
 )  # fmt: skip
+_TOLD = ("last_event_time", "late", "accepted")
+"""Columns without which an account tells nothing of times."""
+_OTHERS = ("malformed", "premature", "filtered")
+"""Columns of records that do not enter."""
 
 
 class Slice(NamedTuple):
@@ -58,14 +61,10 @@ class Timed(NamedTuple):
     def entered(self) -> int:
         return int(self.row["late"] + self.row["accepted"])
 
-    @property
-    def filtered(self) -> int:
-        return int(self.row["filtered"] or 0)
-
-    @property
-    def others(self) -> int:
-        """Records that did not enter."""
-        return self.filtered + int(self.row["malformed"] or 0) + int(self.row["premature"] or 0)
+    def doubtful(self, each: Slice) -> int:
+        """How many records of the slice, at most, did not enter on time: it has their times too."""
+        late = self.row["late"] if each.first < self.missed else 0
+        return late + sum(self.row[name] or 0 for name in _OTHERS)
 
     @property
     def day(self) -> datetime:
@@ -74,43 +73,43 @@ class Timed(NamedTuple):
         return found
 
 
-def timed(
-    spec: Pipeline, paths: Paths, known: Identity, since: datetime | None
-) -> tuple[list[Timed], list[Row]]:
-    """Of the batches accounted since then; and the accounts of all kept batches, ascending.
-
-    Raises QuestionRefused if there is none.
-    """
-    rows = accounts.stored(paths, known, _COLUMNS)
+def timed(spec: Pipeline, known: Known, since: datetime | None) -> list[Timed]:
+    """Of the batches accounted since then, ascending. Raises QuestionRefused if there is none."""
+    rows = accounts.stored(known.paths, known.identity, _COLUMNS)
     clock = _clock(spec, rows)
-    wanted = {
-        row["batch_id"]: row
+    wanted = [
+        row
         for row in rows
-        if row["batch_id"] in clock
-        and row["last_event_time"] is not None
-        and row["late"] is not None
-        and row["accepted"] is not None
+        if not any(row[name] is None for name in _TOLD)
         and (since is None or row["audited_at"] >= since)
-    }
+    ]
     if not wanted:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    own = ops_tables.of_checkpoint(paths.pipeline, known.generations)
-    first, last = min(wanted), max(wanted)
+    own = known.own
+    first, last = wanted[0]["batch_id"], wanted[-1]["batch_id"]
     within = f"{own} AND batch_id BETWEEN {first} AND {last}"
-    late, slices = _late(paths, within), _slices(paths, within)
+    late, slices = defaultdict[int, list[int]](list), defaultdict[int, list[Slice]](list)
+    sql = f"SELECT batch_id, event_time FROM late WHERE {within}"
+    for row in ops_tables.query(known.paths.root, "late", sql).to_pylist():
+        late[row["batch_id"]].append(micros(row["event_time"]))
+    sql = (
+        'SELECT batch_id, "partition", first_offset, last_offset, records - coalesce(late, 0), '
+        "first_event_time, last_event_time FROM slices "
+        f"WHERE {within} AND first_event_time IS NOT NULL"
+    )
+    for row in ops_tables.query(known.paths.root, "slices", sql).to_pylist():
+        batch, partition, first, last, records, *times = row.values()
+        slices[batch].append(Slice(partition, first, last, records, *map(micros, times)))
 
-    def missed(late_before: datetime | None) -> int:
-        at = first_timely(spec, late_before or EPOCH)
-        return FIRST if at is None else micros(at)
-
-    found = [
-        Timed(row, clock[n], missed(row["late_before"]), (*late[n],), (*slices[n],))
-        for n, row in wanted.items()
-    ]
-    return found, rows
+    found = []
+    for row in wanted:
+        n, at = row["batch_id"], first_timely(spec, row["late_before"] or EPOCH)
+        missed = FIRST if at is None else micros(at)
+        found.append(Timed(row, clock[n], missed, (*late[n],), (*slices[n],)))
+    return found
 
 
-def _clock(spec: Pipeline, rows: list[Row]) -> dict[int, int]:
+def _clock(spec: Pipeline, rows: list[Row]) -> Mapping[int, int]:
     """Batch -> the newest event time that the watermark before it follows: of the last batch but
     one, since a batch judges by the watermark of the one before. 0 without any.
 
@@ -119,36 +118,13 @@ def _clock(spec: Pipeline, rows: list[Row]) -> dict[int, int]:
     """
     delay = micros(spec.watermark_delay or timedelta())
     by_itself = spec.is_several or spec.close_after is not None
-    reached, clock = {-1: 0, -2: 0}, dict[int, int]()
-    newest = 0
+    reached, clock, newest = {-1: 0, -2: 0}, dict[int, int](), 0
     for row in rows:
-        number, last = row["batch_id"], row["last_event_time"]
-        told = 0 if row["late_before"] is None else micros(row["late_before"]) + delay
-        known = number - 2 in reached and number - 1 in reached and not by_itself
-        clock[number] = reached[number - 2] if known else told
-        if not known and row["watermark"] is not None:
-            newest = max(newest, micros(row["watermark"]) + delay)
-        newest = max(newest, 0 if last is None else micros(last))
+        number, marks = row["batch_id"], (row["late_before"], row["watermark"])
+        judged, behind = (0 if at is None else micros(at) + delay for at in marks)
+        if not by_itself and {number - 1, number - 2} <= reached.keys():
+            judged, behind = reached[number - 2], 0
+        clock[number] = judged
+        newest = max(newest, behind, micros(row["last_event_time"] or EPOCH))
         reached[number] = newest
     return clock
-
-
-def _late(paths: Paths, within: str) -> Mapping[int, list[int]]:
-    sql = f"SELECT batch_id, event_time FROM late WHERE {within}"
-    found = defaultdict[int, list[int]](list)
-    for row in ops_tables.query(paths.root, "late", sql).to_pylist():
-        found[row["batch_id"]].append(micros(row["event_time"]))
-    return found
-
-
-def _slices(paths: Paths, within: str) -> Mapping[int, list[Slice]]:
-    sql = (
-        'SELECT batch_id, "partition", first_offset, last_offset, records - coalesce(late, 0), '
-        "first_event_time, last_event_time FROM slices "
-        f"WHERE {within} AND first_event_time IS NOT NULL"
-    )
-    found = defaultdict[int, list[Slice]](list)
-    for row in ops_tables.query(paths.root, "slices", sql).to_pylist():
-        batch, partition, begins, ends, records, first, last = row.values()
-        found[batch].append(Slice(partition, begins, ends, records, micros(first), micros(last)))
-    return found

@@ -1,14 +1,28 @@
-"""Shares: how many records of the batches would have been late with a delay, between two bounds."""
+"""Shares: how many records of the batches would have been late with a delay, between two bounds;
+and the event times of the records that must be read again to count exactly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from spark_jobs.source.place import Place
+from spark_jobs.where.again import MOST_HERE
+from spark_jobs.where.kept import Kept
 
 if TYPE_CHECKING:
+    from spark_jobs.source.positions import Parts
     from spark_jobs.spec.analysis.late_rule import Timely
     from spark_jobs.tune.batches import Slice, Timed
+    from spark_jobs.where.again import Reader
 
+AT_ONCE: Final = MOST_HERE // 2
+"""Offsets, and those of one slice more."""
+MOST: Final = 2_000_000
+"""Offsets of one question: some two minutes."""
 Read = Mapping["Slice", Sequence[int]]
 """Slices whose records were read again -> their event times, of those that entered on time."""
 
@@ -20,18 +34,15 @@ class Late(NamedTuple):
     most: int = 0
     entered: int = 0
 
-    def __add__(self, other: object) -> Self:
-        assert isinstance(other, Late)
-        return type(self)(*(one + more for one, more in zip(self, other, strict=True)))
-
     @property
     def shares(self) -> tuple[float, float]:
         all_ = max(1, self.entered)
         return self.least / all_, self.most / all_
 
-    @property
-    def exact(self) -> bool:
-        return self.least == self.most
+
+def total(of: Iterable[Late]) -> Late:
+    """Of all these batches."""
+    return Late(*map(sum, zip(*of, strict=True)))
 
 
 def late(batch: Timed, rule: Timely, read: Read) -> Late:
@@ -43,14 +54,9 @@ def late(batch: Timed, rule: Timely, read: Read) -> Late:
     kept = sum(time < first for time in batch.late)
     if first <= batch.missed:
         return Late(kept, min(was, kept + max(0, was - len(batch.late))), entered)
-    if not batch.slices and entered > was:
-        return Late(was, entered, entered)
-    least = most = 0
-    for each in batch.slices:
-        fewest, all_ = _of_slice(batch, each, first, read)
-        least, most = least + fewest, most + all_
-    fits = entered - was
-    return Late(was + min(least, fits), was + min(most, fits), entered)
+    of_slices = [_of_slice(batch, each, first, read) for each in batch.slices]
+    least, most = map(sum, zip(*(of_slices or [(0, entered - was)]), strict=True))
+    return Late(was + min(least, entered - was), was + min(most, entered - was), entered)
 
 
 def _of_slice(batch: Timed, each: Slice, first: int, read: Read) -> tuple[int, int]:
@@ -60,13 +66,8 @@ def _of_slice(batch: Timed, each: Slice, first: int, read: Read) -> tuple[int, i
     if each in read:
         found = sum(time < first for time in read[each])
         return found, found
-    # A slice has the times of filtered records too, and of late ones unless late for certain.
-    late_ones = int(batch.row["late"]) if each.first < batch.missed else 0
-    certain = not late_ones and not batch.filtered
-    if each.last < first:
-        ends = (1 if each.first == each.last else 2) if certain else 0
-        return max(ends, each.records - batch.others - late_ones), each.records
-    return int(certain), each.records - 1
+    least = max(0, each.records - batch.doubtful(each)) if each.last < first else 0
+    return least, each.records
 
 
 def undecided(batches: Iterable[Timed], rules: Collection[Timely]) -> list[Slice]:
@@ -75,17 +76,44 @@ def undecided(batches: Iterable[Timed], rules: Collection[Timely]) -> list[Slice
     for batch in batches:
         firsts = [first for rule in rules if (first := rule(batch.newest)) > batch.missed]
         for each in batch.slices:
-            plain = not batch.others and each.first >= batch.missed
-            if any(each.first < n and not (plain and each.last < n) for n in firsts):
+            unsure = batch.doubtful(each) > 0
+            if any(each.first < n and (unsure or n <= each.last) for n in firsts):
                 found.append(each)
     return found
 
 
-def of_all(
-    batches: Iterable[Timed], rule: Timely, read: Read, by: Callable[[Timed], str] = lambda _: ""
-) -> dict[str, Late]:
-    """Summed by what `by` says."""
-    found: dict[str, Late] = {}
-    for each in batches:
-        found[by(each)] = found.get(by(each), Late()) + late(each, rule, read)
+def read(reader: Reader, slices: Sequence[Slice]) -> tuple[Read, str]:
+    """Of each slice the event times of the records that entered on time; and why some slices are
+    not among them. Raises what reading Kafka does, and ask.Failed.
+    """
+    there = [each for each in slices if not reader.nowhere(_parts([each]))]
+    sizes = accumulate(each.last_offset - each.first_offset + 1 for each in there)
+    few = [(each, size // AT_ONCE) for each, size in zip(there, sizes, strict=True) if size <= MOST]
+    found: dict[Slice, Sequence[int]] = {}
+    for _, some in groupby(few, lambda each: each[1]):
+        found |= _times(reader, [each for each, _ in some])
+    if not (lost := len(slices) - len(few)):
+        return found, ""
+    why = reader.why_not or f"Kafka is past them, or they are behind the first {MOST:,} offsets"
+    return found, f"{lost:,} slices keep their bounds: {why}"
+
+
+def _times(reader: Reader, slices: Sequence[Slice]) -> dict[Slice, list[int]]:
+    of = {
+        Place(each.partition, offset): each
+        for each in slices
+        for offset in range(each.first_offset, each.last_offset + 1)
+    }
+    time, kept = reader.spec.inputs.event_time, Kept.read(reader.known, _parts(slices))
+    found: dict[Slice, list[int]] = {each: [] for each in slices}
+    for place, record in reader.seen(reader.known.of(of), {}).items():
+        if record.row and place.value in of and not kept.rejected(place, None):
+            found[of[place.value]].append(record.row[time])
     return found
+
+
+def _parts(slices: Sequence[Slice]) -> Parts:
+    found = defaultdict[int, list[tuple[int, int]]](list)
+    for each in sorted(slices):
+        found[each.partition].append((each.first_offset, each.last_offset + 1))
+    return {partition: tuple(ranges) for partition, ranges in found.items()}

@@ -5,33 +5,33 @@ Accounts -> the batches, with what is known of their times -> bounds for each de
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.draft.disorder import around
 from spark_jobs.errors import QuestionRefused
 from spark_jobs.spec.analysis.late_rule import of_spec
 from spark_jobs.spec.duration import approximate, interval
 from spark_jobs.storage.root.paths import Paths
-from spark_jobs.tune import shares, state
 from spark_jobs.tune.batches import Timed, timed
-from spark_jobs.tune.exact import read
-from spark_jobs.tune.shares import Late, undecided
+from spark_jobs.tune.shares import Late, late, read, total, undecided
+from spark_jobs.values.spans import EPOCH
+from spark_jobs.where.again import Reader
+from spark_jobs.where.kept import Known
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
     from spark_jobs.settings.installation import Settings
     from spark_jobs.spec import Pipeline
+    from spark_jobs.spec.steps.step import Step
     from spark_jobs.where.again import Ask
 
-COLUMNS = (
-    "delay", "late_least", "late_most", "share_least", "share_most", "state_rows", "final_after",
-    "weekday", "weekday_least", "weekday_most",
-)  # fmt: skip
+COLUMNS = ("delay", "late", "share", "state rows", "a window is final")
+"""Of the table."""
 WEEKS = timedelta(days=14)
 """Of fewer days no weekday is told."""
 UNEVEN = 2
@@ -53,33 +53,16 @@ class Price(NamedTuple):
     weekday: tuple[str, Late] | None
     """That one which has far more of them."""
 
-    def values(self) -> tuple[object, ...]:
-        """One for each of COLUMNS; times in seconds, shares as fractions."""
-        day, of_day = self.weekday or (None, None)
-        least, most = (None, None) if of_day is None else of_day.shares
-        after = None if self.final_after is None else self.final_after.total_seconds()
-        shown = interval(self.delay), *self.late[:2], *self.late.shares
-        return *shown, self.state_rows, after, day, least, most
-
 
 class Answer(NamedTuple):
     """What a tune tells."""
 
     present: timedelta
     prices: tuple[Price, ...]
-    batches: int
-    entered: int
-    first: datetime
-    last: datetime
-    """The newest event times of the first batch and the last one."""
-    between: timedelta | None
-    """The time between two runs, that half of them keep."""
-    was_late: int
-    """Of these records, those that were late as the runs had it."""
-    lost: str
-    """Why some records could not be read; empty if all were, or none had to be."""
+    head: tuple[str, ...]
+    """Lines before the table: on what it rests."""
     notes: tuple[str, ...]
-    """What it cannot know."""
+    """Lines behind it: what is told beside, and what it cannot know."""
 
 
 def told(
@@ -94,67 +77,113 @@ def told(
 
     Raises QuestionRefused, and what reading a root and Kafka does; ask.Failed.
     """
-    present, paths = spec.watermark_delay, Paths(settings.root, spec)
-    if present is None:
+    if (present := spec.watermark_delay) is None:
         raise QuestionRefused.no_delay(pipeline=spec.name)
     wanted = sorted({*(delays or around(present)), present})
     rules = {each: rule for each in wanted if (rule := of_spec(spec, each))}
     if len(rules) < len(wanted):
-        raise QuestionRefused.clock_of_another(pipeline=spec.name, why=_without_rule(spec))
-    if (known := read_identity(paths)) is None:
+        why = "no step keeps state"
+        if spec.entry is not None:
+            why = f"no event time tells which records its step {spec.entry.kind} drops as late"
+        raise QuestionRefused.clock_of_another(pipeline=spec.name, why=why)
+    if (known := Known.read(Paths(settings.root, spec), spec)) is None:
         raise QuestionRefused.no_batches(pipeline=spec.name)
-    batches, rows = timed(spec, paths, known, since)
+    batches = timed(spec, known, since)
     open_ = undecided(batches, rules.values())
-    times, lost = read(spec, settings, ask, open_) if ask and open_ else ({}, "")
+    times, lost = read(Reader.of(spec, settings, known, ask), open_) if ask and open_ else ({}, "")
+    by_day = defaultdict[str, list[Timed]](list)
+    for each in batches:
+        by_day[DAYS[each.day.weekday()]].append(each)
     days = batches[-1].day - batches[0].day
-    seen = batches[-1].day - min(batch.row["first_event_time"] for batch in batches)
-    now, between = state.largest(batch.row for batch in batches), _between(rows)
-    entered = sum(batch.entered for batch in batches)
+    seen = batches[-1].day - min(each.row["first_event_time"] for each in batches)
+    now, between = _largest(each.row for each in batches), _between(batches)
+    entered = sum(each.entered for each in batches)
     windows = any(step.grouping_window for step in spec.steps)
     prices = []
     for delay, rule in rules.items():
-        late = shares.of_all(batches, rule, times)[""]
-        by_day = shares.of_all(batches, rule, times, lambda batch: DAYS[batch.day.weekday()])
+        shares = {day: total(late(of, rule, times) for of in by_day[day]) for day in by_day}
+        all_ = total(shares.values())
         after = delay + (between or timedelta()) if windows else None
-        rows_of_state = state.estimated(spec, now, delay, seen, entered)
-        odd = _odd(late, by_day) if days >= WEEKS else None
-        prices.append(Price(delay, late, rows_of_state, after, odd))
-    return Answer(
-        present,
-        tuple(prices),
-        len(batches),
-        entered,
-        batches[0].day,
-        batches[-1].day,
-        between,
-        sum(batch.row["late"] for batch in batches),
-        lost,
-        (*_notes(spec, batches, bounds=bool(open_) and ask is None),),
-    )
+        rows_of_state = _estimated(spec, now, delay, seen, entered)
+        odd = _odd(all_, shares) if days >= WEEKS else None
+        prices.append(Price(delay, all_, rows_of_state, after, odd))
+    head = [
+        f"{spec.name}: {entered:,} records that entered, in {len(batches):,} batches over "
+        f"{days / timedelta(days=1):,.1f} days of event time to {batches[-1].day:%F %H:%M}"
+    ]
+    if between is not None:
+        head.append(f"half of the runs come within {approximate(between)} of the one before")
+    odd_ones = [
+        f"with {interval(each.delay)}: {_share(each.weekday[1])} on {each.weekday[0]}"
+        for each in prices
+        if each.weekday
+    ]
+    notes = _notes(spec, batches, lost, bounds=bool(open_) and ask is None)
+    return Answer(present, tuple(prices), tuple(head), (*odd_ones, *notes))
 
 
-def _without_rule(spec: Pipeline) -> str:
-    if spec.entry is None:
-        return "no step keeps state"
-    return f"no event time tells which records its step {spec.entry.kind} drops as late"
-
-
-def _between(rows: Sequence[Row]) -> timedelta | None:
-    ends: dict[str, datetime] = {}
-    for row in rows:
-        ends[row["run_id"]] = max(row["audited_at"], ends.get(row["run_id"], row["audited_at"]))
+def _between(batches: Sequence[Timed]) -> timedelta | None:
+    """The time between two runs with records, that half of them keep."""
+    ends: dict[str, datetime] = {each.row["run_id"]: each.row["audited_at"] for each in batches}
     gaps = [later - one for one, later in pairwise(sorted(ends.values()))]
     return timedelta(seconds=median(each.total_seconds() for each in gaps)) if gaps else None
 
 
-def _odd(all_: Late, by_day: dict[str, Late]) -> tuple[str, Late] | None:
+def _largest(rows: Iterable[Row]) -> Counter[int]:
+    """Step -> the most rows of state that a batch has left, of accounts with `operators`."""
+    found = Counter[int]()
+    for row in rows:
+        of_batch = Counter[int]()
+        for each in row["operators"] or ():
+            of_batch[each["step"]] += each["numRowsTotal"] or 0
+        found |= of_batch
+    return found
+
+
+def _estimated(
+    spec: Pipeline, now: Counter[int], delay: timedelta, seen: timedelta, entered: int
+) -> int | None:
+    """With this delay, if keys come evenly: as many more as a row stays longer, but no longer than
+    event times were `seen`, and no more than the records that `entered` can make. None where a step
+    does not say how long a row stays.
+    """
+    total = 0.0
+    for index, rows in now.items():
+        step = spec.steps[index]
+        if step.evicted_by == "nothing":
+            total += rows
+            continue
+        then, before = _stays(step, delay), _stays(step, spec.watermark_delay or timedelta())
+        if then is None or not before:
+            return None
+        most = max(rows, entered * step.rows_per_record)
+        total += min(most, rows * min(then, max(seen, before)) / before)
+    return round(total)
+
+
+def _stays(step: Step, delay: timedelta) -> timedelta | None:
+    """How far the newest event time goes on while a row stays."""
+    if step.balance.drops_duplicates:
+        copies = step.copies_for(delay)
+        return None if copies is None else delay + copies
+    window = step.grouping_window
+    if step.by_code or window is None or (end := window.last_end(EPOCH)) is None:
+        return None
+    return delay + (end - EPOCH)
+
+
+def _odd(all_: Late, by_day: Mapping[str, Late]) -> tuple[str, Late] | None:
     """The weekday that has far more late records for certain."""
     day, most = max(by_day.items(), key=lambda each: each[1].shares[0])
     far = most.least and most.shares[0] >= UNEVEN * all_.shares[1]
     return (day, most) if far else None
 
 
-def _notes(spec: Pipeline, batches: Sequence[Timed], *, bounds: bool) -> Iterator[str]:
+def _notes(spec: Pipeline, batches: Sequence[Timed], lost: str, *, bounds: bool) -> Iterator[str]:
+    was_late = sum(batch.row["late"] for batch in batches)
+    yield f"As the runs had it, {was_late:,} of these records were late."
+    if lost:
+        yield f"{lost}."
     if bounds:
         yield (
             "Where two numbers stand, the notes of a thousand offsets each give bounds: --exact "
@@ -172,49 +201,20 @@ def _notes(spec: Pipeline, batches: Sequence[Timed], *, bounds: bool) -> Iterato
         yield "Some late records are no longer kept: those batches have wider bounds."
 
 
-def lines(answer: Answer, name: str) -> Iterator[str]:
-    """For a person, but for the table."""
-    days = (answer.last - answer.first).total_seconds() / 86_400
-    yield (
-        f"{name}: {answer.entered:,} records that entered, in {answer.batches:,} batches over "
-        f"{days:,.1f} days of event time to {answer.last:%F %H:%M}"
-    )
-    if answer.between is not None:
-        yield f"half of the runs come within {approximate(answer.between)} of the one before"
+def cells(answer: Answer) -> Iterator[tuple[str, ...]]:
+    """The rows of the table, with COLUMNS."""
+    for delay, late_ones, rows, final, _ in answer.prices:
+        own = delay == answer.present
+        counts = _range(*(f"{count:,}" for count in late_ones[:2]))
+        held = "not known" if rows is None else f"{'' if own else 'about '}{rows:,}"
+        after = timedelta(minutes=max(1, round(final / timedelta(minutes=1)))) if final else None
+        end = f"{interval(after)} behind its end" if after else "no step has windows"
+        yield f"{interval(delay)}{' (now)' if own else ''}", counts, _share(late_ones), held, end
 
 
-def cells(answer: Answer) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Names and rows of the table for a person."""
-    names = ("delay", "late", "share", "state rows", "a window is final")
-    rows = []
-    for price in answer.prices:
-        own = price.delay == answer.present
-        least, most, _ = price.late
-        low, high = (f"{share:.3%}" for share in price.late.shares)
-        late = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-        about = "" if own else "about "
-        held = "not known" if price.state_rows is None else f"{about}{price.state_rows:,}"
-        final = f"{_minutes(price.final_after)} behind its end" if price.final_after else ""
-        delay = f"{interval(price.delay)}{' (now)' if own else ''}"
-        rows.append((delay, late, low if low == high else f"{low} to {high}", held, final))
-    if not any(row[-1] for row in rows):
-        return names[:-1], tuple(row[:-1] for row in rows)
-    return names, tuple(rows)
+def _share(of: Late) -> str:
+    return _range(*(f"{share:.3%}" for share in of.shares))
 
 
-def _minutes(duration: timedelta) -> str:
-    return interval(timedelta(minutes=max(1, round(duration / timedelta(minutes=1)))))
-
-
-def behind(answer: Answer) -> Iterator[str]:
-    """The lines behind the table."""
-    for price in answer.prices:
-        if price.weekday:
-            day, late = price.weekday
-            low, high = late.shares
-            share = f"{low:.3%}" if low == high else f"{low:.3%} to {high:.3%}"
-            yield f"with {interval(price.delay)}: {share} on {day}"
-    yield f"As the runs had it, {answer.was_late:,} of these records were late."
-    if answer.lost:
-        yield f"{answer.lost}."
-    yield from answer.notes
+def _range(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"

@@ -61,7 +61,6 @@ class RowsSide:
         """See Side: of what has published nothing yet, the fields come from its spec."""
 
     def rows(self, spark: SparkSession, pin: Pin) -> DataFrame:  # noqa: ARG002 - the port's
-        """See Side."""
         return spark.createDataFrame([], "nothing int")
 
     def changed(self, spark: SparkSession, since: Pin, until: Pin) -> Iterator[Changed]:  # noqa: ARG002 - as above

@@ -11,7 +11,6 @@ from spark_jobs.checkpoint.log import Checkpoint, checkpoint_broken
 from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.errors import AccountBehind, UpstreamUnfit
 from spark_jobs.registry import find as registry
-from spark_jobs.side.column_types import misfit
 from spark_jobs.side.pins import noted_for, noted_now
 from spark_jobs.side.place import place_of
 from spark_jobs.source.port import Lasting, Leaving, Sampled, SourceState
@@ -22,12 +21,11 @@ from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.root.store import opened
 from spark_jobs.table import history
-from spark_jobs.table.tables import own_table, table_of
+from spark_jobs.table.tables import table_of
 from spark_jobs.upstream import noted
 from spark_jobs.upstream.file_rows import file_at
-from spark_jobs.upstream.log_place import identity_of, log_of, own_id
+from spark_jobs.upstream.log_place import identity_of, log_of, own_id, refuse_unlike
 from spark_jobs.upstream.moves import moves
-from spark_jobs.upstream.noted import DRAINED, REPAIRED
 from spark_jobs.values.spans import FIRST, LAST
 from spark_jobs.values.times import at_milliseconds
 
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from spark_jobs.settings.installation import Settings
     from spark_jobs.source.port import Source, Versions
     from spark_jobs.source.positions import Parts
-    from spark_jobs.spec import Pipeline, Topic
+    from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.upstream.noted import Noted, Numbered
 
@@ -57,8 +55,7 @@ class RowsSource(Lasting):
         [topic] = spec.inputs
         assert isinstance(topic, Table)  # whose source it is
         [beside] = topic.beside
-        self._topic = topic
-        self._spec, self._until, self._root = spec, until, settings.root
+        self._topic, self._spec, self._until, self._root = topic, spec, until, settings.root
         self._paths = Paths(settings.root, spec)
         self._folder = opened(place_of(beside, settings.root))
 
@@ -78,8 +75,7 @@ class RowsSource(Lasting):
         if why := unranged(self._spec):
             raise UpstreamUnfit.unranged(pipeline=self._spec.name, name=self._topic.name, why=why)
         made, table = self._newest(), self._table
-        latest = Positions({DRAINED: made.end})
-        begins = Positions({DRAINED: self._begins(made)})
+        begins, latest = (Positions({noted.DRAINED: n}) for n in (self._begins(made), made.end))
         due, held_back = self._due(), self._held_back()
         return SourceState(
             table.id,
@@ -130,7 +126,7 @@ class RowsSource(Lasting):
         on_lost_records='skip' a stream begins there.
         """
         begins = self._begins(self._noted())
-        return Positions({p: begins if p == DRAINED else 0 for p in partitions})
+        return Positions({p: begins if p == noted.DRAINED else 0 for p in partitions})
 
     def _begins(self, known: Noted | None) -> int:
         return known.missing(self._accounted(), self._there) if known else 0
@@ -185,7 +181,9 @@ class RowsSource(Lasting):
 
     def newest(self, partitions: Iterable[int]) -> datetime | None:  # noqa: ARG002 - the port's
         known = self._noted()
-        times = [file.at_ms for file in known.files if file.partition == DRAINED] if known else []
+        times = (
+            [file.at_ms for file in known.files if file.partition == noted.DRAINED] if known else []
+        )
         return at_milliseconds(max(times)) if times else None
 
     def leaving(self, partitions: Sequence[int], times: Sequence[datetime]) -> Leaving:
@@ -207,8 +205,7 @@ class RowsSource(Lasting):
         return {partition: tuple(ranges) for partition, ranges in found.items()}
 
     def count(self, parts: Parts) -> int:
-        known = self._noted()
-        found = known.within(parts) if known else ()
+        found = known.within(parts) if (known := self._noted()) else ()
         return sum(stop - first for file, (first, stop) in found if self._there(file))
 
     def sampled(self, parts: Parts, *, uncommitted: bool = False) -> Iterator[Sampled]:  # noqa: ARG002 - the port's
@@ -216,7 +213,7 @@ class RowsSource(Lasting):
 
         known = self._noted()
         columns = {field.name: field.type for field in self._topic.fields}
-        ends = (stop for _, stop in parts.get(DRAINED, ()))
+        ends = (stop for _, stop in parts.get(noted.DRAINED, ()))
         if known is None or max(ends, default=0) > known.end:  # `sluice preview` reads those too
             known = self._newest()
         for file, (first, stop) in known.within(parts):
@@ -238,7 +235,7 @@ class RowsSource(Lasting):
         from spark_jobs.upstream.data_source import FORMAT, RowsOfTable, records  # noqa: PLC0415 - Spark
 
         spark.dataSource.register(RowsOfTable)
-        options = self._options() | {"begins": self.earliest([DRAINED]).json}
+        options = self._options() | {"begins": self.earliest([noted.DRAINED]).json}
         if self._until is not None:
             options["until"] = str(Positions().count(self._until))
         if self._spec.max_offsets_per_batch:
@@ -280,7 +277,7 @@ class RowsSource(Lasting):
         live = [*known.live(version)] if known else []
         if known and known.end > done and self._spec.entry is None:  # drains read what is gone, too
             raise AccountBehind.rows_wait(pipeline=self._spec.name, name=self._topic.name)
-        files = [f for f in live if f.rows and (f.partition == REPAIRED or f.stop <= done)]
+        files = [f for f in live if f.rows and (f.partition == noted.REPAIRED or f.stop <= done)]
         told = [f.earliest is not None and f.latest is not None for f in files]
         time = pa.timestamp("us", "UTC")
         both = [*zip(files, told, strict=True)]
@@ -294,21 +291,6 @@ class RowsSource(Lasting):
                 "last_event_time": pa.array([f.latest if k else LAST for f, k in both], time),
             }
         )
-
-
-def refuse_unlike(topic: Topic, folder: UPath) -> None:
-    """Raise UpstreamUnfit for a field that the table has not, or has in another type."""
-    has = {each.name: each.type for each in own_table(folder).arrow()}
-    declared = {each.name: each.type for each in topic.fields}
-    if (column := misfit(has, declared)) is None:
-        return
-    if column not in has:
-        raise UpstreamUnfit.lacks_column(
-            name=topic.name, place=folder, column=column, there=", ".join(sorted(has))
-        )
-    raise UpstreamUnfit.other_type(
-        name=topic.name, place=folder, column=column, there=has[column], declared=declared[column]
-    )
 
 
 def source(

@@ -122,6 +122,12 @@ def joined(spans: Iterable[Span], most: int = MOST) -> tuple[Span, ...]:
     )
 
 
+def in_brief(spans: Sequence[Span], most: int = 5) -> str:
+    """For a reader: the first ones, and how many more there are."""
+    more = f"; and {len(spans) - most} more" if len(spans) > most else ""
+    return "; ".join(map(str, spans[:most])) + more
+
+
 def floor(at: datetime, step: timedelta) -> datetime:
     """The last multiple of `step` since 1970 that is not after the time."""
     return at - (at - EPOCH) % step

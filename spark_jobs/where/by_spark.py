@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from functools import reduce
-from itertools import chain
 from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -88,13 +87,14 @@ class _Answer:
 
     def of_places(self) -> DataFrame:
         """A row of each place with a record, and of each copy of one."""
-        each = (self._told(parts, batch) for batch, parts in self._question.asked.items())
-        rows = reduce(DataFrame.unionAll, chain.from_iterable(each))
+        asked = self._question.asked.items()
+        told = (rows for batch, parts in asked for rows in self._told(parts, batch))
+        rows = reduce(DataFrame.unionAll, told)
         keys = step.state_key(None) if (step := deduplicates(self._spec)) else ()
         if self._question.beside and keys != ():
             rows = rows.unionAll(self._copies(max(self._question.asked), rows, keys))
-        told = (F.max(name).alias(name) for name in TOLD if name != ROW)
-        return rows.groupBy(*PLACE).agg(*told, F.first(ROW, ignorenulls=True).alias(ROW))
+        others = (F.max(name).alias(name) for name in TOLD if name != ROW)
+        return rows.groupBy(*PLACE).agg(*others, F.first(ROW, ignorenulls=True).alias(ROW))
 
     def _told(self, parts: Parts, batch: int) -> Iterator[DataFrame]:
         """How far each came, why it is malformed, and at last the row that entered."""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from spark_jobs.repair.offsets.slices import Index, together
+from spark_jobs.repair.offsets.slices import Index
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import parts_of
 from spark_jobs.values.spans import MICROSECOND, Span, microseconds
@@ -131,7 +131,7 @@ def _among(
     if reach is not None and delay is not None and len(marks) == len(batches):
         with suppress(OverflowError):
             since = min(marks) - reach * delay
-            parts = together([index.overlapping([Span(since, _LAST)]), index.lacking])
+            parts = index.possible([Span(since, _LAST)])
             until = microseconds(since)
     if lost := reader.nowhere(parts):
         newest = index.newest_at(lost)

@@ -4,7 +4,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from tests.unit.specs import pipeline
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

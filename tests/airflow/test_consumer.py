@@ -14,7 +14,7 @@ from airflow.sdk.execution_time.context import TriggeringAssetEventsAccessor
 
 from sluice_airflow.tasks.publish import asset_of, days_of
 from spark_jobs.messages.event import Event
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.settings.installation import REPO
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -17,7 +17,8 @@ from sluice_airflow.dags.dag import build
 from sluice_airflow.lineage.names import Name, table_name, topic_name
 from spark_jobs.errors import CheckFailed, SparkFailed
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.report import Account, Problem
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Problem
 from spark_jobs.registry import find as registry
 from spark_jobs.registry.archive_spec import COLUMNS, archive_spec
 from spark_jobs.repair import planner as repair_planning

@@ -1,7 +1,7 @@
 """A run that told several events: OpenLineage has all of their account."""
 
 from sluice_airflow.lineage.facets import PUBLICATION
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from tests.unit.drains import SPEC
 from tests.unit.folders import Folder
 

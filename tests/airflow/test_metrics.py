@@ -15,7 +15,8 @@ from airflow.sdk.observability.stats import Stats
 from sluice_airflow import metrics
 from spark_jobs.errors import CheckFailed, SparkFailed
 from spark_jobs.messages.event import Event
-from spark_jobs.messages.report import Account, Problem, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Problem, Report
 from tests.airflow.reports import NOON, check, report
 from tests.harness.statsd import Statsd, statsd
 

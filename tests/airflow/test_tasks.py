@@ -38,7 +38,8 @@ from spark_jobs.errors import (
     StateIncompatible,
 )
 from spark_jobs.messages.job import Drain
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry import find as registry
 from spark_jobs.runs import plan as planning

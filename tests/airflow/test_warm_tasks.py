@@ -32,7 +32,7 @@ PYTHON = sys.executable
 WORKER = """
 import json, os, shutil, subprocess, sys, time
 from pathlib import Path
-from spark_jobs.launch.warm.inside.worker import Limits
+from spark_jobs.launch.warm.inside.life import Limits
 from spark_jobs.launch.warm.start import BORN
 from spark_jobs.launch.warm.inside.worker import Worker
 

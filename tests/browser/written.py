@@ -11,7 +11,8 @@ from typing import Any, Final
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 from spark_jobs.messages.state_answer import (
     Expiring,
     Expiry,

@@ -14,7 +14,7 @@ import pytest
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.draft import sample
 from spark_jobs.errors import StateUnreadable, TopicMissing
-from spark_jobs.launch import submit
+from spark_jobs.launch import java_options
 from spark_jobs.messages.report import Report, read_report
 from spark_jobs.runs.plan import NOTHING_TO_DO
 from spark_jobs.settings.installation import Settings
@@ -110,7 +110,7 @@ def test_the_jvm_of_a_drain_reads_its_classes_from_the_archive(drained):
         "org.rocksdb.RocksDB",
     ):
         assert any(f" {name} " in line for line in archived), (
-            f"{name} was not read from {submit.archive(Settings.from_environment())}"
+            f"{name} was not read from {java_options.archive(Settings.from_environment())}"
         )
     assert len(archived) > MOST_OF_THEM
 

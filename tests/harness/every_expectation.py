@@ -66,10 +66,7 @@ EVERY = {
     "expect_column_values_to_be_dateutil_parseable": {"column": "t"},
     "expect_column_values_to_be_decreasing": {"column": "m"},
     "expect_column_values_to_be_in_set": {"column": "t", "value_set": ["a", "b"]},
-    "expect_column_values_to_be_in_type_list": {
-        "column": "t",
-        "type_list": ["StringType", "str"],
-    },
+    "expect_column_values_to_be_in_type_list": {"column": "t", "type_list": ["StringType", "str"]},
     "expect_column_values_to_be_increasing": {"column": "m"},
     "expect_column_values_to_be_json_parseable": {"column": "j"},
     "expect_column_values_to_be_null": {"column": "n"},

@@ -29,15 +29,7 @@ from tests.harness.costs import TESTS, by_night, file_of
 
 JVM: Final = pytest.StashKey[subprocess.Popen[bytes]]()
 """The process of a lane's Spark session."""
-A_LANE_EACH: Final = {
-    "stack",
-    "e2e",
-    "browser",
-    "cluster",
-    "faults",
-    "store",
-    "airflow",
-}
+A_LANE_EACH: Final = {"stack", "e2e", "browser", "cluster", "faults", "store", "airflow"}
 WITH_SESSION: Final = {"spark", "seams", "e2e", "store", "faults"}
 """Folders whose tests use the session of their lane."""
 SESSIONS: Final = 2

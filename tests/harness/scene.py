@@ -173,10 +173,7 @@ class Scene:
     def verifier(self) -> Verifier:
         """What holds the tables against the ledger."""
         return Verifier(
-            self.settings.root,
-            self.ledger_folder,
-            self.spec.name,
-            self.spec.watermark_delay,
+            self.settings.root, self.ledger_folder, self.spec.name, self.spec.watermark_delay
         )
 
     def assert_exact(self) -> None:

@@ -20,7 +20,7 @@ from tests.harness.costs import TESTS, file_of, known, shares
 
 VARIABLE: Final = "SLUICE_TURN"
 """The number of the day, as the Makefile derives it; without it all forms run."""
-MOST: Final = 10
+MOST: Final = 20
 """Turns of a test: each of its forms comes within so many days. Each night has all."""
 ALLOWED: Final = 0.5
 """Processor seconds of a test's forms in one run; what one form costs is its file's average."""

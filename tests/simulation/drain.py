@@ -21,7 +21,8 @@ from spark_jobs.checkpoint.notes.cursor import Cursor, read_cursor
 from spark_jobs.errors import CheckFailed, LeaseLost, RecordsGone, SluiceError, TableContended
 from spark_jobs.excise.adopt import adopt
 from spark_jobs.journal.runner import leased, settle
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Problem, Report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.preflight import preflight, refuse_restored
 from spark_jobs.runs.resume.marking import mark

@@ -11,7 +11,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.notes.excised import text_of
 from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.excise.adopt import taken_over
-from spark_jobs.excise.note import Excision, Record, keep, slots_of
+from spark_jobs.excise.note import Excision, keep, slots_of
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.place import Place
@@ -26,12 +26,11 @@ from tests.unit.repaired import SPEC, hour
 
 def note(root: UPath, name: str, topic_id: str, offsets: tuple[int, ...]) -> None:
     """What `sluice excise` notes first."""
-    found = [Record(Place(0, n), (_time(n) - EPOCH) // MICROSECOND) for n in offsets]
     made = Excision(
         id=name, topic=SPEC.topic.place, topic_id=topic_id, where="wrong",
         start=_time(min(offsets)), end=_time(max(offsets) + 1), reason="wrong", who="ana",
-        at=datetime.now(UTC), records=len(found), places=text_of(each.place for each in found),
-        slots=slots_of(found),
+        at=datetime.now(UTC), records=len(offsets), places=text_of(Place(0, n) for n in offsets),
+        slots=slots_of((_time(n) - EPOCH) // MICROSECOND for n in offsets),
     )  # fmt: skip
     keep(root, made)
 

@@ -29,7 +29,7 @@ from tests.harness.turns import alike
 from tests.seams.test_source import put
 from tests.spark.test_repair import Repairs
 
-pytestmark = alike("a table as a topic")
+pytestmark = alike("a topic that is no broker's")
 
 HOURS = """
 from datetime import timedelta

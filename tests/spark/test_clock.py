@@ -10,10 +10,7 @@ from tests.harness.turns import alike
 from tests.spark import operators
 
 SMALL = {"events": 400}
-pytestmark = [
-    pytest.mark.usefixtures("examples"),
-    alike("a run without data"),
-]
+pytestmark = [pytest.mark.usefixtures("examples"), alike("a run without data")]
 
 
 def pipeline(name: str):

@@ -18,6 +18,7 @@ from spark_jobs.values.spans import Position, Span
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.long_form import LONG, long_form
+from tests.harness.turns import alike
 from tests.spark.whole import FOR_EVER, stateful_input
 
 RANGES = 20 if LONG else 1
@@ -26,7 +27,7 @@ FOLDERS = [
     for spec in map(registry.load, registry.names())
     if unranged(spec) is None
 ]
-pytestmark = pytest.mark.usefixtures("settings_of_a_run")
+pytestmark = [pytest.mark.usefixtures("settings_of_a_run"), alike("a replay of a state")]
 
 
 @pytest.mark.parametrize("spec", FOLDERS)

@@ -36,8 +36,9 @@ from tests.harness.others import shop
 from tests.harness.others.sample import PARTITIONS, sample as sampled_of
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT, rows_of
+from tests.harness.turns import alike
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.usefixtures("spark"), alike("a draft")]
 RECORDS = 400
 
 
@@ -98,11 +99,18 @@ def read(sent, sql):
         return sorted(db.sql(f"SELECT {sql}").fetchall(), key=repr)
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_a_drafts_cases_hold_its_key_and_its_delay_and_its_drain_is_what_duckdb_reads(
-    kafka, registry_url, tmp_path, monkeypatch, name
-):
-    real, topic = REAL[name], name
+class Drafted(NamedTuple):
+    """Of a topic; beside it are wrong ones, by another key and with other delays."""
+
+    sent: list[tuple[str | None, str]]
+    settings: Settings
+    cases: int
+    wrong: tuple[str, ...]
+
+
+@pytest.fixture
+def drafted(request, kafka, registry_url, tmp_path, monkeypatch) -> Drafted:
+    real = REAL[name := (topic := request.param)]
     forget_topic(kafka, topic)
     if name == "orders-avro":
         with SchemaRegistryClient({"url": registry_url}) as client:
@@ -130,18 +138,31 @@ def test_a_drafts_cases_hold_its_key_and_its_delay_and_its_drain_is_what_duckdb_
         folder.write(package / each, of.replace('name="drafted"', f'name="{each}"'), told)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SLUICE_PIPELINES", package.name)
-    lines = [*prove(Prove(pipelines=("drafted",)), None, settings)]
-    assert [line.split()[0] for line in lines] == ["ok"] * (1 + bool(late))
-    for each in wrong:
+    return Drafted(sent, settings, 1 + bool(late), tuple(wrong))
+
+
+OF_EACH = pytest.mark.parametrize("drafted", REAL, indirect=True)
+
+
+@OF_EACH
+def test_a_drafts_cases_fail_by_another_key_and_by_another_delay(drafted):
+    for each in drafted.wrong:
         with fails(CasesFailed, "some", failed=1, all_=1):
-            [*prove(Prove(pipelines=(each,)), None, settings)]
+            [*prove(Prove(pipelines=(each,)), None, drafted.settings)]
+
+
+@OF_EACH
+def test_a_drafts_cases_pass_and_its_drain_is_what_duckdb_reads(drafted, request):
+    real = REAL[request.node.callspec.params["drafted"]]
+    lines = [*prove(Prove(pipelines=("drafted",)), None, settings := drafted.settings)]
+    assert [line.split()[0] for line in lines] == ["ok"] * drafted.cases
     report = drain(registry.load("drafted"), settings, "run")
     assert report.status == "succeeded", report.problem
-    assert (report.account.unaccounted, report.account.read) == (0, len(sent))
+    assert (report.account.unaccounted, report.account.read) == (0, len(drafted.sent))
     rows = rows_of(Paths(settings.root, registry.load("drafted")).table)
     there = [row for row in rows if not row.get(DELETED)]  # of which consumers see none
     found = sorted((tuple(row[each] for each in real.columns) for row in there), key=repr)
-    assert found == read(sent, real.sql)
+    assert found == read(drafted.sent, real.sql)
 
 
 def _told(keys):

@@ -25,7 +25,7 @@ from tests.spark.test_archive import Archived, empty
 from tests.spark.test_keyed_repair import Orders
 from tests.spark.told import fates
 
-pytestmark = alike("elements of a table that follows a key")
+pytestmark = alike("a repair by key")
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
 FIELDS = (

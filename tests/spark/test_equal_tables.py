@@ -1,17 +1,15 @@
-"""The same events as eight topics have them, from a broker that asks who reads: eight equal tables,
-equal to DuckDB's over the events, after a kill, a repair, a replay and a rebuild, when Kafka has
-half of them, and nobody the schemas.
+"""The same events as eight topics have them: eight equal tables, equal to DuckDB's over the events,
+after a kill, a repair, a replay and a rebuild, when Kafka has half of them, and nobody the schemas.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pyarrow.compute as pc
 import pytest
-from confluent_kafka.admin import AclOperation
 
 from local.deliveries import Delivered
 from spark_jobs.admin.rebuild.run import compute, switched
@@ -25,12 +23,12 @@ from tests.harness.compare import assert_same
 from tests.harness.crash import Images, over
 from tests.harness.encoded import Encoding, encodings
 from tests.harness.long_form import LONG, long_form
-from tests.harness.registry import guarded
 from tests.harness.scene import Scene
-from tests.harness.secured_broker import Broker, running
-from tests.harness.token_server import Issuer
+from tests.harness.turns import alike
 from tests.spark.test_rebuild import Rebuilding, begun, ends, retention_takes
 from tests.spark.test_repair import Repairs, rows, watermark_of
+
+pytestmark = alike("records however they are written")
 
 FARTHEST: Final = 4_000
 """Miles that the first spec allows: the flights to Honolulu have more."""
@@ -45,50 +43,15 @@ KILLED: Final = {
     "gzip": "table.committed",
 }
 """How the events are written -> where its second drain is cut off."""
-REBUILT: Final = ("avro", "csv")
+REBUILT: Final = ("avro",)
 """Also without the long form."""
 LONG_ALONE: Final = ("nested", "cloudevents", "gzip")
 """Their records in Spark: test_record_topics and test_headers, in each run."""
-READER, PASSWORD, TOKEN = "reader", 'pass; "word" \'é', "Bearer t0ken"
-
-
-class World(NamedTuple):
-    """What all of them share."""
-
-    broker: Broker
-    registry: str
-    """Where schemas are registered."""
-    door: str
-    """Where they are asked for: by TLS, with a token."""
 
 
 @pytest.fixture(autouse=True)
 def demo(monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
-
-
-@pytest.fixture(scope="module")
-def world(registry_url, tmp_path_factory) -> Iterator[World]:
-    home = tmp_path_factory.mktemp("secured")
-    with running(home, {}, Issuer("nobody", "unused")) as broker:
-        broker.scram_user(READER, PASSWORD)
-        with guarded(registry_url, TOKEN, broker.files / "broker.pem") as door:
-            yield World(broker, registry_url, door)
-
-
-def secured(broker: Broker, **more: str) -> KafkaConfig:
-    return KafkaConfig.of(
-        {
-            "bootstrap.servers": broker.at("sasl"),
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "SCRAM-SHA-512",
-            "sasl.username": READER,
-            "sasl.password": PASSWORD,
-            "ssl.ca.location": str(broker.files / "ca.crt"),
-            **{f"schema.registry.{name.replace('_', '.')}": value for name, value in more.items()},
-        },
-        "a test",
-    )
 
 
 def ruled(topic: Topic) -> Topic:
@@ -103,17 +66,20 @@ def ruled(topic: Topic) -> Topic:
     )
 
 
-def made_of(world: World, folder: Path, by: Encoding) -> Scene:
-    """A pipeline of a topic of its own, which its user may read, and nothing else."""
+def made_of(kafka: str, folder: Path, by: Encoding, **registry: str) -> Scene:
     made = Scene(
-        world.broker.admin, folder, "departure_delays", events=2400, deliveries=2, stores=1, partitions=2
-    )  # fmt: skip
+        kafka, folder, "departure_delays", events=2400, deliveries=2, stores=1, partitions=2
+    )
     topic = by.topic.model_copy(update={"name": made.topic, "archive": Archive(keep=None)})
     made.change(topic=ruled(topic))
-    world.broker.allow(READER, AclOperation.READ, made.topic)
-    config = secured(world.broker, url=world.door, bearer_auth_token=TOKEN.split()[1],
-                     ssl_ca_location=str(world.broker.files / "ca.crt"))  # fmt: skip
-    made.settings = made.settings._replace(kafka=config.brokers, kafka_config=config)
+    return knowing(made, **registry)
+
+
+def knowing(made: Scene, **registry: str) -> Scene:
+    """With a registry of schemas, or with none."""
+    named = {f"schema.registry.{name}": value for name, value in registry.items()}
+    config = KafkaConfig({"bootstrap.servers": made.kafka, **named})
+    made.settings = made.settings._replace(kafka_config=config)
     return made
 
 
@@ -166,7 +132,7 @@ def assert_kept_aside(made: Scene) -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[long_form] * (name in LONG_ALONE)) for name in KILLED]
 )
-def test_the_table_is_duckdbs_however_the_events_are_written(name, world, tmp_path):
+def test_the_table_is_duckdbs_however_the_events_are_written(name, kafka, registry_url, tmp_path):
     sent = Counter[str]()
 
     def encoded(records: Sequence[Delivered], number: int) -> list[Delivered]:
@@ -175,9 +141,9 @@ def test_the_table_is_duckdbs_however_the_events_are_written(name, world, tmp_pa
         sent.update(str(int.from_bytes(head, "big")) for head in heads)
         return found
 
-    with encodings(world.registry, f"{name}-topic", tmp_path) as all_of_them:
+    with encodings(registry_url, f"{name}-topic", tmp_path) as all_of_them:
         by = all_of_them[name]
-        made = made_of(world, tmp_path, by)
+        made = made_of(kafka, tmp_path, by, url=registry_url)
         made.deliver(encoded)
         made.run("first")
         made.deliver(encoded)
@@ -200,7 +166,7 @@ def test_the_table_is_duckdbs_however_the_events_are_written(name, world, tmp_pa
     assert_kept_aside(made)
 
     retention_takes(made, {partition: end // 2 for partition, end in ends(made).items()})
-    made.settings = made.settings._replace(kafka_config=secured(world.broker))  # without a registry
+    knowing(made)
     report, swapped = Repairs(made).done()
     assert swapped is not None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)

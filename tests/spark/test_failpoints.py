@@ -10,6 +10,9 @@ from tests.harness.crash import OF_A_BATCH, Images, over
 from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
+
+pytestmark = alike("a crash at a named place")
 
 BATCHES = {"the first batch": 0, "a batch with history": 2, "a batch without data": 3}
 CRASHES = [(place, batch) for place in OF_A_BATCH for batch in BATCHES.values()]

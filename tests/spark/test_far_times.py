@@ -23,6 +23,7 @@ from spark_jobs.topics.flights import FLIGHTS
 from spark_jobs.values.own_columns import HEADERS, MALFORMED, OUTCOME
 from tests.harness.crash import over
 from tests.harness.scene import Scene, records
+from tests.harness.turns import alike
 from tests.unit.specs import FIELDS, group_state, pipeline, topic
 
 NEAR = datetime(2013, 1, 1, 10, 15, tzinfo=UTC)
@@ -40,7 +41,7 @@ EACH = 2
 OUTPUT = (Field(name="event_id", type="string"), Field(name="held", type="timestamp"))
 HELD_BY_PANDAS = {1850, 2013}
 ANY_YEAR = {at.year for at in FAR.values()}
-pytestmark = pytest.mark.usefixtures("examples")
+pytestmark = [pytest.mark.usefixtures("examples"), alike("a far time")]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from tests.harness.turns import alike
 from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
 
-pytestmark = alike("a folder of files")
+pytestmark = alike("a topic that is no broker's")
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -11,7 +11,6 @@ from spark_jobs.runs.upkeep import forget_deletes
 from spark_jobs.sink.keyed.forgetting import forget
 from spark_jobs.table import history
 from spark_jobs.table.delta.delta_log import Log
-from spark_jobs.table.delta.live_rows import size_at
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.values.own_columns import DELETED, DELETED_AT
 from tests.harness.turns import alike
@@ -49,7 +48,7 @@ def test_deletes_are_forgotten_where_there_are_deletion_vectors_and_no_row_has_c
     assert forget(spark, orders, STEP.forgets_after, NOW)
     assert keys(spark, orders) == ["a", "b", "c"], "c goes behind its whole day"
     assert not history.rows_changed(Delta(orders), before, Log.of(orders).newest)
-    assert size_at(orders, Log.of(orders).newest)[:2] == (1, 2)
+    assert Delta(orders).open(Log.of(orders).newest).size()[:2] == (1, 2)
     assert not forget(spark, orders, STEP.forgets_after, NOW)
     assert Log.of(orders).newest == before + 1
 

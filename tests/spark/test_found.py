@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from spark_jobs.spec import Session, State
+from tests.harness.turns import alike
 from tests.spark.properties.aggregation import Aggregation
 from tests.spark.properties.events import BEGIN, Event, good
 from tests.spark.properties.scene import Scene
@@ -12,6 +13,7 @@ HOUR = timedelta(hours=1)
 STATE = State(shuffle_partitions=1, budget_rows=1000)
 
 
+@alike("what Spark drops as late")
 def test_a_record_that_spark_drops_from_a_session_in_complete_mode_is_late(kafka, tmp_path):
     """Spark drops it although complete mode keeps all state: the account had a hole."""
     form = Aggregation(Session(gap_sql=OWN_GAP), mode="complete")

@@ -19,6 +19,7 @@ from tests.frozen.drained import BOTH, FORMS, HOME, KEPT, SHIPPED, VERSIONS, Wor
 from tests.harness import oracle
 from tests.harness.broker import JARS
 from tests.harness.compare import assert_same
+from tests.harness.turns import alike
 from tests.spark import operators, truth
 from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
@@ -114,6 +115,7 @@ def test_a_pipeline_drains_on(world, name, monkeypatch):
         truth.hold(world.scenes[name], operators.named(name))
 
 
+@alike("an older root with work half done")
 def test_a_staged_repair_is_swapped_and_proved(world, monkeypatch):
     monkeypatch.setenv("SLUICE_PIPELINES", "spark_jobs.pipelines")
     scene = world.scenes["departure_delays"]
@@ -135,6 +137,7 @@ def _day(rows: list[dict]) -> tuple[datetime, datetime]:
     return starts[0], starts[len(starts) // 2]
 
 
+@alike("an older root with work half done")
 def test_a_rebuild_that_was_half_done_goes_on_and_is_switched_to(world):
     it = Rebuilding(world.scenes["miles_flown"])
     it.compute("on")

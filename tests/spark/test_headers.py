@@ -17,13 +17,13 @@ from spark_jobs.runs.drain import drain
 from spark_jobs.settings.kafka.config import KafkaConfig
 from spark_jobs.spec import Aggregate, Archive, Avro, Field, Pipeline, Topic, Transform, Tumbling
 from tests.harness.scene import Scene
-from tests.harness.turns import held_by
+from tests.harness.turns import alike
 from tests.spark.test_archive import Archived, empty
 from tests.spark.test_repair import Repairs
 from tests.unit.test_header_ids import AT, by_avro, by_guid, dashed
 from tests.unit.test_schema_registry import answering
 
-pytestmark = held_by("unit/test_header_fields.py", "unit/test_header_ids.py")
+pytestmark = alike("records however they are written")
 
 START = datetime(2025, 11, 25, tzinfo=UTC)
 Headers = list[tuple[str, bytes | None]]

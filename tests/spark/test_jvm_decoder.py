@@ -18,16 +18,7 @@ from spark_jobs.messages.report import Report
 from spark_jobs.repair.compute import judging
 from spark_jobs.repair.unit import range_rows
 from spark_jobs.runs.plan import plan
-from spark_jobs.spec import (
-    Aggregate,
-    Csv,
-    Deduplicate,
-    Pipeline,
-    State,
-    Topic,
-    Transform,
-    Tumbling,
-)
+from spark_jobs.spec import Aggregate, Csv, Deduplicate, Pipeline, State, Topic, Transform, Tumbling
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
 from spark_jobs.storage import failpoint
 from spark_jobs.table.delta import few_rows

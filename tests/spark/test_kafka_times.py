@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Producer
 
 from local.publish import create_topic
-from spark_jobs.audit.progress import Follower
 from spark_jobs.ops.rejected import rejected
 from spark_jobs.registry.archive_spec import archive_spec
+from spark_jobs.runs.watch.follower import Follower
 from spark_jobs.source.topic_state import newest_record, topic_state
 from spark_jobs.spec import Archive
 from tests.harness.scene import Scene

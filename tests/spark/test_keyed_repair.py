@@ -32,11 +32,11 @@ from spark_jobs.spec import History, Latest, Pipeline
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, fails
 from tests.harness.scene import Scene
-from tests.harness.turns import held_by
+from tests.harness.turns import alike
 from tests.spark.test_history_step import FOLLOWS, START, TOPIC
 from tests.spark.test_retention import remove_before
 
-pytestmark = held_by("unit/test_keyed_swap.py", "unit/test_replaying.py")
+pytestmark = alike("a repair by key")
 
 SHOWN = ("order_id", "lsn", "at", "status")
 NEWEST = """

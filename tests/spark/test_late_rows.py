@@ -27,9 +27,12 @@ from spark_jobs.spec import (
 from spark_jobs.steps.chain import late_by
 from spark_jobs.steps.late_rows import plan_of_batch, refuse_late_rows
 from tests.harness.refused import because
+from tests.harness.turns import alike
 from tests.spark import operators
 from tests.spark.properties.events import BEGIN, TOPIC, Event, good
 from tests.spark.properties.scene import Scene
+
+LATE = alike("what Spark drops as late")
 
 HOUR = timedelta(hours=1)
 STATE = State(shuffle_partitions=1, budget_rows=1000)
@@ -49,6 +52,7 @@ def pipeline(*steps, **given) -> Pipeline:
     return Pipeline(**usual | {"watermark_delay": "10 minutes", "steps": steps} | given)
 
 
+@LATE
 def test_a_late_record_stays_out_where_what_is_behind_replaces_the_event_time(kafka, tmp_path):
     behind = Transform(sql="SELECT event_id, current_timestamp() AS event_time FROM rows")
     made = Scene(kafka, tmp_path, pipeline(FOR_EVER, behind), 1)
@@ -62,6 +66,7 @@ def test_a_late_record_stays_out_where_what_is_behind_replaces_the_event_time(ka
     assert sorted(row["event_id"] for row in made.table()) == ["a", "b", "c"]
 
 
+@LATE
 @pytest.mark.parametrize("measure", ["max(key)", "max(value)"], ids=["text", "number"])
 def test_a_measure_with_the_name_of_the_event_time_is_no_time(kafka, tmp_path, measure):
     step = Aggregate(window=Tumbling(size=HOUR), measures={"event_time": measure})
@@ -224,6 +229,7 @@ ENTRIES = {
 """Output mode, and what the first stateful step may be in it."""
 
 
+@LATE
 @pytest.mark.parametrize("name", ENTRIES)
 def test_no_transform_decides_whether_spark_drops_what_the_account_takes_for_late(
     name, folder, as_submitted

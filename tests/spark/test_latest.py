@@ -311,6 +311,7 @@ def once(kafka, as_submitted, tmp_path_factory) -> Shop:
     return shop
 
 
+@held
 @pytest.mark.parametrize(
     "feature",
     [

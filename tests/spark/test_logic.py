@@ -25,6 +25,7 @@ from tests.harness.long_form import long_form
 from tests.harness.refused import because, has
 from tests.harness.roots import ROOT
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 
 CARRIER = (Field(name="carrier", type="string"),)
 N = (Field(name="n", type="bigint"),)
@@ -142,6 +143,7 @@ def write(tmp_path, monkeypatch):
     return written
 
 
+@alike("code that is corrected")
 def test_code_that_fails_in_a_later_batch_counts_what_came_before_and_goes_on_when_corrected(
     delivered, tmp_path, write
 ):
@@ -229,6 +231,7 @@ def test_state_may_begin_with_what_a_delta_table_holds(scene, spark):
     }
 
 
+@alike("code that is corrected")
 def test_a_batch_that_is_in_the_table_and_not_in_the_state_is_not_made_again_by_other_code(
     delivered, tmp_path, write, monkeypatch
 ):

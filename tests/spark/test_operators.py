@@ -11,6 +11,7 @@ from spark_jobs.spec import Session
 from spark_jobs.steps import aggregate
 from tests.harness.long_form import long_form
 from tests.harness.refused import because
+from tests.harness.turns import alike
 from tests.spark import edges, operators, truth
 
 NO_GAP = "gap_sql gave a row no gap"
@@ -35,6 +36,7 @@ TRIED = [
 ]
 
 
+@alike("a form of an operator")
 @pytest.mark.parametrize("operator", TRIED)
 def test_the_table_is_what_duckdb_makes_of_all_good_records_but_the_late(scene, examples, operator):
     """What is late and written is the replay's, also where the first records are edges."""
@@ -104,20 +106,3 @@ def test_a_row_yielded_behind_the_watermark_of_the_next_step_is_an_error_not_los
         Checkpoint(made.paths.checkpoint).committed(),
     ) == ([0, 1, 2], [0, 1])
     assert sum(row["rows_out"] for row in made.ops("batches")) == len(made.table())
-
-
-def test_a_bounded_run_leaves_the_rest_to_the_next_and_says_how_much(scene):
-    made = scene(
-        "departure_delays", events=1000, deliveries=1, max_offsets_per_batch=400, max_batches=2
-    )
-    made.deliver_all()
-    whole = made.ledger.num_rows
-    read = []
-    for number in range(2):
-        report = made.run(f"run-{number}")
-        read.append(report.account.read)
-        assert report.waiting == whole - sum(read)
-        assert report.bounded_by == ("" if number else "max_batches=2")
-        assert bool(report.waiting) is bool(report.bounded_by)
-    assert sum(read) == whole
-    made.assert_exact()

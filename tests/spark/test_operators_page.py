@@ -7,6 +7,7 @@ import pytest
 
 from tests.harness.long_form import long_form
 from tests.harness.scene import Scene
+from tests.harness.turns import alike
 from tests.spark import page
 
 FOLDER = Path(__file__).parents[1] / "pipelines"
@@ -27,6 +28,7 @@ def shows(name: str, found: str) -> None:
     assert page.read()[name] == found, "`make operators` writes the page anew"
 
 
+@alike("a form of an operator")
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_shows_an_example_as_it_runs_and_duckdb_has_it(kafka, tmp_path, monkeypatch, name):
     monkeypatch.setenv("SLUICE_PIPELINES", "tests.pipelines")

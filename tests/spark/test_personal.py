@@ -16,6 +16,7 @@ from spark_jobs.runs.publish.due import Announced
 from spark_jobs.runs.publish.publication import publish
 from spark_jobs.spec import Check, Deduplicate, Field, Pipeline, Topic, Transform
 from spark_jobs.spec.analysis.state_checks import REJECTIONS
+from tests.harness.turns import alike
 from tests.unit.specs import topic
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -75,6 +76,7 @@ def kinds(made, canary):
     return {each.kind for each in found.found}
 
 
+@alike("values of a person")
 @pytest.mark.parametrize("personal", [True, False])
 def test_values_of_a_person_are_only_where_records_and_rows_are(scene, capfd, personal):
     canary = f"canary{uuid.uuid4().hex[:8]}"
@@ -104,6 +106,7 @@ def test_the_event_time_is_no_persons():
         )
 
 
+@alike("values of a person")
 def test_a_table_of_before_has_the_property_from_the_next_run_on(scene):
     canary = f"canary{uuid.uuid4().hex[:8]}"
     made = drained(scene, canary, personal=False)

@@ -10,8 +10,11 @@ from spark_jobs.sink.keyed.driver import Load
 from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from tests.harness.long_form import LONG
 from tests.harness.persons import MENDED, NEWEST_GONE, STEPS, Edited, Spark, stories
+from tests.harness.turns import alike
 from tests.unit import test_persons_edits as here
 from tests.unit.followed import table_of
+
+pytestmark = alike("a table that follows a key")
 
 TOLD = {"mended": MENDED, "newest gone": NEWEST_GONE}
 

@@ -14,10 +14,7 @@ from spark_jobs.settings.installation import Settings
 from tests.harness.turns import alike
 from tests.unit.test_new import CLOCK, NOON
 
-pytestmark = [
-    pytest.mark.usefixtures("spark"),
-    alike("a preview"),
-]
+pytestmark = [pytest.mark.usefixtures("spark"), alike("late shares")]
 
 
 def departure(n, minutes):

@@ -40,8 +40,7 @@ CONTEXT = timedelta(hours=48)
 ROTATIONS = registry.load("aircraft_rotations")
 START = datetime(2013, 1, 1, tzinfo=UTC)
 Row = dict[str, Any]
-pytestmark = pytest.mark.usefixtures("settings_of_a_run")
-RANGED = alike("rotations of a range")
+pytestmark = [pytest.mark.usefixtures("settings_of_a_run"), alike("a replay of a state")]
 
 
 def replayed(spark, spec, rows, folder, until) -> DataFrame:
@@ -137,7 +136,6 @@ def between(rows: DataFrame, a: datetime, b: datetime, by: str = "event_time") -
     return rows.where((F.col(by) >= F.lit(a)) & (F.col(by) < F.lit(b)))
 
 
-@RANGED
 def test_rotations_of_a_range_are_the_slice_of_the_whole_from_records_of_48_hours_before(
     spark, ledger, tmp_path
 ):
@@ -164,7 +162,6 @@ TAILS = st.builds("N{}".format, st.integers(0, 30))
 RANGES = st.tuples(MINUTES, st.sampled_from((60, 1440, 2880, 2881)))
 
 
-@RANGED
 @settings(max_examples=max(1, CASES // 2), deadline=None, derandomize=not LONG, database=None)
 @given(st.lists(st.tuples(TAILS, MINUTES), min_size=60, max_size=200), RANGES)
 def test_so_are_those_of_departures_that_meet_the_edges_of_each_others_48_hours(

@@ -16,12 +16,7 @@ from spark_jobs.checkpoint import no_data_batch
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.errors import (
-    CheckpointBroken,
-    StateIncompatible,
-    TableChanged,
-    TableReplaced,
-)
+from spark_jobs.errors import CheckpointBroken, StateIncompatible, TableChanged, TableReplaced
 from spark_jobs.ops import ops_tables
 from spark_jobs.proof.acts import files
 from spark_jobs.registry import find as registry

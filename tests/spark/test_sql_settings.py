@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from spark_jobs.errors import SettingInvalid
 from spark_jobs.launch.few_records import OF_FEW_RECORDS, for_records
+from spark_jobs.launch.java_options import FEW_RECORDS
 from spark_jobs.launch.session import session
-from spark_jobs.launch.submit import FEW_RECORDS
 from spark_jobs.spec import State
 from spark_jobs.values import pinned as language
 from spark_jobs.values.pinned import PINNED

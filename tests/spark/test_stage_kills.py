@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spark_jobs.errors import RecordsUnreachable
 from spark_jobs.proof.acts import files
 from spark_jobs.repair.unit.range_rows import RangeRows
@@ -10,23 +12,26 @@ from spark_jobs.storage import failpoint
 from tests.harness import oracle
 from tests.harness.compare import assert_same
 from tests.harness.refused import because, has
+from tests.harness.turns import alike
 from tests.spark import operators, truth
 from tests.spark.test_archive import empty
 from tests.spark.test_repair import Repairs, rows
 
+pytestmark = alike("a stage that ends")
 
-def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(waiting, monkeypatch):
+
+@pytest.mark.parametrize("place", failpoint.STAGE_POINTS)
+def test_a_stage_that_ends_anywhere_is_garbage_and_is_done_anew(waiting, monkeypatch, place):
     operator, made = operators.named("update_window"), waiting("update_window")
     work = Repairs(made)
     plan, table = work.plan(), rows(made)
     assert not plan.idle
     checkpoint = files(Path(str(made.paths.checkpoint)))
-    for place in failpoint.STAGE_POINTS:
-        with monkeypatch.context() as ended:
-            ended.setitem(failpoint.ACTIVE, place, "raise")
-            assert work.stage(plan).problem is not None
-        assert rows(made) == table
-        assert files(Path(str(made.paths.checkpoint))) == checkpoint, "the live checkpoint"
+    with monkeypatch.context() as ended:
+        ended.setitem(failpoint.ACTIVE, place, "raise")
+        assert work.stage(plan).problem is not None
+    assert rows(made) == table
+    assert files(Path(str(made.paths.checkpoint))) == checkpoint, "the live checkpoint"
     report = work.stage(plan)
     assert report.problem is None
     assert (report.change.unexplained, report.change.unaccounted) == (0, 0)

@@ -295,11 +295,7 @@ def test_rows_behind_deletion_vectors_stay_deleted(spark, tmp_path):
     new = select(own, ["`at`", "`n` + 100 AS `n`"], AT.sql([DAWN]), own.arrow())
     with lease(UPath(path).parent / "lease", "swap") as held:
         version = replace(
-            paths,
-            base.at(2),
-            Claim("r1", manifest, 2),
-            overwriting(new, AT.sql([DAWN])),
-            held,
+            paths, base.at(2), Claim("r1", manifest, 2), overwriting(new, AT.sql([DAWN])), held
         )
     now = spark.read.format("delta").load(str(path))
     kept = [n for n in range(24) if n % 10 != 3]

@@ -31,7 +31,7 @@ from tests.spark.test_rebuild import Rebuilding
 from tests.spark.test_repair import Repairs
 from tests.spark.told import fates
 
-pytestmark = alike("a table as a topic")
+pytestmark = alike("a topic that is no broker's")
 
 HOUR = timedelta(hours=1)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -31,7 +31,7 @@ from tests.spark.test_repair import Repairs
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = alike("a table as a topic")
+pytestmark = alike("a topic that is no broker's")
 
 NAMES = ("customers", "order_facts", "daily_revenue")
 """The pipelines, each behind the ones that it reads."""

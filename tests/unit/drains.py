@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from spark_jobs.admin.rebuild.beside import begin as begin_beside
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import Row
 from spark_jobs.registry.fingerprint.environment import environment

@@ -23,7 +23,7 @@ from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.journal.runner import leased, settle
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.fields import fingerprint
 from spark_jobs.runs.preflight import refuse_restored

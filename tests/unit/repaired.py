@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.registry.fingerprint.environment import environment
 from spark_jobs.registry.fingerprint.fields import fingerprint

@@ -12,7 +12,8 @@ from spark_jobs.checkpoint.notes.cursor import read_cursor
 from spark_jobs.checkpoint.standing import standing
 from spark_jobs.errors import StateIncompatible
 from spark_jobs.journal.runner import leased
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.registry.fingerprint.topic import classification
 from spark_jobs.runs import plan as planning

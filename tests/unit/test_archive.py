@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from local import archive, files_jar
-from spark_jobs.launch import submit
+from spark_jobs.launch import java_options
 from spark_jobs.settings.installation import Settings
 from tests.harness.patience import patient
 from tests.harness.ran import ran
@@ -21,7 +21,7 @@ class Build:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         self.settings = Settings("/root", "127.0.0.1:1", folder / "jars", "local[1]", "1g")
-        self.archive = submit.archive(self.settings)
+        self.archive = java_options.archive(self.settings)
         self.archive.parent.mkdir()
         (self.archive.parent / "delta-spark_0.jar").touch()
         self.archive.write_text("old")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.since.records import asked_by
+from spark_jobs.since.cause import asked_by
 from spark_jobs.source.place import Place
 from spark_jobs.source.positions import parts_of
 from spark_jobs.spec import Latest

@@ -16,7 +16,7 @@ from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.checkpoint.sign import DEAD, SILENT, sign
 from spark_jobs.cli import app
 from spark_jobs.errors import RootRefused
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.at_work import at_work
 from spark_jobs.pages.at_work import words

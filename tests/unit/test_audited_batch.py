@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_jobs.audit.audited_batch import AuditedBatch, event_times
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.progress import OperatorProgress, Progress
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.audit.written import Written
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.source.micro_batch import Batch

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.balance import balance
 from spark_jobs.audit.progress import OperatorProgress, Progress
-from spark_jobs.messages.report import Account
+from spark_jobs.audit.record_counts import RecordCounts
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.spec import Transform

@@ -8,10 +8,12 @@ import typer
 from typer.testing import CliRunner, Result
 
 from spark_jobs.checkpoint.lease import lease
+from spark_jobs.checkpoint.notes.failing import read_failing
 from spark_jobs.cli import app, carry_out as carrying
 from spark_jobs.cli.carry_out import Asked, carry_out
 from spark_jobs.cli.terminal import NOT_DONE
 from spark_jobs.errors import LeaseHeld, SwapRefused, catalogue
+from spark_jobs.excise.note import Excision, keep, slots_of
 from spark_jobs.launch import foreground
 from spark_jobs.messages.job import Stage, read
 from spark_jobs.ops import ops_tables, repairs
@@ -21,6 +23,7 @@ from spark_jobs.repair.swap import described
 from spark_jobs.source.port import SourceState
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage import failpoint
+from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness import roots
 from tests.harness.refused import fails
 from tests.harness.roots import ROOT
@@ -149,6 +152,19 @@ def test_a_dry_run_has_a_status_of_its_own_while_there_is_something_to_do(termin
 def test_where_nobody_can_answer_it_fails_and_does_not_wait_for_ever(terminal):
     assert terminal.sluice("--execute", typed="").exit_code == 1
     assert list(terminal.root.states().values()) == ["rejected"]
+
+
+def test_an_excision_stands_where_nobody_can_answer(terminal):
+    at, paths = DAY + timedelta(hours=1, minutes=30), terminal.root.paths
+    keep(paths.root, Excision(
+        id="x1", topic="sales", topic_id="topic-1", where="", start=at, end=at, reason="wrong",
+        who="ana", at=at, records=1, places={0: "3"}, slots=slots_of([(at - EPOCH) // MICROSECOND]),
+    ))  # fmt: skip
+    words = ("excise", "--topic", "sales", "--execute")
+    assert terminal.typed(*words, typed="").exit_code == 1
+    assert [each.id for each in read_failing(paths.failing).excised] == ["x1"]
+    assert terminal.typed(*words, "--yes").exit_code == 0
+    assert sorted(terminal.root.states().values()) == ["rejected", "swapped"]
 
 
 def test_approved_beforehand_it_asks_nobody_and_shows_the_rows(terminal):

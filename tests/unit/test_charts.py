@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import given, strategies as st
 
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops.json_of_tables import BatchLine, Bucket, RunLine, StepUse
 from spark_jobs.pages.chart import Bound, Chart, Series, drawn
 from spark_jobs.pages.charts_of_runs import (

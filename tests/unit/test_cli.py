@@ -97,8 +97,8 @@ OPTIONS = {
     "preview": ("--file", "--records"),
     "schema": (),
     "show": ("--limit", "--columns", "--format"),
-    "bisect": ("--key", "--right", "--wrong", "--format", "--next"),
-    "tune": ("--delay", "--days", "--exact", "--format", "--next"),
+    "bisect": ("--key", "--right", "--wrong", "--next"),
+    "tune": ("--delay", "--days", "--exact", "--next"),
 }
 USAGE = 2
 """The exit status of what the command line itself refuses, as everywhere."""

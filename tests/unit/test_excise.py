@@ -23,11 +23,10 @@ from spark_jobs.errors import (
     SpecInvalid,
     VersionNotLive,
 )
-from spark_jobs.excise.adopt import adopt, around, pending, taken_over
-from spark_jobs.excise.look import Looked, Reader, Wanted, _drained, look
+from spark_jobs.excise.adopt import adopt, around, taken_over
+from spark_jobs.excise.look import Reader, _drained, look
 from spark_jobs.excise.note import (
     Excision,
-    Record,
     clock_of,
     end,
     excisions,
@@ -72,16 +71,13 @@ def noted(
     root: Marked | Drains, *days: int, name: str = "x1", topic_id: str | None = None
 ) -> Excision:
     """An excision of the records of these days, and of those to come on them."""
-    found = [
-        Record(Place(0, n), (DAY + timedelta(days=n, hours=11, minutes=35) - EPOCH) // MICROSECOND)
-        for n in days
-    ]
+    times = [(DAY + timedelta(days=n, hours=11, minutes=35) - EPOCH) // MICROSECOND for n in days]
     made = Excision(
         id=name, topic=root.spec.topic.name, where="amount > 7",
         topic_id=root.identity.topic_id if topic_id is None else topic_id,
         start=DAY, end=DAY + timedelta(days=99), reason="wrong", who="ana",
-        at=datetime.now(UTC), records=len(found), places=text_of(each.place for each in found),
-        slots=slots_of(found),
+        at=datetime.now(UTC), records=len(days), places=text_of(Place(0, n) for n in days),
+        slots=slots_of(times),
     )  # fmt: skip
     keep(root.paths.root, made)
     return made
@@ -89,6 +85,12 @@ def noted(
 
 def taken(root: Marked | Drains) -> bool:
     return taken_over(root.spec, root.paths, "ana")
+
+
+def adopted(root: Marked | Drains) -> list[str]:
+    """What a run takes over."""
+    ids = (root.identity.topic_id, root.identity.generations)
+    return adopt(root.spec, root.paths, ids, Alone(), "run")
 
 
 def refused(root: Marked | Drains) -> tuple[list[int], list[int]]:
@@ -160,7 +162,7 @@ def test_what_batches_have_is_outdated_and_what_is_to_come_is_refused(root):
     assert refused(root) == ([12], [2, 5, 9, 12])
     assert root.due == [2, 5]
     assert root.states == "ccxccxcc" + "oo"
-    assert not pending(root.spec, root.paths, root.identity.topic_id)
+    assert not adopted(root)
     pin = noted_now(root.checkpoint, root.spec)["excised records"]
     assert pin.version == 1
 
@@ -226,7 +228,7 @@ def test_killed_anywhere_it_is_taken_over_once_and_ends_once(root, monkeypatch, 
     assert taken(root)
     assert under_way(root.paths) is None
     assert refused(root) == ([12], [2, 3, 5, 12])
-    assert len(root.told("outdated")) == 3
+    assert len(root.told("outdated")) == 4, "one of a record that is still to come"
     assert root.due == [2, 3, 5]
     assert len(read_failing(root.paths.failing).excised) == 2
     for name in ("x1", "x2"):
@@ -274,7 +276,7 @@ def test_a_checkpoint_without_a_batch_refuses_all_of_them_and_marks_nothing(root
         for file in (root.paths.checkpoint / each).iterdir():
             file.unlink()
     ids = (root.identity.topic_id, ("g9",))
-    assert adopt(root.spec, root.paths, ids, Alone(), "run") == 1
+    assert len(adopt(root.spec, root.paths, ids, Alone(), "run")) == 1
     assert refused(root) == ([2, 5], [2, 5])
     assert root.told("outdated") == []
     assert made.id in read_failing(root.paths.failing).excised[0].reason
@@ -301,8 +303,8 @@ def test_an_older_sluice_refuses_the_file_and_one_without_excisions_it_reads(roo
     assert FailingRecords().form == 1
     taken(root)
     text = root.paths.failing.read_text()
-    assert '"format_version": 2' in text
-    root.paths.failing.write_text(text.replace('"format_version": 2', '"format_version": 4'))
+    assert '"format_version": 3' in text
+    root.paths.failing.write_text(text.replace('"format_version": 3', '"format_version": 4'))
     with pytest.raises(FormatNewer):
         read_failing(root.paths.failing)
 
@@ -362,7 +364,7 @@ def test_the_command_shows_what_is_noted_and_lifts_it(root, installed):
     taken(root)
     assert installed("sales", "--lift", made.id, "--execute").exit_code == 0
     assert refused(root) == ([], [])
-    assert not pending(root.spec, root.paths, root.identity.topic_id)
+    assert not adopted(root)
     assert installed("sales").output.strip() == "sales: no excision is noted"
 
 
@@ -399,16 +401,16 @@ def test_a_reader_with_another_event_time_has_rows_of_any_time(root):
     made = noted(root, 2)
     clock = clock_of(root.spec.topic)
     made = made.model_copy(update={"clock": clock})
-    since = root.checkpoint.batch(9).end
-    assert made.passed(root.spec, (0,), since) == [each.span for each in made.slots]
+    slots = [Span(each.start, each.end) for each in made.slots]
+    assert made.within(root.spec, made.topic_id)[1] == slots
     fields = (Field(name="paid", type="timestamp"), *root.spec.topic.fields)
     other = pipeline(
         topic=root.spec.topic.model_copy(update={"fields": fields, "event_time": "paid"})
     )
-    assert made.passed(other, (0,), since) == [Span(FIRST, LAST)]
+    assert made.within(other, made.topic_id)[1] == [Span(FIRST, LAST)]
     more = (*root.spec.topic.fields, Field(name="tax", type="bigint"))
     other = pipeline(topic=root.spec.topic.model_copy(update={"fields": more, "rules": ()}))
-    assert made.passed(other, (0,), since) == [each.span for each in made.slots]
+    assert made.within(other, made.topic_id)[1] == slots
     keep(root.paths.root, made.model_copy(update={"clock": clock + "other"}))
     assert taken(root)
     assert root.due == [*range(8)]
@@ -437,10 +439,6 @@ def test_a_replay_spares_a_record_from_the_excisions_that_it_knew_alone(root):
     assert left(Replayable(0, 5, DAY)) == [2], "what a replay brings"
 
 
-def wanted(name: str) -> Wanted:
-    return Wanted(name, "true", days(0, 9), "wrong", "ana", 1_000)
-
-
 def taking_apart(root: Marked, each: str) -> Reader:
     apart = root.spec.topic.model_copy(update={"each": each})
     return Reader(root.spec.model_copy(update={"topic": apart}), root.settings)
@@ -449,7 +447,7 @@ def taking_apart(root: Marked, each: str) -> Reader:
 def test_an_element_of_values_that_pipelines_take_apart_in_two_ways_is_no_record_of_both(root):
     readers = [taking_apart(root, each) for each in ("items[]", "rows[]")]
     with fails(DecisionRefused, "elements_excised", topic="sales"):
-        look(readers, wanted("sales"), ask=None)
+        look(readers, noted(root), 1_000, print, ask=None)
 
 
 def test_elements_are_taken_out_where_values_are_taken_apart_alike(root):
@@ -549,7 +547,7 @@ def test_a_pipeline_that_nothing_drains_now_keeps_no_other_from_it(tmp_path, mon
 
 def test_a_dry_run_that_finds_nothing_new_takes_nothing_over(root, installed, monkeypatch):
     noted(root, 2, 12)
-    monkeypatch.setattr("spark_jobs.excise.look.look", lambda *_: Looked(None, ("nothing",)))
+    monkeypatch.setattr("spark_jobs.excise.told.look", lambda *_: None)
     told = installed("sales", "--where", "amount > 7", "--from", "2026-03-01")
     assert told.exit_code == 0, told.output
     assert refused(root) == ([], [])
@@ -601,23 +599,17 @@ def test_a_pipeline_at_work_lets_it_end_with_its_next_run_and_the_others_at_once
         taken(both.live)
     taken(both.side)
     assert (refused(both.live), refused(both.side)) == (([7], [7]), ([], []))
-    ids = (both.live.identity.topic_id, both.live.identity.generations)
-    adopt(both.live.spec, both.live.paths, ids, Alone(), "run")
+    adopted(both.live)
     assert refused(both.live) == ([], [])
 
 
 def test_of_several_topics_those_of_the_one_are_taken_out(root):
     made = noted(root, 2, 5)
     spec = pipeline(topic=None, topics=(topic(name="returns"), root.spec.topic))
-    assert made.numbers(spec, f"topic-9, {root.identity.topic_id}") == (1,)
-    assert made.numbers(spec, f"{root.identity.topic_id}, topic-9") == ()
-    assert made.numbers(spec, "topic-9") == (), "it knows the first topic alone"
-    [places] = made.places_in((1,)).values()
-    [partition] = made.places_in((1,))
-    assert (places, partition) == ("2,5", numbered_in(1, 0))
-    assert made.passed(spec, (1,), Positions({0: 9})) == [], "of the other topic"
-    passed = made.passed(spec, (1,), Positions({partition: 3}))
-    assert passed == [made.slots[0].span]
+    own, partition = root.identity.topic_id, numbered_in(1, 0)
+    assert made.within(spec, f"topic-9, {own}")[0] == {partition: "2,5"}
+    assert made.within(spec, f"{own}, topic-9")[0] == {}
+    assert made.within(spec, "topic-9")[0] == {}, "it knows the first topic alone"
 
 
 def test_a_copy_that_a_join_dropped_may_come_in_the_place_of_a_record_that_goes():

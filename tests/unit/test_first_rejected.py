@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.told.first_rejected import described, first_rejected
 from spark_jobs.storage.root.paths import Paths

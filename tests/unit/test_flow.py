@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.messages.change import Change
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.part import HeldBack
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops.json_of_tables import BatchLine, RunLine, RunPage, TopicLine
 from spark_jobs.pages.flow import LEAST, PAD, THICK, UNIT, drawing, sums
 from spark_jobs.pages.flow_of import flow_of, flow_of_rows, flow_of_topic, says, topics_differ

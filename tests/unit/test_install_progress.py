@@ -8,7 +8,7 @@ import pytest
 
 from spark_jobs.errors import InstallFailed
 from spark_jobs.install.environment import JAR_LINE, PACKAGE_LINE, Step, _run, install
-from spark_jobs.launch.submit import ARCHIVE
+from spark_jobs.launch.java_options import ARCHIVE
 from spark_jobs.registry.fingerprint.environment import code_version
 from spark_jobs.settings.installation import MADE
 from tests.harness.refused import fails

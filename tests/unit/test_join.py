@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.audit.balance import RecordCounts, balance
+from spark_jobs.audit.balance import balance
 from spark_jobs.audit.counting import Grouped
 from spark_jobs.audit.left_rows import LeftRows
 from spark_jobs.audit.progress import OperatorProgress, Progress
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops.operator_metrics import REPORTED
 from spark_jobs.registry.fingerprint.fields import Declared, changes, fingerprint
 from spark_jobs.source.micro_batch import Batch

@@ -4,7 +4,8 @@ import pytest
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.messages.kind import ASKED_KINDS, BESIDE_KINDS, KEYED_KINDS, KINDS, kinds_by_key
-from spark_jobs.messages.request import Request, form
+from spark_jobs.messages.request import Request
+from spark_jobs.messages.request_form import form
 from spark_jobs.registry.find import load
 from tests.harness.refused import fails
 

@@ -27,7 +27,7 @@ from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.published import Published, read_published
 from spark_jobs.cli import app
 from spark_jobs.errors import LeaseHeld, MaintenanceRefused, TableContended
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.proof.acts import files
@@ -37,6 +37,7 @@ from spark_jobs.storage.pin import Pin
 from spark_jobs.storage.root.paths import OPS_TABLES, Paths, report_path
 from spark_jobs.table.delta import compaction
 from spark_jobs.table.published.table import move
+from spark_jobs.table.shared.table import CHECKPOINTS
 from tests.harness import roots
 from tests.harness.aged import age
 from tests.harness.refused import fails, has
@@ -563,6 +564,7 @@ import sys
 import time
 from upath import UPath
 from spark_jobs.ops import ops_tables
+from spark_jobs.table.shared.table import CHECKPOINTS
 for batch in itertools.count():
     ops_tables.append(UPath(sys.argv[1]), "batches", [{"pipeline": "other", "batch_id": batch}])
     ops_tables.remove(UPath(sys.argv[1]), "batches", f"pipeline = 'other' AND batch_id = {batch}")
@@ -614,7 +616,7 @@ def test_an_ops_table_of_an_older_sluice_has_checkpoints_as_often_as_a_new_one(r
     for _ in range(2):  # the second time there is nothing to change
         maintain_ops(root.settings).execute()
         found = deltalake.DeltaTable(path)
-        assert found.metadata().configuration == ops_tables.CHECKPOINTS
+        assert found.metadata().configuration == CHECKPOINTS
         assert found.version() == 5
     assert len(root.ops("batches")) == 3
 

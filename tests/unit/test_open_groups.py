@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from upath import UPath
 
-from spark_jobs.audit.balance import RecordCounts
 from spark_jobs.audit.counting import Counting, Grouped, counting as counting_of
 from spark_jobs.audit.progress import Progress
+from spark_jobs.audit.record_counts import RecordCounts
 from spark_jobs.checkpoint.notes.cursor import Cursor
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse
 from spark_jobs.runs import evaluation as module
 from spark_jobs.runs.evaluation import OpenGroups, Unjudged, open_groups
 from spark_jobs.spec import Session, Sliding, State, Transform

@@ -20,6 +20,8 @@ from spark_jobs.ops import ops_tables
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.storage.root.paths import OPS_TABLES
 from spark_jobs.table.delta import compaction, door
+from spark_jobs.table.shared import sql as shared_sql
+from spark_jobs.table.shared.table import CHECKPOINTS
 from tests.harness.patience import patient
 from tests.harness.ran import ran
 from tests.harness.roots import ROOT
@@ -66,7 +68,7 @@ def test_a_table_that_nobody_wrote_is_empty_has_its_columns_and_stays_unmade(roo
 def test_what_stands_for_an_unwritten_table_is_made_once_and_leaves_no_file(root, monkeypatch):
     with TemporaryDirectory() as folder:
         monkeypatch.setattr("tempfile.tempdir", folder)
-        ops_tables._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
+        shared_sql._without_rows.cache_clear()  # noqa: SLF001 - as in a new process
         assert stored(root) == []
         assert not any(Path(folder).iterdir())
         monkeypatch.setattr(deltalake.DeltaTable, "create", None)
@@ -256,7 +258,7 @@ def test_files_for_a_table_of_an_older_sluice_have_their_new_columns_seen(tmp_pa
 
 
 def test_a_run_reads_at_most_some_twenty_commits_behind_a_checkpoint(root):
-    most = int(ops_tables.CHECKPOINTS["delta.checkpointInterval"])
+    most = int(CHECKPOINTS["delta.checkpointInterval"])
     for number in range(2 * most + 5):
         ops_tables.append(root, "batches", [batch(number=number)])
     log = Path(str(root)) / "ops" / "batches" / "_delta_log"

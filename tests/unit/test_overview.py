@@ -13,7 +13,8 @@ from spark_jobs.checkpoint.lease import lease
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.checkpoint.object_lease import ObjectLease
 from spark_jobs.journal.change import Begun
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.pages.overview import lines as of_files
 from spark_jobs.pages.overview.json_of_overview import PipelineLine, strip

@@ -62,7 +62,7 @@ BESIDE_NONE: dict[str, set[str]] = {
     "steps/catalyst.py": {"input_"},
     # Names of tables in a MERGE.
     "table/delta/commit.py": {"old", "new"},
-    "sink/keyed/in_spark.py": {"_change_type"},
+    "table/delta/replacing.py": {"_change_type"},
 }  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckFailed, SettingInvalid
 from spark_jobs.messages.event import Event
-from spark_jobs.messages.report import Account, Problem
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Problem
 from spark_jobs.ops import repairs
 from spark_jobs.prove.covered import covered
 from spark_jobs.prove.night import COLD, RUN_PREFIX, WEEK, Budget, Took, budget, prove, tonight

@@ -13,7 +13,7 @@ from spark_jobs.checkpoint.notes import published
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops.schema import SCHEMAS
 from spark_jobs.registry.archive_spec import archive_spec
 from spark_jobs.runs.publish import publication

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from spark_jobs.errors import CheckFailed, FormatNewer, ReportMissing, SluiceError, catalogue
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse, read_report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse, read_report
 from tests.harness.refused import fails, has
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

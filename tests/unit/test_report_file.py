@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from spark_jobs.cli import app
-from spark_jobs.messages.report import Account, Report, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Report, StateUse
 from spark_jobs.pages.chart import CELLS, blocks
 from spark_jobs.runs.run_record import append_row
 from tests.harness import roots

@@ -9,7 +9,8 @@ import pytest
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.messages.kind import ASKED_KINDS
-from spark_jobs.messages.request import LONGEST, MEANINGS, Request, form
+from spark_jobs.messages.request import LONGEST, MEANINGS, Request
+from spark_jobs.messages.request_form import form
 from spark_jobs.registry import find as registry
 from spark_jobs.repair.planner import plan_repair
 from spark_jobs.settings.installation import Settings

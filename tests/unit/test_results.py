@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 from upath import UPath
 
@@ -22,14 +23,14 @@ def count(root: UPath) -> Any:
 def test_an_answer_is_read_once_for_a_version_and_a_new_one_is_seen_at_once(tmp_path, monkeypatch):
     root, results = UPath(tmp_path), Results(2**20)
     reads = list[str]()
-    builder = ops_tables.deltalake.QueryBuilder
+    builder = deltalake.QueryBuilder
 
     class Counted(builder):  # type: ignore[misc, valid-type]  # delta-rs's own, and it counts
         def execute(self, sql: str) -> Any:
             reads.append(sql)
             return super().execute(sql)
 
-    monkeypatch.setattr(ops_tables.deltalake, "QueryBuilder", Counted)
+    monkeypatch.setattr(deltalake, "QueryBuilder", Counted)
     put(root, 1)
     with using(results):
         assert [count(root), count(root)] == [1, 1]

@@ -35,7 +35,7 @@ MAY_ASK_WITHOUT_A_PIPELINE = {
     "spark_jobs/launch/warm/inside/worker.py",  # the same, of the run that started the worker
     "spark_jobs/cli/sample.py",  # no pipeline yet, or no root at all
     "spark_jobs/cli/specs.py",
-    "spark_jobs/cli/bad_day/numbers.py",  # a pipeline's, without Kafka
+    "spark_jobs/cli/bad_day.py",  # a pipeline's, without Kafka
     "spark_jobs/cli/install.py",  # says all settings
     "spark_jobs/install/checkup.py",
     "spark_jobs/proof/start.py",

@@ -9,7 +9,7 @@ from upath import UPath
 
 from spark_jobs.audit.keyed_account import changed_contents, keyed
 from spark_jobs.errors import TableChanged
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.steps.keyed.fates import Fates
 from spark_jobs.values.own_columns import DELETED
 from tests.harness.refused import fails

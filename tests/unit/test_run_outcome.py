@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_jobs.errors import CheckFailed, RecordsGone, SparkFailed
-from spark_jobs.messages.report import Account, Problem, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Problem, StateUse
 from spark_jobs.runs.run_outcome import Drained, RunOutcome
 from spark_jobs.source.positions import Positions
 from tests.harness.refused import because

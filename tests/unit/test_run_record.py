@@ -8,7 +8,8 @@ import pytest
 from upath import UPath
 
 from spark_jobs.errors import CheckFailed, LeaseHeld, RootUnreachable, SparkFailed
-from spark_jobs.messages.report import Account, Problem, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Problem, Report
 from spark_jobs.ops import history, ops_tables
 from spark_jobs.pages.run_page import run_page
 from spark_jobs.runs.run_record import append_row

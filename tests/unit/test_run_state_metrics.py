@@ -11,7 +11,8 @@ from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import CheckpointBroken
-from spark_jobs.messages.report import Account, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.evaluation import OpenGroups, Unjudged, state_metrics, unjudged
 from spark_jobs.runs.run_outcome import Drained

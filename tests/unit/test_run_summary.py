@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from hypothesis import given, strategies as st
 
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.report import Account, StateUse, parse_report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import StateUse, parse_report
 from spark_jobs.messages.stages import account_line, check_line, summary
 from tests.unit.test_report import check, report
 

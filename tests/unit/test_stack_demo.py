@@ -7,7 +7,8 @@ from typing import Any
 
 from local.demo import Clock
 from local.stack import demo
-from spark_jobs.messages.report import Account, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Report
 from tests.harness import roots
 
 NAMES = ("flight_events",)

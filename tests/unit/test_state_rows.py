@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.audit.progress import StateRows, adds_up
+from spark_jobs.runs.watch.follower import StateRows, adds_up
 from spark_jobs.spec import Session, State
 from tests.unit.specs import aggregate, deduplicate, group_state, in_buckets, pipeline
 

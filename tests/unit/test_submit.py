@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.errors import JarsMissing
-from spark_jobs.launch import submit
+from spark_jobs.launch import java_options, submit
 from spark_jobs.messages.job import Drain, Explain, ShowState, Stage, StateQuery, read
 from spark_jobs.settings.installation import REPO, Settings
 from tests.harness.ran import ran
@@ -163,4 +163,4 @@ def test_a_module_of_the_pipelines_own_is_not_taken_for_the_one_beside_main(sett
 )
 def test_a_run_that_is_known_to_read_few_records_has_a_small_heap(settings, records, small):
     options = submit.configuration(settings, records)["spark.driver.extraJavaOptions"].split()
-    assert set(submit.SMALL_HEAP).issubset(options) == small
+    assert set(java_options.SMALL_HEAP).issubset(options) == small

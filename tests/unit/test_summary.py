@@ -17,7 +17,8 @@ from local.deliveries import deliver
 from local.flights import FlightEvent
 from spark_jobs.errors import CheckFailed
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.report import Account, CheckResult, Problem, Report, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Problem, Report, StateUse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SENT = {

@@ -30,7 +30,7 @@ from spark_jobs.table.delta.delta_log import Log, only_rearranges
 from spark_jobs.table.delta.log_entries import GENERATION
 from spark_jobs.table.delta.table import Delta
 from spark_jobs.table.delta.table_layout import order, parts, refuse_other_parts, set_properties
-from spark_jobs.table.port import Said
+from spark_jobs.table.open_version import Said
 from spark_jobs.values.own_columns import DELETED
 from spark_jobs.values.spans import Position, Span
 from tests.harness.refused import fails, has

@@ -39,6 +39,7 @@ from spark_jobs.registry.archive_spec import (
     ADDED_TO_ARCHIVES,
     COLUMNS,
     PARTITIONED_BY,
+    RELEASED,
     archive_spec,
 )
 from spark_jobs.registry.fingerprint.fields import fingerprint
@@ -56,7 +57,6 @@ from spark_jobs.spec.inputs import Topics
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.port import RELEASED
 from tests.harness import roots
 from tests.harness.refused import fails, has
 from tests.harness.sources import says

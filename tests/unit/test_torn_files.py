@@ -11,7 +11,7 @@ from upath import UPath
 from spark_jobs.errors import TableChanged
 from spark_jobs.repair.exchange.staging import within
 from spark_jobs.table.delta.table import Delta
-from spark_jobs.table.port import Opened, Said
+from spark_jobs.table.open_version import Opened, Said
 from tests.harness.refused import fails
 
 ROWS = pa.table({"n": range(500), "day": ["a b"] * 500})

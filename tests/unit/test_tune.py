@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from spark_jobs.errors import QuestionRefused
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.spec import Pipeline, Sliding
 from spark_jobs.spec.analysis.late_rule import micros, of_rows, watermark
 from spark_jobs.spec.analysis.lateness import first_timely, late_for_certain
@@ -19,7 +19,7 @@ from spark_jobs.spec.duration import parse_duration
 from spark_jobs.tune import shares
 from spark_jobs.tune.batches import Slice, Timed
 from spark_jobs.tune.shares import undecided
-from spark_jobs.tune.tell import DAYS, behind, cells, lines, told
+from spark_jobs.tune.tell import COLUMNS, DAYS, cells, told
 from spark_jobs.values.numbering import numbered_in
 from spark_jobs.values.spans import EPOCH, MICROSECOND
 from tests.harness.late_by_duckdb import Records
@@ -156,6 +156,9 @@ RECORDS = st.builds(
     st.sampled_from(["entered"] * 6 + ["malformed", "filtered"]),
     st.integers(0, 1),
 )
+ON_TIME_AND_LATE = [
+    [Sent(START)], [], [Sent(START - MINUTE * 61), Sent(START - 60 * MINUTE)], [Sent(START)]
+]  # fmt: skip
 BATCHES = st.lists(st.lists(RECORDS, max_size=7), min_size=1, max_size=5)
 FORMS = {
     "rows": ROWS, "windows": HOURLY, "sliding": SLIDING, "several topics": SEVERAL,
@@ -166,15 +169,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(batches=BATCHES, closes=st.dictionaries(st.integers(0, 4), st.integers(0, 600)))
-@example(
-    batches=[
-        [Sent(START)],
-        [],
-        [Sent(START - MINUTE * 61), Sent(START - 60 * MINUTE)],
-        [Sent(START)],
-    ],
-    closes={},
-)
+@example(batches=ON_TIME_AND_LATE, closes={})
 def test_the_late_records_are_duckdbs_or_within_the_bounds(form, batches, closes):
     spec = FORMS[form]
     delays = [parse_duration(each) for each in DELAYS]
@@ -193,16 +188,15 @@ def test_the_late_records_are_duckdbs_or_within_the_bounds(form, batches, closes
                 told(spec, root.settings, delays)
             return
         found = told(spec, root.settings, delays)
-    assert found.entered == entered
-    assert found.was_late == sum(records.late(spec, spec.watermark_delay).values())
+    was_late = sum(records.late(spec, spec.watermark_delay).values())
+    assert f"As the runs had it, {was_late:,} of these records were late." in found.notes
     for price in found.prices:
         truth = sum(records.late(spec, price.delay).values())
-        assert price.late.least <= truth <= price.late.most <= entered, price
-        assert price.late.exact or price.delay < spec.watermark_delay
+        assert price.late.least <= truth <= price.late.most <= price.late.entered == entered, price
+        assert price.late.least == price.late.most or price.delay < spec.watermark_delay
     ordered = [(price.late.least, price.late.most) for price in found.prices]
     assert [each[1] for each in ordered] == sorted((each[1] for each in ordered), reverse=True)
-    assert [*lines(found, spec.name), *behind(found)]
-    assert len(cells(found)[1]) == len(DELAYS)
+    assert [len(row) for row in cells(found)] == [len(COLUMNS)] * len(DELAYS)
 
 
 KINDS = st.sampled_from(["entered"] * 4 + ["malformed", "filtered"])
@@ -225,14 +219,8 @@ def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
         ]
         times = [each.at for each in part if each.became != "malformed" and each not in certain]
         if times:
-            made = Slice(
-                0,
-                number * size,
-                number * size + size - 1,
-                len(part) - len(certain),
-                min(times),
-                max(times),
-            )
+            places, count = (number * size, number * size + size - 1), len(part) - len(certain)
+            made = Slice(0, *places, count, min(times), max(times))
             slices.append(made)
             read[made] = [
                 each.at for each in part if each.became == "entered" and each.at >= missed
@@ -247,13 +235,13 @@ def test_the_bounds_of_a_batch_hold_and_are_exact_where_what_decides_was_read(
     assert bounds.least <= truth <= bounds.most <= bounds.entered == len(entered)
     wanted = undecided([batch], [lambda _: first])
     if not wanted:
-        assert bounds.exact
+        assert bounds.least == bounds.most
     some = {each: read[each] for each in wanted}
     exact = shares.late(batch, lambda _: first, some)
     assert exact[:2] == (truth, truth)
     plain = not row["malformed"] and not row["filtered"] and uncertain == 0
     if plain and all(each.last < first or first <= each.first for each in slices):
-        assert bounds.exact
+        assert bounds.least == bounds.most
     lost = batch._replace(late=late_ones[1:])
     assert shares.late(lost, lambda _: first, some).least <= truth
     assert truth <= shares.late(lost, lambda _: first, some).most
@@ -291,7 +279,7 @@ def test_a_weekday_with_far_more_late_records_is_told_with_its_share(odd, days, 
         assert now.weekday is None
         return
     name, of_day = now.weekday
-    assert of_day.exact
+    assert of_day.least == of_day.most
     assert of_day.shares[0] == shares[day]
     assert shares[DAYS.index(name)] == shares[day]
 

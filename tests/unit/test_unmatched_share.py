@@ -9,7 +9,7 @@ from spark_jobs.audit.own_shares import own_shares
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.errors import SpecInvalid
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.evaluation import unjudged
 from spark_jobs.spec import Dimension, Field, Lookup, Transform, unmatched_share

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from spark_jobs.launch.warm.fingerprint import changed, taken
 from spark_jobs.launch.warm.fits import unfit_because
-from spark_jobs.launch.warm.inside.worker import Limits
+from spark_jobs.launch.warm.inside.life import Limits
 from spark_jobs.launch.warm.place import sweep
 from spark_jobs.launch.warm.start import of_the_worker
 from spark_jobs.settings.installation import Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.launch.warm.inside.worker import Limits
+from spark_jobs.launch.warm.inside.life import Limits
 from spark_jobs.launch.warm.stay import idle_seconds
 from spark_jobs.registry import find as registry
 from spark_jobs.settings.installation import Settings

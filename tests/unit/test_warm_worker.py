@@ -48,7 +48,8 @@ import logging, os, socket, sys, time
 from pathlib import Path
 from spark_jobs.runs.watch.limits import stop_on_signals
 from spark_jobs.launch.warm.inside import reception, worker
-from spark_jobs.launch.warm.inside.worker import Limits, Worker
+from spark_jobs.launch.warm.inside.worker import Worker
+from spark_jobs.launch.warm.inside.life import Limits
 
 worker.CLEAN_SECONDS = worker.STOP_SECONDS = 0.5
 reception.PATIENCE_SECONDS = 1.0

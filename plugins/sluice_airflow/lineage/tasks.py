@@ -19,7 +19,8 @@ from sluice_airflow.lineage.facets import (
     PublicationFacet,
     SluiceRunFacet,
 )
-from spark_jobs.messages.report import Account, CheckResult, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import CheckResult, Report
 
 SEVERITIES = {"critical": "error", "warning": "warn", "info": "info"}
 """Sluice's severity -> the specification's example of it."""

@@ -9,7 +9,8 @@ from airflow.sdk import Context, Param
 
 from spark_jobs.errors import RangeInvalid
 from spark_jobs.messages.kind import KINDS
-from spark_jobs.messages.request import Request, form
+from spark_jobs.messages.request import Request
+from spark_jobs.messages.request_form import form
 
 ONLY_OVERRIDDEN = (
     "Over dates (Backfill), Airflow sends these fields only if Override parameters on existing "

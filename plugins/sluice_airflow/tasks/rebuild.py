@@ -17,7 +17,8 @@ from spark_jobs.checkpoint.lease import holder
 from spark_jobs.checkpoint.notes.live_spec import live_spec
 from spark_jobs.errors import LeaseHeld, RangeInvalid, RebuildRefused
 from spark_jobs.journal.runner import settle
-from spark_jobs.messages.report import Account, Report
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Report
 from spark_jobs.registry import find as registry
 from spark_jobs.storage.root.paths import Paths
 

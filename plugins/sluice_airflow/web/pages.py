@@ -72,11 +72,7 @@ RunId = Annotated[str, Query(max_length=500, description="the run")]
 def overview(names: Readable) -> Response:
     """All pipelines on a line each, those in trouble first."""
     return _page(
-        "overview.html",
-        found=readings.overview(names),
-        troubles=TROUBLES,
-        strip=strip,
-        dag=_dag,
+        "overview.html", found=readings.overview(names), troubles=TROUBLES, strip=strip, dag=_dag
     )
 
 

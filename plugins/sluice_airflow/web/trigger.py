@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from sluice_airflow import ids
 from sluice_airflow.web.next_run import due
-from spark_jobs.messages.request import form
+from spark_jobs.messages.request_form import form
 
 Given = dict[str, str | None]
 

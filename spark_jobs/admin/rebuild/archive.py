@@ -28,6 +28,7 @@ from spark_jobs.values.spans import (
     MICROSECOND,
     Span,
     floor_sql,
+    in_brief,
     joined,
     microseconds,
 )
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline, Topic
     from spark_jobs.storage.root.paths import Paths
 
-SHOWN = 5
-"""Ranges that are said one by one."""
 SLICE = 1_000
 """Offsets."""
 REACHED = f"at >= {microseconds(FIRST)} AND at < {microseconds(LAST)}"
@@ -86,10 +85,8 @@ def brought(side: Paths, following: Pipeline, parts: Parts, run_id: str) -> Foun
 def told(found: Found, parts: Parts, bad: int) -> Iterator[str]:
     """What was put in, for a person. `bad`: how many of the records are not good."""
     kept = f"; {bad:,} of them are malformed or premature, and in quarantine" if bad else ""
-    spans = found.brought.spans
-    shown = "; ".join(map(str, spans[:SHOWN]))
-    more = f"; and {len(spans) - SHOWN} more" if len(spans) > SHOWN else ""
-    of = f"computed {shown}{more} again, with" if found.good else "read"
+    spans = in_brief(found.brought.spans)
+    of = f"computed {spans} again, with" if found.good else "read"
     yield f"  {of} {offsets_in(parts):,} records that only the archive has{kept}"
     if found.outside:
         yield (

@@ -6,9 +6,7 @@ one, compared with it, and switched to.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from spark_jobs.admin.rebuild.archive import brought, told
 from spark_jobs.admin.rebuild.beside import begin
@@ -43,6 +41,7 @@ from spark_jobs.storage.root.paths import Paths
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from upath import UPath
@@ -62,7 +61,7 @@ NOT_MERGED = (RangeUnsupported, RangeOpen, RangeInvalid, RecordsUnreachable)
 """Why late records cannot be merged, yet or ever: they wait, as after a drain."""
 NOT_FINAL = "drains of NEXT still write their rows; a repair after the switch merges them."
 
-JobAt = Callable[["Path | UPath"], Run]
+JobAt: TypeAlias = "Callable[[Path | UPath], Run]"
 """The path of the report -> the job."""
 
 
@@ -86,7 +85,7 @@ class Rebuilding(NamedTuple):
     submit: Submit
     say: Callable[[str], object]
     """Takes each line for a person."""
-    most_records: int = sys.maxsize
+    most_records: int = 2**62
     """Late records wait if more are to be read to merge them."""
     without_lost: bool = False
     """Whether it goes on without what Kafka has no longer, also without what the archive has."""
@@ -237,8 +236,7 @@ def differing(live: Paths, following: Pipeline) -> Difference:
     if read_begun(live) is None:
         raise RebuildRefused.no_rebuild(pipeline=live.pipeline)
     side = Paths(str(live.root), following)
-    tables = table_of(live), table_of(side)
-    return difference(*tables, following, position_of(following))
+    return difference(table_of(live), table_of(side), following, position_of(following))
 
 
 def switched(it: Rebuilding, wait: Callable[[Paths], None]) -> Live:

@@ -84,6 +84,10 @@ class Places:
         last = 2**63 // PER_VALUE - 1
         return self.within({p: ((since.next_of(p), last),) for p in self._of})
 
+    def passed(self, since: Positions) -> int:
+        """How many of them are before these offsets."""
+        return len(self) - len(self.behind(since))
+
     @property
     def until(self) -> Positions:
         """The offsets behind the last of them."""
@@ -120,11 +124,6 @@ def text_of(places: Iterable[Place]) -> PlacesText:
         else:
             ranges.append([place, place])
     return {p: ",".join(_text(*of) for of in ranges) for p, ranges in found.items()}
-
-
-def of_elements(texts: PlacesText) -> bool:
-    """Whether some of them are elements of values."""
-    return any(":" in text for text in texts.values())
 
 
 def _number(place: Place) -> int:
@@ -196,11 +195,6 @@ class Refused(Mapping[Place, str]):
         return Refused({**named, **self._named}, self._excised, self._spared)
 
     @property
-    def by_name(self) -> Refused:
-        """The same without excised records."""
-        return Refused(self._named, (), self._spared)
-
-    @property
     def whys(self) -> tuple[str, ...]:
         """The reasons of excisions."""
         return tuple(each.reason for each in self._excised)
@@ -213,16 +207,13 @@ class Refused(Mapping[Place, str]):
         return None
 
     def __getitem__(self, place: Place) -> str:
-        if (why := self.get(place)) is None:
-            raise KeyError(place)
-        return why
-
-    def get(self, place: Place, default: str | None = None) -> str | None:  # type: ignore[override] # for each record
         why = self._named.get(place)  # an empty one too
         if why is None and place.number is not None and place not in self._spared:
             why = self._named.get(place.value)
         why = self.excised(place) if why is None else why
-        return default if why is None else why
+        if why is None:
+            raise KeyError(place)
+        return why
 
     def __iter__(self) -> Iterator[Place]:
         return iter(dict.fromkeys((*self._named, *self.places())))
@@ -236,9 +227,8 @@ class Refused(Mapping[Place, str]):
         """How many records excisions name, at most. None where values are taken apart (`spread`),
         and one is named as a whole: of its records nobody knows how many there are.
         """
-        places = [*self.places()]
-        unknown = spread and any(each.number is None for each in places)
-        return None if unknown else len(places)
+        unknown = spread and any(each.number is None for each in self.places())
+        return None if unknown else sum(1 for _ in self.places())
 
     def __bool__(self) -> bool:
         """Whether it may have one. Asked for each part of a batch, so it counts no million."""

@@ -22,7 +22,6 @@ from spark_jobs.checkpoint.notes.excised import (
     EXCISED,
     Excised,
     Refused,
-    of_elements,
     read as read_excised,
 )
 from spark_jobs.source.place import Place
@@ -95,9 +94,7 @@ class FailingRecords(Stored):
     @property
     def form(self) -> int:
         """See Stored: an older Sluice would forget excisions, or not read their elements."""
-        if any(of_elements(each.places) for each in self.excised):
-            return 3
-        return 2 if self.ledger else 1
+        return 3 if self.ledger else 1
 
     @property
     def reasons(self) -> Reasons:

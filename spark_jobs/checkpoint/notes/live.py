@@ -18,13 +18,7 @@ from spark_jobs.checkpoint.log import checkpoint_broken
 from spark_jobs.errors import CheckpointBroken, VersionNotLive
 from spark_jobs.spec.inputs import BETWEEN
 from spark_jobs.storage.lease_view import Held
-from spark_jobs.storage.root.live_place import (
-    LIVE,
-    Place,
-    highest_copy,
-    named_live,
-    rebuilt,
-)
+from spark_jobs.storage.root.live_place import LIVE, Place, highest_copy, named_live, rebuilt
 from spark_jobs.storage.root.paths import Paths
 from spark_jobs.storage.stored import Stored
 

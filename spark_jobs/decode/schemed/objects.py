@@ -6,26 +6,17 @@ numbers, a time has the unit that its schema or its field says.
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-import msgspec
-
 from spark_jobs.decode.columns.column import Column, Wrong, each_value
-from spark_jobs.decode.columns.text_column import DAYS, checked, day, judged, text_column
+from spark_jobs.decode.columns.text_column import DAYS, judged, text_column
 from spark_jobs.decode.columns.times import NANOSECONDS, from_epoch
-from spark_jobs.decode.schemed.unreadable import Unreadable
+from spark_jobs.decode.schemed.converted import KINDS, converted, day_of, json_of
 from spark_jobs.spec import Local
-from spark_jobs.values import type_tree
 from spark_jobs.values.conversions import arrow_array
 from spark_jobs.values.path import Member
-from spark_jobs.values.times import utc
-from spark_jobs.values.type_tree import Array, Map, Scalar, Struct, Type
 
 if TYPE_CHECKING:
     from spark_jobs.decode.formats import Decoded
@@ -35,37 +26,8 @@ if TYPE_CHECKING:
 
 Values = Sequence[Any]
 """Any: of whatever type a schema has."""
-KINDS: Final[dict[str, tuple[type, ...]]] = {
-    "string": (str,),
-    "smallint": (int,),
-    "int": (int,),
-    "bigint": (int,),
-    "float": (float, int),
-    "double": (float, int),
-    "boolean": (bool,),
-    "binary": (bytes,),
-    "timestamp": (datetime,),
-    "timestamp_ntz": (datetime,),
-    "date": (date,),
-    "decimal": (Decimal, int),
-}
-"""Kind of a field -> the types in Python that it takes, exactly."""
-FLOAT: Final = struct.Struct("<f")
-BITS: Final = {"smallint": 16, "int": 32, "bigint": 64}
 OF_TEXT: Final = ("timestamp", "timestamp_ntz", "date")
 """Kinds that are read from text without a format: RFC 3339 is the one form."""
-NAMES: Final = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    bytes: "bytes",
-    datetime: "a time",
-    date: "a date",
-    Decimal: "a decimal",
-    list: "an array",
-    dict: "an object",
-}
 
 
 class Wire(NamedTuple):
@@ -174,7 +136,7 @@ def of_values(values: Values, field: Field, wire: Wire | None = None) -> Column:
         return _of_wire(values, field, wire)
     types = set(map(type, values)) - {type(None)}
     if field.format == "json":
-        return each_value(_json, "string", values)
+        return each_value(json_of, "string", values)
     if field.format is None and (str not in types or field.kind not in OF_TEXT):
         return _plain(values, field, types)
     return _formatted(values, field, types)
@@ -196,7 +158,7 @@ def of_one(value: Any, field: Field) -> Any:
     elif type(value) is int and field.format in NANOSECONDS:
         column = from_epoch([value], str(field.format), field.type)
     else:
-        return _day(value) if field.format == "days" else _converted(field.tree, value)
+        return day_of(value) if field.format == "days" else converted(field.tree, value)
     if column.wrong:
         raise Wrong(column.wrong[0])
     return column.array[0].as_py()
@@ -217,7 +179,7 @@ def _plain(values: Values, field: Field, types: set[type]) -> Column:
                 return Column(array, {})
         except (pa.ArrowInvalid, OverflowError, TypeError):
             pass  # one of them does not fit: which?
-    return each_value(partial(_converted, field.tree), field.type, values)
+    return each_value(partial(converted, field.tree), field.type, values)
 
 
 def _of_wire(values: Values, field: Field, wire: Wire) -> Column:
@@ -238,77 +200,3 @@ def _of_wire(values: Values, field: Field, wire: Wire) -> Column:
 
     kept = [None if index in wrong else value for index, value in enumerate(values)]
     return Column(pa.array(kept, pa.int32()).view(pa.date32()), wrong)
-
-
-def _converted(tree: Type, value: Any) -> Any:
-    """A value of the type, as Arrow takes it. Raises Wrong: what is wrong."""
-    if value is None:
-        return None
-    match tree:
-        case Array(element):
-            return [_converted(element, each) for each in _is(value, list, tree)]
-        case Map(of):
-            members = _is(value, dict, tree)
-            if not all(type(key) is str for key in members):
-                raise Wrong(f"has a key that is no text, not {type_tree.as_text(tree)}")
-            return [(key, _converted(of, each)) for key, each in members.items()]
-        case Struct(members):
-            given = _is(value, dict, tree)
-            return {name: _converted(of, given.get(name)) for name, of in members}
-        case type_tree.Decimal():
-            number = Decimal(value) if type(value) is int else _is(value, Decimal, tree)
-            return checked(number, tree)
-        case Scalar(name):
-            return _scalar(name, value)
-
-
-def _scalar(name: str, value: Any) -> Any:
-    if type(value) not in KINDS[name]:
-        raise Wrong(f"is {_name(value)}, not {name}")
-    if name in BITS and not -(2 ** (BITS[name] - 1)) <= value < 2 ** (BITS[name] - 1):
-        raise Wrong(f"is a number out of range of {name}")
-    if name in {"float", "double"}:
-        return _float(name, value)
-    if name in {"timestamp", "timestamp_ntz"}:
-        zoned = value.tzinfo is not None
-        if zoned != (name == "timestamp"):
-            raise Wrong(f"is a time {'with' if zoned else 'without'} a zone, not {name}")
-        return utc(value) if zoned else value
-    return value
-
-
-def _float(name: str, value: float) -> float:
-    """Of a whole number, and for a float of any: none is rounded."""
-    try:
-        found = float(value) if name == "double" else FLOAT.unpack(FLOAT.pack(float(value)))[0]
-    except OverflowError:
-        raise Wrong(f"is a number out of range of {name}") from None
-    if found != value and not math.isnan(value):
-        raise Wrong(f"is a number that {name} would round")
-    return float(found)
-
-
-def _is(value: Any, wanted: type, tree: Type) -> Any:
-    if type(value) is not wanted:
-        raise Wrong(f"is {_name(value)}, not {type_tree.as_text(tree)}")
-    return value
-
-
-def _name(value: Any) -> str:
-    if isinstance(value, Unreadable):
-        return value.why
-    return NAMES.get(type(value), "a value of another type")
-
-
-def _day(value: Any) -> date:
-    if type(value) is not int:
-        raise Wrong(f"is {_name(value)}, not a number of days")
-    return day(value)
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=_refuse).decode()
-
-
-def _refuse(value: Any) -> None:
-    raise Wrong(f"has {_name(value)}")

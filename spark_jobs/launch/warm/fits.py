@@ -16,7 +16,7 @@ from typing import NamedTuple
 import psutil
 
 from spark_jobs.errors import SluiceError
-from spark_jobs.launch.submit import C2_MIN_RECORDS
+from spark_jobs.launch.java_options import C2_MIN_RECORDS
 from spark_jobs.launch.warm.link import (
     PATIENCE_SECONDS,
     BadMessage,

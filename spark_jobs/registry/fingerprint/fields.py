@@ -1,6 +1,5 @@
-"""The fields that stored state depends on, saved beside the checkpoint.
-
-Sluice checks changes to them before Spark starts.
+"""The fields that stored state depends on, saved beside the checkpoint. Sluice checks changes to
+them before Spark starts.
 
 A field is free, warned or refused. Free fields are not here: schedule, checks, limits, budgets,
 descriptions. A warned field may change: the run logs what that means. A change to any other field
@@ -98,10 +97,8 @@ _COUNTED: Final = "counted"
 what a state took in with another delay cannot be counted from now on.
 """
 FROZEN = ("state.shuffle_partitions", "state.provider", "state.format")
-"""The first batch writes these into the checkpoint.
-
-Spark uses the checkpoint's values from then on (OffsetSeqMetadata). `sluice repartition` changes
-the first one.
+"""The first batch writes these into the checkpoint, and Spark goes by them (OffsetSeqMetadata).
+`sluice repartition` changes the first one.
 """
 
 COUNTED_SINCE = (
@@ -145,8 +142,8 @@ class FieldChange(NamedTuple):
         if self.field in FROZEN:
             return (
                 f"{self.field}: the spec sets {self.now!r}; the checkpoint uses {self.was!r}, "
-                "which its first batch fixed; "
-                "`sluice reset` starts over from Kafka with the new value"
+                "which its first batch fixed; `sluice reset` starts over from Kafka with the new "
+                "value"
             )
         if self.field == "logic":
             which = self.detail.removeprefix("changed: ") or "logic.py"
@@ -265,8 +262,8 @@ def _weight(
     known = name == "logic" and was in declared.logic
     known = known or bool(corrected and {*corrected} <= {*declared.expressions})
     newer = name == "spark" and _newer_minor(str(was), str(now))
-    newer = newer or only_named(name, was, stored)
-    newer = newer or (name == "topic.name" and str(now).startswith(f"{was}{BETWEEN}"))
+    newer |= only_named(name, was, stored)
+    newer |= name == "topic.name" and str(now).startswith(f"{was}{BETWEEN}")
     uncounted = name.endswith(f".{_COUNTED}") and now == ABSENT
     free = name in (*FROZEN, "watermark_delay") or more_fields or known or newer or uncounted
     return "warned" if free else "refused"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 
 from spark_jobs.messages.change import Change
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.repair.compute.change import rounded
 from spark_jobs.runs.run_outcome import Drained
 from spark_jobs.spec import Tumbling

@@ -5,6 +5,8 @@ them.
 from __future__ import annotations
 
 import logging
+from array import array
+from collections import Counter
 from datetime import UTC, datetime
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -37,7 +39,6 @@ from spark_jobs.table.arrow_rows import to_spark
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
@@ -61,10 +62,12 @@ class Seen(Protocol):
         """By name."""
 
 
-class NoRecord(NamedTuple):
+class NoRecord:
     """Of a computation that reads none."""
 
-    get: Counter[str]
+    @property
+    def get(self) -> Counter[str]:
+        return Counter()
 
 
 class Computed(NamedTuple):
@@ -193,9 +196,12 @@ class Judging(NamedTuple):
 
     def excised(self) -> Dataflow:
         """Of the excised records alone, as if they were not; also those that ops.quarantine has."""
-        known = self._replace(failing=self.failing.by_name, in_jvm=False)
-        rows = [dict(zip(PLACE, each, strict=True)) for each in self.failing.places()]
-        places = pa.Table.from_pylist(rows, schema=kept.arrow_schema(PLACE))
+        known = self._replace(failing=self.failing.at({}), in_jvm=False)
+        columns = [array("q") for _ in PLACE]  # of a million places no object each
+        for place in self.failing.places():
+            for column, number in zip(columns, place, strict=True):
+                column.append(number)
+        places = pa.table(columns, schema=kept.arrow_schema(PLACE))
         schema = from_arrow_schema(places.schema)
         return known.flow(Fetched.unread(), only=to_spark(self.spark, places, schema))
 

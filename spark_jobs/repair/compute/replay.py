@@ -37,6 +37,7 @@ from spark_jobs.steps.timers import Timers
 from spark_jobs.storage import failpoint
 from spark_jobs.storage.root.path_forms import spark_pattern, spark_url
 from spark_jobs.values.own_columns import KAFKA, own
+from spark_jobs.values.spans import EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,7 +130,8 @@ class OneBatch:
         rows.write.parquet(spark_url(self._input))
         with _without_batches_of_sparks_own(self._spark):
             self._run(rows)
-            watermark_ms = max(_up_to_ms(until), self._checkpoint.next_watermark_ms(0))
+            up_to_ms = -((EPOCH - until) // timedelta(milliseconds=1))  # rounded up
+            watermark_ms = max(up_to_ms, self._checkpoint.next_watermark_ms(0))
             self._close(rows, watermark_ms)
         schema = operator(self._step).apply(self._stream(rows), self._context).schema
         read = self._spark.read.schema(schema).option("__globPaths__", "false")
@@ -194,11 +196,6 @@ class OneBatch:
         batch.write.mode("append").parquet(spark_url(self._output))
         failpoint.at("replaying")
         self._timers.close_batch(batch_id)
-
-
-def _up_to_ms(moment: datetime) -> int:
-    """Whole milliseconds since the epoch, not before the moment, as a watermark has them."""
-    return -((datetime(1970, 1, 1, tzinfo=UTC) - moment) // timedelta(milliseconds=1))
 
 
 @contextmanager

@@ -7,15 +7,11 @@ rebuild has them from the topic's archive. The swap puts them there (exchange.py
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from deltalake import Schema
-from deltalake.transaction import AddAction, create_table_with_add_actions
 from pyspark.sql import Column, DataFrame, Observation, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -27,8 +23,7 @@ from spark_jobs.repair.exchange.exchange import BAD
 from spark_jobs.source.micro_batch import Batch
 from spark_jobs.source.positions import Positions
 from spark_jobs.storage.folders import remove_folder
-from spark_jobs.storage.root.path_forms import delta_path, spark_url
-from spark_jobs.table.delta import door
+from spark_jobs.table.parquet_files import write_table
 from spark_jobs.values.spans import Position, Span, joined
 
 if TYPE_CHECKING:
@@ -46,7 +41,7 @@ MOST_UNITS = 2_000
 
 
 def write_changes(paired: DataFrame, folder: UPath) -> None:
-    """The Delta table changes/: op, before, after and explained of each row that differs."""
+    """The table changes/: op, before, after and explained of each row that differs."""
     rows = paired.where("op IS NOT NULL").select("op", "before", "after", "explained")
     _write(rows, folder / "changes")
 
@@ -58,7 +53,7 @@ def write_rows(
     folder: UPath,
     carried: DataFrame | None = None,
 ) -> None:
-    """The Delta table rows/: what the differing spans hold afterwards. `carried` are rows that stay
+    """The table rows/: what the differing spans hold afterwards. `carried` are rows that stay
     as they are, and are not among the paired.
     """
     within = position.sql(differing) if differing else "false"
@@ -68,46 +63,8 @@ def write_rows(
 
 
 def _write(rows: DataFrame, path: UPath) -> None:
-    """Spark writes the files, and delta-rs the log: Spark's own writer of Delta queries logs, which
-    takes longer than the rows.
-    """
     remove_folder(path)
-    rows.write.parquet(spark_url(path))
-    files = [file for file in path.iterdir() if file.suffix == ".parquet"]
-    create_table_with_add_actions(
-        delta_path(path),
-        Schema.from_json(json.dumps(_nullable(rows.schema.jsonValue()))),
-        [
-            AddAction(
-                path=file.name,
-                size=file.stat().st_size,
-                partition_values={},
-                modification_time=int(time.time() * 1000),
-                data_change=True,
-                stats="{}",
-            )
-            for file in files
-        ],
-        mode="error",
-        storage_options=door.options(path),
-    )
-
-
-def _nullable(kind: Any) -> Any:
-    """A type of Spark's, as JSON has it, in which everything may be null: Delta's files have no
-    other columns. Without the fields' metadata.
-    """
-    if isinstance(kind, list):
-        return [_nullable(each) for each in kind]
-    if not isinstance(kind, dict):
-        return kind
-    given: dict[str, Any] = {
-        "nullable": True,
-        "containsNull": True,
-        "valueContainsNull": True,
-        "metadata": {},
-    }
-    return {name: given.get(name, _nullable(value)) for name, value in kind.items()}
+    write_table(rows, path)
 
 
 def hour(position: Position) -> Column:
@@ -138,7 +95,7 @@ def differing(hours: Collection[datetime], spans: Sequence[Span]) -> tuple[Span,
 
 
 def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> int:
-    """The Delta table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
+    """The table bad/: rows of ops.quarantine. Executors write them; none passes the driver.
     How many of them are excised.
 
     Raises StagingStale if they are not as many as were `counted` when the rows were computed:
@@ -146,18 +103,13 @@ def write_bad(judging: Judging, counted: int, run_id: str, folder: UPath) -> int
     """
     plan, seen = judging.plan, Observation()
     as_row = _Rows(judging.spec.inputs, plan, run_id, judging.clock_ms)
-    (
-        judging.bad()
-        .mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
-        .observe(
-            seen,
-            F.count(F.lit(1)).alias("records"),
-            F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised"),
-        )
-        .write.format("delta")
-        .mode("overwrite")
-        .save(spark_url(folder / BAD))
+    rows = judging.bad().mapInArrow(as_row, from_arrow_schema(SCHEMAS["quarantine"]))
+    rows = rows.observe(
+        seen,
+        F.count(F.lit(1)).alias("records"),
+        F.count_if(F.col("reason").isin(*judging.failing.whys)).alias("excised"),
     )
+    _write(rows, folder / BAD)
     if (found := seen.get["records"]) != counted:
         raise StagingStale.bad_records_gone(pipeline=plan.pipeline, counted=counted, found=found)
     return int(seen.get["excised"])

@@ -13,7 +13,8 @@ from spark_jobs.repair.exchange.staging import same, select, within
 from spark_jobs.repair.manifest import Manifest
 from spark_jobs.storage.root.path_forms import sql_table
 from spark_jobs.table import history
-from spark_jobs.table.port import Opened, Overtaken, Said, Table, Unwritten
+from spark_jobs.table.open_version import Opened, Overtaken, Said, Unwritten
+from spark_jobs.table.port import Table
 from spark_jobs.table.tables import table_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class Base(NamedTuple):
         """Whether a later version may have changed one of the rows, as far as the log alone tells:
         it reads no row. True if the log no longer tells.
         """
-        return self.table.touched(self.version, self.position, self.spans)
+        found = self.table.changes(self.version)
+        if found is None or found.since > self.version:
+            return True
+        return any(each.touches(self.position.column, self.spans) for each in found.commits)
 
     def compared(self) -> Base:
         """This, at the newest version. Raises StagingStale if the rows are others there."""

@@ -218,8 +218,8 @@ class _Staged:
 
     def __init__(self, paths: Paths, manifest: Manifest) -> None:
         self._root, self._pipeline = paths.root, manifest.pipeline
-        self._run = own_table(paths.staging(manifest.repair_id) / BAD).opened("bad")
-        ran = self._run("SELECT min(run_id) AS run_id, count(*) AS n FROM bad")
+        self._ask = own_table(paths.staging(manifest.repair_id) / BAD).open().ask
+        ran = self._ask("SELECT min(run_id) AS run_id, count(*) AS n FROM t")
         [row] = ran.read_all().to_pylist()
         self.count: int = row["n"]
         self.by_its_run = ops_tables.equals({"pipeline": self._pipeline, "run_id": row["run_id"]})
@@ -232,15 +232,15 @@ class _Staged:
         )
         sql = f"SELECT {selected_sql()} FROM quarantine WHERE {kept}"
         others = ops_tables.query(self._root, "quarantine", sql).cast(PLACES)
-        older = PLACE[-1] not in self._run("SELECT * FROM bad LIMIT 0").schema.names
-        bad = "(SELECT *, NULL AS element FROM bad)" if older else "bad"
-        places = self._run(f"SELECT {selected_sql()} FROM {bad}").read_all().cast(PLACES)
+        older = PLACE[-1] not in self._ask("SELECT * FROM t LIMIT 0").schema.names
+        bad = "(SELECT *, NULL AS element FROM t)" if older else "t"
+        places = self._ask(f"SELECT {selected_sql()} FROM {bad}").read_all().cast(PLACES)
         return places.join(others, AT, join_type="left semi").select(AT)
 
     def parts(self, there: pa.Table) -> Iterator[pa.RecordBatch]:
         """The rows of the others."""
         schema, carried = SCHEMAS["quarantine"], self._carried(there)
-        for part in self._run("SELECT * FROM bad"):
+        for part in self._ask("SELECT * FROM t"):
             rows = _whole(pa.Table.from_batches([part]), schema)
             if there.num_rows:
                 # By their numbers: Arrow joins no lists, as headers are.
@@ -263,8 +263,8 @@ class _Staged:
         if not elements.num_rows:
             return {}
         known = {tuple(row[name] for name in PLACE) for row in elements.to_pylist()}
-        sql = "SELECT * FROM bad WHERE element IS NOT NULL AND value IS NOT NULL"
-        rows = (row for part in self._run(sql) for row in pa.Table.from_batches([part]).to_pylist())
+        sql = "SELECT * FROM t WHERE element IS NOT NULL AND value IS NOT NULL"
+        rows = (row for part in self._ask(sql) for row in pa.Table.from_batches([part]).to_pylist())
         return {
             (row["partition"], row["offset"]): {name: row[name] for name in RAW}
             for row in rows

@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import Field as Described
 
 from spark_jobs.checkpoint.identity import read_identity
 from spark_jobs.checkpoint.log import Checkpoint
 from spark_jobs.checkpoint.notes.cursor import read_cursor
-from spark_jobs.errors import RangeOpen, RepairUnknown
+from spark_jobs.errors import RangeOpen
 from spark_jobs.messages.part import Part
-from spark_jobs.ops import ops_tables, repairs
 from spark_jobs.ops.terms import UNDO
+from spark_jobs.repair.find.done import Done, newest_of, repairs_of
 from spark_jobs.repair.find.late import LateSpans, Touching, count, fates, late_fates
 from spark_jobs.repair.find.outdated_rows import LENGTHS, Outdated
 from spark_jobs.repair.find.plan import refuse_foreign
@@ -32,7 +32,6 @@ from spark_jobs.repair.find.ranges_due import (
     balance,
     quarantine_balance,
 )
-from spark_jobs.repair.manifest import read_manifest
 from spark_jobs.repair.offsets.reach import Gone, Reach
 from spark_jobs.repair.offsets.slices import times
 from spark_jobs.side.pins import noted_now
@@ -52,8 +51,6 @@ MOST_READ: Final = 200_000
 MOST_READ_BY_A_PAGE: Final = 5_000
 """In some 50 ms, in which the API server answers nobody else: decoding holds the interpreter."""
 
-ENDED: Final = "('swapped', 'canonical', 'staged')"
-"""SQL: the states of repairs whose computed rows are in the table, or can still be."""
 
 State = Literal["open", "unreachable", "staged", "late", "outdated", "replayable", "canonical"]
 
@@ -129,14 +126,6 @@ class Coverage(Part):
     )
 
 
-class _Done(NamedTuple):
-    """A repair of ops.repairs."""
-
-    at: datetime
-    spans: tuple[Span, ...]
-    row: dict[str, Any]
-
-
 def coverage(
     spec: Pipeline,
     paths: Paths,
@@ -179,7 +168,7 @@ def coverage(
     asked = Reach.of(way, paths, identity, earliest, newest.end) if earliest else None
     waiting_for = [span for span in buckets if waits[span.start] or changed[span.start]]
     lost = {*asked.touched(buckets), *asked.lacking(waiting_for)} if asked else set()
-    ended, staged = _repairs(paths, generations)
+    ended, staged = repairs_of(paths, generations)
     return Coverage(
         pipeline=spec.name,
         batch=audited,
@@ -213,11 +202,11 @@ def _interval(
     opened: bool,
     waits: tuple[int, int, int],
     lost: bool,
-    ended: Sequence[_Done],
-    staged: Sequence[_Done],
+    ended: Sequence[Done],
+    staged: Sequence[Done],
 ) -> Interval:
-    last = _newest(ended, span)
-    wait = _newest(staged, span)
+    last = newest_of(ended, span)
+    wait = newest_of(staged, span)
     late, outdated, replayable = waits
     named: tuple[State, ...] = ("late", "outdated", "replayable")
     state = next((of for of, number in zip(named, waits, strict=True) if number), "canonical")
@@ -263,43 +252,6 @@ def _quarantined(
     unread = total - settled.total() - bad - len(touched) if bad + len(touched) == most else 0
     good = ripe, len(touched) - ripe
     return touched, quarantine_balance(total, settled, good, bad, unread)
-
-
-def _newest(found: Sequence[_Done], span: Span) -> _Done | None:
-    within = (each for each in found if any(part.overlaps(span) for part in each.spans))
-    return max(within, key=lambda each: each.at, default=None)
-
-
-def _repairs(paths: Paths, generations: Sequence[str]) -> tuple[list[_Done], list[_Done]]:
-    where = f"state IN {ENDED} AND {ops_tables.among('generation', generations)}"
-    rows = repairs.stored(paths.root, paths.pipeline, where)
-    made = [
-        _Done(
-            row["swapped_at"] or row["staged_at"],
-            tuple(Span(part["start"], part["end"]) for part in row["ranges"] or ()),
-            row,
-        )
-        for row in rows
-        if row["swapped_at"] or row["staged_at"]
-    ]
-    waits = [
-        each
-        for each in made
-        if each.row["state"] == "staged"
-        and each.row["generation"] == generations[-1]
-        and _unanswered(paths, each.row["repair_id"])
-    ]
-    return [each for each in made if each.row["state"] != "staged"], waits
-
-
-def _unanswered(paths: Paths, repair_id: str) -> bool:
-    """One that was approved, and not swapped in, is not worth the wait: its swap was cut off, or a
-    drain was in its way.
-    """
-    try:
-        return not read_manifest(paths, repair_id).approved
-    except RepairUnknown:
-        return False
 
 
 def _buckets(

@@ -225,7 +225,11 @@ class LateSpans(NamedTuple):
             f"SELECT {selected_sql()}, at, missed FROM {self._spans} WHERE {rows} ORDER BY at"
         )
         return [
-            LateRecord(Place.of_row(row), _instant(row["at"]), _missed(row["missed"]))
+            LateRecord(
+                Place.of_row(row),
+                _instant(row["at"]),
+                None if (missed := row["missed"]) is None else _instant(missed),
+            )
             for row in found
         ]
 
@@ -270,10 +274,6 @@ def _tried(repair: Tried, first: Sequence[Row]) -> str:
 
 def _span(row: Row) -> Span:
     return Span(_instant(row["s"]), _instant(row["e"]))
-
-
-def _missed(microsecond: int | None) -> datetime | None:
-    return None if microsecond is None else _instant(microsecond)
 
 
 def _instant(microsecond: int) -> datetime:

@@ -11,9 +11,9 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from spark_jobs.checkpoint.notes.excised import EXCISED
 from spark_jobs.messages.kind import LATE_KINDS, SWAP_KINDS
@@ -33,14 +33,7 @@ from spark_jobs.repair.find.standing import Part, Standing, in_parts
 from spark_jobs.spec.analysis.looked_up import LookedUp, is_topic, looked_up
 from spark_jobs.storage.pin import Changed
 from spark_jobs.table.tables import table_of
-from spark_jobs.values.spans import (
-    FIRST,
-    LAST,
-    MICROSECOND,
-    Span,
-    floor,
-    joined,
-)
+from spark_jobs.values.spans import FIRST, LAST, MICROSECOND, Span, floor, joined
 
 if TYPE_CHECKING:
     from spark_jobs.ops.schema import Row
@@ -72,7 +65,7 @@ class Outdated:
         # Whether keys lack excised records, standing.py tells: other repairs compute some of them.
         self._inputs = {n: pin for n, pin in inputs.items() if way.whole or n != EXCISED}
         self._length = LENGTHS[way.spec.ranges.every]
-        self._reads = dict[int, Span | None]()
+        self._reads = cache(self._times_of)
         self._decided = dict[tuple[int, ...], list[Part]]()
 
     @cached_property
@@ -212,15 +205,12 @@ class Outdated:
         self, steps: Sequence[LookedUp], several: Sequence[Marks]
     ) -> dict[int, list[Touching]]:
         """Version -> the rows that depend on what it changes, whether that is settled or not."""
-        found = {marks.version: list[Touching]() for marks in several}
         table, position = table_of(self._paths), self._way.position
         can = all(step.leaving and can_ask(table, position, step.leaving) for step in steps)
-        asked = list[Marks]()
-        for marks in several:
-            if can and marks.by_key:
-                asked.append(marks)
-            else:
-                found[marks.version] = self._whole(marks)
+        asked = [marks for marks in several if can and marks.by_key]
+        found = {
+            marks.version: [] if can and marks.by_key else self._whole(marks) for marks in several
+        }
         for some in _few(asked):
             wanted = dict[int, list[Changed]]()
             for marks in some:
@@ -265,12 +255,9 @@ class Outdated:
         return joined(spans)
 
     def _read(self, marks: Marks) -> Span | None:
-        batch = marks.batch
         if is_topic(self._way.spec, marks.input):  # what is new may be a record of any time
             return WHOLE
-        if batch not in self._reads:
-            self._reads[batch] = self._times_of(batch)
-        return self._reads[batch]
+        return self._reads(marks.batch)
 
     def _times_of(self, batch: int) -> Span | None:
         """Between which the event times are of the records that are in rows or in open windows of
@@ -294,9 +281,7 @@ class Outdated:
         if _one(root, "batches", gone)["n"]:
             return WHOLE
         known = [each for each in found if each is not None]
-        if not known:
-            return None
-        return Span(min(known), max(known) + MICROSECOND).within(WHOLE)
+        return Span(min(known), max(known) + MICROSECOND).within(WHOLE) if known else None
 
 
 def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:
@@ -312,5 +297,4 @@ def _few(several: Iterable[Marks]) -> Iterator[list[Marks]]:
 
 def _one(root: Any, table: str, sql: str) -> Row:
     [row] = ops_tables.query(root, table, sql).to_pylist()
-    found: Row = row
-    return found
+    return cast("Row", row)

@@ -9,6 +9,7 @@ from spark_jobs.messages.kind import KINDS, LATE_KINDS
 from spark_jobs.repair.find.lost import told
 from spark_jobs.repair.find.plan import offsets_in
 from spark_jobs.spec.analysis.looked_up import kept
+from spark_jobs.values.spans import in_brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from spark_jobs.spec import Pipeline
     from spark_jobs.spec.inputs import Topics
     from spark_jobs.values.spans import Span
-
-SHOWN = 5
-"""Ranges that the plan prints one by one."""
 
 
 def plan_lines(
@@ -49,8 +47,6 @@ def plan_lines(
         why = KINDS[plan.kind].idle
         return (f"{name}: nothing to {plan.kind}: {why}; {final}", *open_yet)
     ranges = f"{len(plan.spans)} range" + ("s" if len(plan.spans) > 1 else "")
-    shown = "; ".join(map(str, plan.spans[:SHOWN]))
-    more = f"; and {len(plan.spans) - SHOWN} more" if len(plan.spans) > SHOWN else ""
     offsets = plan.horizon.text(inputs.shown)
     share = f" ({plan.offsets / covered:.1%})" if covered else ""
     parts = sum(map(len, (*plan.parts.values(), *plan.archived.values())))
@@ -60,13 +56,13 @@ def plan_lines(
     late = f"{touching:,} in these ranges, " if plan.kind in LATE_KINDS else ""
     outdated = (f"  outdated        by {changes:,} changes of tables beside the stream",)
     return (
-        f"{name}: {what} {ranges}: {shown}{more} UTC; {final}",
+        f"{name}: {what} {ranges}: {in_brief(plan.spans)} UTC; {final}",
         f"  late records    {late}{plan.late:,} needed, from ops.late",
         *open_yet,
         *(outdated if changes else ()),
         *(kept if merged else ()),
         f"  as of offsets   {offsets} (batch {closed.batch}, audited)",
-        f"  reach           records of {'; '.join(map(str, plan.needed[:SHOWN]))}",
+        f"  reach           records of {in_brief(plan.needed)}",
         f"  will read       {plan.offsets:,} of {covered:,} records{share} {_sources(plan)}, in "
         f"{parts} parts{unknown}",
         *(f"  without         {each}, which nobody has" for each in told(counted, inputs)),
@@ -121,12 +117,10 @@ def left_lines(left: Sequence[Span], late: int) -> tuple[str, ...]:
     """That some ranges are not computed, with so many late records in them."""
     if not left:
         return ()
-    shown = "; ".join(map(str, left[:SHOWN]))
-    more = f"; and {len(left) - SHOWN} more" if len(left) > SHOWN else ""
     waits = f", where {late:,} late records wait" if late else ""
     return (
-        f"  left out        {shown}{more}{waits}: neither Kafka nor an archive has all of their "
-        "records",
+        f"  left out        {in_brief(left)}{waits}: neither Kafka nor an archive has all of "
+        "their records",
     )
 
 

@@ -54,11 +54,6 @@ class Reading(NamedTuple):
     needed: int
     """How many offsets the ranges need, wherever they are."""
 
-    @property
-    def has_holes(self) -> bool:
-        """Whether all offsets of these holes are somewhere that a drain had read."""
-        return all(each.hole.empty or not each.where.nowhere for each in self.holes)
-
 
 def reading(
     index: Index,
@@ -216,4 +211,5 @@ class Reach(NamedTuple):
 
     def _whole(self, spans: Sequence[Span], without_lost: bool) -> bool:
         found = self.reading(spans)
-        return not found.lost and (without_lost or found.has_holes)
+        had = all(each.hole.empty or not each.where.nowhere for each in found.holes)
+        return not found.lost and (without_lost or had)

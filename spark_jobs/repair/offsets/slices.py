@@ -81,6 +81,10 @@ class Index(NamedTuple):
         }
         return {p: ranges for p, ranges in found.items() if ranges}
 
+    def possible(self, spans: Sequence[Span]) -> Parts:
+        """The same, and the offsets without a slice."""
+        return together((self.overlapping(spans), self.lacking))
+
     def records_at(self, parts: Parts) -> int:
         """Records of the slices that these offsets touch: the first one and the last one of a range
         are counted whole.

@@ -4,7 +4,6 @@ records gives them.
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Final
@@ -125,7 +124,7 @@ class KeyRows:
         rows = rows.withColumns(
             {CONTENTS: found} | {n: of_row[n] for n in after if n not in before}
         )
-        nothing = NoRecord(Counter())
+        nothing = NoRecord()
         return Computed(rows, keys, Fetched.unread(), nothing, nothing, nothing, None)
 
     def _outdated(self, changes: DataFrame) -> DataFrame:

@@ -85,31 +85,16 @@ MACHINE: tuple[tuple[str, Callable[..., SluiceError]], ...] = (
         r"(?P<version>\[PYTHON_VERSION_MISMATCH\][^.]{1,200})",
         SettingInvalid.executor_python,
     ),
-    (
-        r"Cannot run program \"(?P<detail>[^\"]+)\"",
-        ProcessDied.no_other_process,
-    ),
+    (r"Cannot run program \"(?P<detail>[^\"]+)\"", ProcessDied.no_other_process),
     (
         r"ClassNotFoundException: "
         r"(?P<detail>(?:io\.delta|org\.apache\.(?:spark\.sql\.(?:delta|kafka010)|kafka)|sluice)\.[\w.$]+)",
         SettingInvalid.executor_jar_absent,
     ),
-    (
-        "Master removed our application: KILLED",
-        NoExecutors.application_killed,
-    ),
-    (
-        "Master removed our application",
-        NoExecutors.application_removed,
-    ),
-    (
-        "Cannot call methods on a stopped SparkContext",
-        ProcessDied.spark_ended,
-    ),
-    (
-        "No space left on device|Disk quota exceeded",
-        DiskFull.disk_full,
-    ),
+    ("Master removed our application: KILLED", NoExecutors.application_killed),
+    ("Master removed our application", NoExecutors.application_removed),
+    ("Cannot call methods on a stopped SparkContext", ProcessDied.spark_ended),
+    ("No space left on device|Disk quota exceeded", DiskFull.disk_full),
     (
         r"ExecutorLostFailure \(executor (?!driver)[^)]*\)(?: Reason: (?P<detail>[^\n]{1,200}))?|"
         "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|"  # it had what was computed once (few_records.py)
@@ -121,19 +106,13 @@ MACHINE: tuple[tuple[str, Callable[..., SluiceError]], ...] = (
         "Error while sending or receiving",
         ProcessDied.jvm_died,
     ),
-    (
-        r"Python worker exited unexpectedly|pyspark\.daemon",
-        ProcessDied.python_worker_died,
-    ),
+    (r"Python worker exited unexpectedly|pyspark\.daemon", ProcessDied.python_worker_died),
     (
         r"kafka\.common\.errors\.\w*(?:Authentication|Authorization)Exception: "
         r"(?P<detail>[^\n]{1,200})",
         KafkaRefused.connector_refused,
     ),
-    (
-        r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception",
-        KafkaUnreachable.stopped_answering,
-    ),
+    (r"kafka\.common\.errors\.(?:Timeout|Disconnect)Exception", KafkaUnreachable.stopped_answering),
 )
 """Pattern in Spark's text about its machine or Kafka -> the error's reason.
 
@@ -202,10 +181,7 @@ def _reader_error(text: str) -> SluiceError | None:
     if (at := _TIMESTAMP.search(text)) is None:
         return None
     return JarsMissing.timestamp_unreadable(
-        topic=at["topic"],
-        partition=at["partition"],
-        offset=at["offset"],
-        timestamp=at["number"],
+        topic=at["topic"], partition=at["partition"], offset=at["offset"], timestamp=at["number"]
     )
 
 
@@ -245,11 +221,7 @@ def _logic_error(text: str, pipeline: str) -> SluiceError | None:
     for name, (why, remedy) in MISUSED.items():
         if f"[{name}" in text:
             return StateMisused.misused(
-                where=where,
-                why=why,
-                name=name,
-                remedy=remedy,
-                resume=resume_remedy(pipeline),
+                where=where, why=why, name=name, remedy=remedy, resume=resume_remedy(pipeline)
             )
     if (
         error
@@ -258,9 +230,7 @@ def _logic_error(text: str, pipeline: str) -> SluiceError | None:
         and _SETS_STATE.search(worker)
     ):
         return StateMisused.none_as_value(
-            where=where,
-            why=MISUSED["CANNOT_BE_NONE"][0],
-            resume=resume_remedy(pipeline),
+            where=where, why=MISUSED["CANNOT_BE_NONE"][0], resume=resume_remedy(pipeline)
         )
     if (data := DataError.of(text)) is not None:
         where = data.fragment or "an expression of a step"

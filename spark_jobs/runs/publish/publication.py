@@ -18,7 +18,8 @@ from spark_jobs.checkpoint.notes.live import refuse_dead
 from spark_jobs.checkpoint.notes.published import Published, behind, read_published
 from spark_jobs.errors import RebuildRefused, VersionNotLive
 from spark_jobs.messages.event import Decision, Event
-from spark_jobs.messages.report import OF_BATCHES, Account, parse_report
+from spark_jobs.messages.offset_account import OF_BATCHES, Account
+from spark_jobs.messages.report import parse_report
 from spark_jobs.ops import ops_tables
 from spark_jobs.runs.publish.days import days, repaired
 from spark_jobs.runs.publish.due import Announced, due, end_of, read_judged

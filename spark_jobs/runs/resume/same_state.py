@@ -26,11 +26,7 @@ def refuse_half_made(run: Run, earlier: Pipeline, *, other_code: bool) -> None:
     committed = max(run.checkpoint.committed(), default=-1)
     if what and run.target.table.newest_batch(run.target.owner) > committed:
         name = run.spec.name
-        raise StateIncompatible.batch_half_done(
-            batch=committed + 1,
-            pipeline=name,
-            what=what,
-        )
+        raise StateIncompatible.batch_half_done(batch=committed + 1, pipeline=name, what=what)
 
 
 def forget_failing(run: Run) -> None:

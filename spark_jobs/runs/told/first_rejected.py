@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_jobs.errors.base import visible
-from spark_jobs.messages.report import Account
+from spark_jobs.messages.offset_account import Account
 from spark_jobs.messages.withheld import of_reason
 from spark_jobs.ops import ops_tables
 from spark_jobs.spec import Pipeline

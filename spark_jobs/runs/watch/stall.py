@@ -126,11 +126,7 @@ class StallWatch:
 def stalled(name: str, limit: timedelta, kept: str) -> RunStalled:
     """The error. `kept`: the path of the thread dump; empty if there is none."""
     threads = f"{kept} has what each thread did" if kept else "No thread dump could be written"
-    return RunStalled.stood_still(
-        pipeline=name,
-        limit=interval(limit),
-        threads=threads,
-    )
+    return RunStalled.stood_still(pipeline=name, limit=interval(limit), threads=threads)
 
 
 def keep(dump: str, root: str, name: str, run_id: str) -> str:

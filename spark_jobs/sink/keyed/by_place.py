@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from spark_jobs.spec.steps.history import CURRENT
 from spark_jobs.steps.keyed.merge import kept_anew
 from spark_jobs.steps.keyed.places import ranks
-from spark_jobs.table.port import Merge, Opened
+from spark_jobs.table.open_version import Merge, Opened
 from spark_jobs.values.own_columns import WHOLE
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pyspark.storagelevel import StorageLevel
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_jobs.table.port import Opened
+    from spark_jobs.table.open_version import Opened
 
 MOST_CHANGES: Final = 50_000
 MOST_ROWS: Final = 2_000_000

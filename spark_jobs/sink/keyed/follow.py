@@ -15,7 +15,7 @@ from spark_jobs.sink.keyed.in_spark import merge_in_spark
 from spark_jobs.sink.keyed.standing import key_broken
 from spark_jobs.steps.keyed.merge import merged
 from spark_jobs.steps.keyed.places import known_of, misplaced
-from spark_jobs.table.port import Opened, Overtaken, Said
+from spark_jobs.table.open_version import Opened, Overtaken, Said
 from spark_jobs.table.tables import own_table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.errors import TableChanged
 from spark_jobs.storage.root.path_forms import sql_table
-from spark_jobs.table.tables import own_table
+from spark_jobs.table.tables import size_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def remembered_share(path: UPath, version: int) -> float | None:
     """Deletes that are remembered, for each row that is none; None if the log does not tell."""
-    found = own_table(path).live_rows(version)
+    found = size_at(path, version)
     return None if found is None else found.remembered / max(found.live, 1)
 
 

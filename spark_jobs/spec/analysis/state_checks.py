@@ -87,9 +87,7 @@ TRUNCATES = within(
     "then `sluice accept`",
 )
 REMEMBERED = within(
-    "remembered_share",
-    1,
-    about="more deletes than rows: shorten forget_deletes_after",
+    "remembered_share", 1, about="more deletes than rows: shorten forget_deletes_after"
 )
 
 
@@ -157,9 +155,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             about="a run was cut short before a batch evicted; the next run evicts",
         ),
         within(
-            "still_batches",
-            10,
-            about="a producer's clock stands still, or old data is sent again",
+            "still_batches", 10, about="a producer's clock stands still, or old data is sent again"
         ),
         within(
             "late_share",
@@ -168,9 +164,7 @@ def _defaults(spec: Pipeline) -> tuple[Check, ...]:
             "late",
         ),
         within(
-            "timers_per_row",
-            10,
-            about="a processor must delete a timer before it sets a new one",
+            "timers_per_row", 10, about="a processor must delete a timer before it sets a new one"
         ),
         *([TRUNCATES] if has_truncates(spec) else []),
         *([REMEMBERED] if spec.keyed and spec.keyed.forgets_after else []),

@@ -76,12 +76,10 @@ class StateMetrics(BaseModel):
         default=None, description="deletes that a Latest's table remembers, per row that it has"
     )
     accepted_age_seconds: float | None = Described(
-        default=None,
-        description="seconds since a run has accepted a record; null before the first",
+        default=None, description="seconds since a run has accepted a record; null before the first"
     )
     event_age_seconds: float | None = Described(
-        default=None,
-        description="the same by the newest event time",
+        default=None, description="the same by the newest event time"
     )
     volume_of_hour: float | None = Described(
         default=None,
@@ -107,10 +105,7 @@ OF_THE_ACCOUNT: Final = frozenset({"unaccounted", "groups_unaccounted"})
 """Those by which the account does not agree."""
 Clock = Literal["run", "event_time"]
 Of = Literal["hour", "day"]
-AGES: Final[dict[Clock, str]] = {
-    "run": "accepted_age_seconds",
-    "event_time": "event_age_seconds",
-}
+AGES: Final[dict[Clock, str]] = {"run": "accepted_age_seconds", "event_time": "event_age_seconds"}
 """From what a record's age is counted -> the state metric."""
 VOLUMES: Final[dict[Of, str]] = {"hour": "volume_of_hour", "day": "volume_of_day"}
 """Of what time records are compared -> the state metric."""

@@ -7,6 +7,7 @@ calendar that has no 5th to 14th of October 1582: it stores the 10th as the 15th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -131,4 +132,45 @@ def refuse_in_buckets(
             initial_state,
             "buckets take no initial state",
             "Use form='row' or 'pandas', whose processor has handleInitialState",
+        )
+
+
+def refuse_no_time(name: str, output: Sequence[Field], time_mode: str) -> None:
+    """Refuse an event time that output has not, or that Spark compares with no watermark."""
+    if not any(
+        field.name == name and field.type == "timestamp" and field.required for field in output
+    ):
+        refuse(
+            "event_time",
+            name,
+            "it is not a required timestamp column of output",
+            "Name such a column, or declare this one so",
+        )
+    if time_mode != "event":
+        refuse(
+            "event_time",
+            name,
+            f"in time mode {time_mode} Spark does not compare the output with the watermark",
+            "Use time_mode='event'",
+        )
+
+
+def refuse_key_types(form: str, of: Mapping[str, str]) -> None:
+    """Refuse keys by their types, in this form."""
+    parted = [key for key in of if "<" in of[key]]
+    if parted and form in ("row", "pandas"):
+        refuse(
+            "GroupState.keys",
+            parted,
+            "Spark 4.2 gives a processor no key of type array or struct",
+            "Use other keys, or take parts of it in a Transform",
+        )
+    doubles = [key for key in of if re.search(r"\b(double|float)\b", of[key])]
+    if doubles and form == "buckets":
+        refuse(
+            "GroupState.keys",
+            doubles,
+            "form 'buckets' has no keys of type double or float: NaN and -0.0 are other keys "
+            "in Arrow than in Spark",
+            "Use a key of another type, or form='row'",
         )

@@ -4,7 +4,6 @@ state.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, ClassVar, Final, Literal, Self
@@ -29,6 +28,8 @@ from spark_jobs.spec.steps.group_forms import (
     UNFOLLOWED,
     refuse_in_apply,
     refuse_in_buckets,
+    refuse_key_types,
+    refuse_no_time,
 )
 from spark_jobs.spec.steps.step import Balance, Bucketed, EvictedBy, Known, Step
 from spark_jobs.values.gap import Gap
@@ -39,6 +40,11 @@ CLOCKS: Final = {
     "event": "timers by event time",
     "processing": "timers by processing time",
 }
+
+
+EVICTED: Final[Mapping[str, EvictedBy]] = {
+    "event": "watermark", "processing": "processor", "none": "nothing",
+}  # fmt: skip
 
 
 class GroupState(Step):
@@ -125,28 +131,8 @@ class GroupState(Step):
                 "Leave it out, or use form='buckets'",
             )
         if self.event_time is not None:
-            self._refuse_no_time(self.event_time)
+            refuse_no_time(self.event_time, self.output, self.time_mode)
         return self
-
-    def _refuse_no_time(self, name: str) -> None:
-        if not any(
-            field.name == name and field.type == "timestamp" and field.required
-            for field in self.output
-        ):
-            refuse(
-                "event_time",
-                name,
-                "it is not a required timestamp column of output",
-                "Name such a column, or declare this one so",
-            )
-        if self.time_mode != "event":
-            refuse(
-                "event_time",
-                name,
-                f"in time mode {self.time_mode} Spark does not compare the output with the "
-                "watermark",
-                "Use time_mode='event'",
-            )
 
     @property
     def output_columns(self) -> tuple[str, ...]:
@@ -163,18 +149,11 @@ class GroupState(Step):
 
     @property
     def evicted_by(self) -> EvictedBy:
-        match self.time_mode:
-            case "event":
-                return "watermark"
-            case "processing":
-                return "processor"
-            case "none":
-                return "nothing"
+        return EVICTED[self.time_mode]
 
     @property
     def rows_per_record(self) -> int:
-        # Else a guess: Sluice cannot know how much state a processor keeps.
-        return 1 if self.form == "buckets" else 4
+        return 1 if self.form == "buckets" else 4  # a guess: a processor may keep any state
 
     @property
     def update_key(self) -> tuple[str, ...]:
@@ -216,8 +195,7 @@ class GroupState(Step):
 
     @property
     def endless(self) -> bool:
-        # SPARK-50180: with processing-time timers or TTL, Spark plans no-data batches for ever.
-        return self.time_mode == "processing"
+        return self.time_mode == "processing"  # SPARK-50180: timers, TTL: no-data batches for ever
 
     @property
     def needs_rocksdb(self) -> bool:
@@ -242,11 +220,7 @@ class GroupState(Step):
         return gaps, why and f"{why} {self.form!r}"
 
     def expires(
-        self,
-        variable: Variable,
-        columns: Sequence[str],
-        time: str | None,
-        mode: str,
+        self, variable: Variable, columns: Sequence[str], time: str | None, mode: str
     ) -> Expires:
         clock: Clock = "watermark" if self.time_mode == "event" else "clock"
         if variable.kind == "TimerState":
@@ -258,24 +232,7 @@ class GroupState(Step):
         return Expires("", "processor")
 
     def refuse_types(self, types: Mapping[str, str]) -> None:
-        of = {key: types.get(key, "") for key in self.keys}
-        parted = [key for key in of if "<" in of[key]]
-        if parted and self.form in ("row", "pandas"):
-            refuse(
-                "GroupState.keys",
-                parted,
-                "Spark 4.2 gives a processor no key of type array or struct",
-                "Use other keys, or take parts of it in a Transform",
-            )
-        doubles = [key for key in of if re.search(r"\b(double|float)\b", of[key])]
-        if doubles and self.form == "buckets":
-            refuse(
-                "GroupState.keys",
-                doubles,
-                "form 'buckets' has no keys of type double or float: NaN and -0.0 are other keys "
-                "in Arrow than in Spark",
-                "Use a key of another type, or form='row'",
-            )
+        refuse_key_types(self.form, {key: types.get(key, "") for key in self.keys})
 
     def state_key(self, columns: Columns) -> Columns:
         return self.keys

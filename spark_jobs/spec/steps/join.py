@@ -6,63 +6,27 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import chain
-from typing import Annotated, ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
-from pydantic import (
-    BeforeValidator,
-    Field as Described,
-    PlainSerializer,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import Field as Described, PrivateAttr, model_validator
 
-from spark_jobs.spec.columns import (
-    ColumnName,
-    Columns,
-    Origins,
-    in_words,
-    refuse_own,
-    refuse_unknown,
-)
-from spark_jobs.spec.duration import interval, parse_duration
+from spark_jobs.spec.columns import ColumnName, Columns, Origins, in_words, refuse_unknown
 from spark_jobs.spec.fields.field import Field
 from spark_jobs.spec.model import refuse
 from spark_jobs.spec.ranges import Ranges
+from spark_jobs.spec.steps import unjoinable
 from spark_jobs.spec.steps.deduplicate import Deduplicate
+from spark_jobs.spec.steps.distance import ZERO, Distance, shown
 from spark_jobs.spec.steps.expires import Expires, Variable
 from spark_jobs.spec.steps.step import Balance, EvictedBy, Known, Pairs, Step
 from spark_jobs.spec.topic import Topic
 from spark_jobs.values.spans import Span, Times
 
-_ZERO: Final = timedelta()
 _MILLISECOND: Final = timedelta(milliseconds=1)
-COMPARED: Final = (
-    *("string", "binary", "boolean", "tinyint", "smallint", "int", "bigint", "decimal"),
-    *("date", "timestamp", "timestamp_ntz"),
-)
-"""Types of which Spark and other engines find the same values equal. Not of a double: NaN, -0.0."""
 SEEN: Final = ("join_left", "join_right")
 """Under these the rows of left and of right are observed: `rows`, behind a side's Deduplicate; of a
 side without one the late ones too.
 """
-
-
-def _signed(given: object) -> timedelta:
-    """A duration, or `-` and a duration."""
-    if isinstance(given, str) and given.strip().startswith("-"):
-        return -parse_duration(given.strip()[1:].strip())
-    if isinstance(given, timedelta) and given < _ZERO:
-        return -parse_duration(-given)
-    return parse_duration(given)
-
-
-def _in_words(duration: timedelta) -> str:
-    return f"-{interval(-duration)}" if duration < _ZERO else interval(duration)
-
-
-Distance = Annotated[
-    timedelta, BeforeValidator(_signed), PlainSerializer(_in_words, return_type=str)
-]
 
 
 class Join(Step):
@@ -98,27 +62,13 @@ class Join(Step):
         if begin > end:
             refuse(
                 "within",
-                tuple(map(_in_words, self.within)),
+                tuple(map(shown, self.within)),
                 "the first is the least, and it is more than the second",
                 "Write the smaller one first, for example ('-5 minutes', '1 hour')",
             )
         for name, steps in self.before.items():
-            self._refuse_before(name, steps)
+            unjoinable.refuse_before(self.takes, name, steps)
         return self
-
-    def _refuse_before(self, name: str, steps: tuple[Deduplicate, ...]) -> None:
-        if name not in self.takes:
-            refuse("before", name, "it is neither left nor right", f"Use {' or '.join(self.takes)}")
-        if len(steps) != 1:
-            kinds = [step.kind for step in steps]
-            refuse(f"before[{name!r}]", kinds, "one Deduplicate stands there", "Write (ONE,)")
-        if steps[0].scope == "for_ever":
-            refuse(
-                f"before[{name!r}].scope",
-                steps[0].scope,
-                "a Join keeps no key for ever: what it waits for ends with its range",
-                "Use scope 'watermark', or 'event_time' with the event time among the keys",
-            )
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -178,7 +128,7 @@ class Join(Step):
 
     @property
     def described(self) -> str:
-        begin, end = map(_in_words, self.within)
+        begin, end = map(shown, self.within)
         equal = " and ".join(f"`{one}` = `{other}`" for one, other in self.on.items())
         once = [f"`{name}` by {in_words(of.keys)}" for name, (of,) in self.before.items()]
         copies = f"; first drop copies of {', and of '.join(once)}" if once else ""
@@ -220,11 +170,7 @@ class Join(Step):
     @property
     def balance(self) -> Balance:
         return Balance(
-            counted_in="rows",
-            drops_duplicates=False,
-            only_fewer=False,
-            several_per_key=False,
-            inside=SEEN,
+            "rows", drops_duplicates=False, only_fewer=False, several_per_key=False, inside=SEEN
         )
 
     @property
@@ -251,15 +197,15 @@ class Join(Step):
 
     @property
     def late_after(self) -> timedelta:
-        return _ZERO
+        return ZERO
 
     def pairs(self, of_input: str) -> Pairs | None:
         begin, end = self.within
         if of_input == self.left:
             columns = {name: name for name in self._sides[0].columns}
-            return Pairs(columns, max(end, _ZERO), self.unmatched_leave)
+            return Pairs(columns, max(end, ZERO), self.unmatched_leave)
         found = {new: old for old, new in self.found.items()}
-        return Pairs({**self.on, **found}, max(-begin, _ZERO), alone=False)
+        return Pairs({**self.on, **found}, max(-begin, ZERO), alone=False)
 
     @property
     def unfollowed(self) -> tuple[str, str]:
@@ -278,61 +224,14 @@ class Join(Step):
         left, right = self._sides
         refuse_unknown("Join", "on", tuple(self.on), left.columns)
         refuse_unknown("Join", "on", tuple(self.on.values()), right.columns)
-        for name, steps in self.before.items():
-            of = left if name == self.left else right
-            for step in steps:  # as a pipeline judges one of its own
-                step.columns_after(of.columns)
-                step.refuse_time(of.event_time, "append")
-                maps = [each.name for each in of.fields if "map<" in each.type]
-                if keys := [each for each in maps if step.whole_row or each in step.keys]:
-                    refuse(f"before[{name!r}].keys", keys, "Spark compares no maps", "Use others")
-        self._refuse_null()
-        self._refuse_same(left.columns)
+        for name, (step,) in self.before.items():
+            unjoinable.refuse_unfit(step, left if name == self.left else right)
+        unjoinable.refuse_null(self.on, left, right)
+        unjoinable.refuse_same(left, self.found.values(), self.prefix)
         return self.columns
 
-    def _refuse_null(self) -> None:
-        times = {each.event_time for each in self._sides}
-        if keys := {**self.on}.items() if times & {*self.on, *self.on.values()} else ():
-            refuse(
-                "Join.on",
-                dict(keys),
-                f"{', '.join(sorted(times))} is the event time, which within compares",
-                "Leave it out, and say within",
-            )
-        fields = {each.name: each for each in self._sides[1].fields}
-        if nulls := [name for name in self.on.values() if not fields[name].required]:
-            refuse(
-                "Join.on",
-                nulls,
-                f"a record of {self.right} may have none, and nothing equals a null",
-                "Declare it required: a record without it is then malformed",
-            )
-
-    def _refuse_same(self, left: Sequence[str]) -> None:
-        refuse_own("Join.prefix", self.found.values())
-        taken = {name.lower() for name in left}
-        if same := [name for name in self.found.values() if name.lower() in taken]:
-            refuse(
-                "Join.prefix",
-                self.prefix,
-                f"{self.left} has columns named {', '.join(same)} too",
-                "Choose another one, for example prefix='right_'",
-            )
-
     def refuse_types(self, types: Mapping[str, str]) -> None:
-        for one, other in self.on.items():
-            kinds = types.get(one, ""), types.get(other, "")
-            plain = kinds[0].split("(")[0] in COMPARED
-            if "" not in kinds and (kinds[0] != kinds[1] or not plain):
-                why = f"{one} is {kinds[0]}, and {other} is {kinds[1]}"
-                if kinds[0] == kinds[1]:
-                    why = f"values of type {kinds[0]} are not compared"
-                refuse(
-                    "Join.on",
-                    {one: other},
-                    why,
-                    f"Declare both fields with one type of {', '.join(COMPARED)}",
-                )
+        unjoinable.refuse_types(self.on, types)
 
     def refuse_mode(self, mode: str, *, first: bool) -> None:
         if mode != "append":
@@ -408,4 +307,4 @@ class Join(Step):
 
     def settled_after(self, ranges: Ranges) -> timedelta:
         # Spark keeps a row for a millisecond more than its range (StreamingJoinHelper).
-        return max(self.within[1], _ZERO) + _MILLISECOND
+        return max(self.within[1], ZERO) + _MILLISECOND

@@ -85,8 +85,4 @@ def _is_refused(error: OSError) -> bool:
 def refuse_newer(found: object, known: int, path: str) -> None:
     """Raise FormatNewer if a newer Sluice wrote the file."""
     if isinstance(found, int) and found > known:
-        raise FormatNewer.form_unknown(
-            path=path,
-            found=found,
-            known=known,
-        )
+        raise FormatNewer.form_unknown(path=path, found=found, known=known)

@@ -107,10 +107,7 @@ def read(path: UPath) -> Content | None:
         if path.name == REBUILD:
             raise CheckpointBroken.rebuild_unreadable(note=path, pipeline=path.parent.name)
         raise CheckpointBroken.live_unreadable(
-            path=path,
-            folder=path.parent,
-            file=LIVE,
-            pipeline=path.parent.name,
+            path=path, folder=path.parent, file=LIVE, pipeline=path.parent.name
         )
     refuse_newer(found.get("format_version", FORM), FORM, str(path))
     return found

@@ -69,14 +69,12 @@ def due(path: UPath, by: tuple[str, ...]) -> list[Due]:
         named = all(value is not None for _, value in part)  # delta-rs cannot ask for null
         if new and much and named:
             found.append(Due(part, len(new), whole=True))
-        elif _can_join(new, list(small.values()), target * HALF):
+        # There are new files to join, and two of all fit into one.
+        elif len([size for size in new if size < target * HALF]) > 1 and (
+            sum(sorted(small.values())[:2]) <= target * HALF
+        ):
             found.append(Due(part, len(new), whole=False))
     return found
-
-
-def _can_join(new: list[int], sizes: list[int], below: float) -> bool:
-    """Whether there are new files to join, and two of all fit into one."""
-    return len([size for size in new if size < below]) > 1 and sum(sorted(sizes)[:2]) <= below
 
 
 def _ordered(path: UPath, names: Iterable[str], by: tuple[str, ...]) -> dict[str, bool]:
@@ -139,11 +137,13 @@ def _planned(path: UPath, spec: Pipeline, kept: Needed) -> list[Step]:
     steps = list[Step]()
     if old := len(rewrite.inexact(door.open_table(path))):
         what = f"write {old:,} files of {path} again, whose INT96 times others misread"
-        steps.append((what, partial(_make_exact, path)))
+        exact = _worded(path, lambda: rewrite.make_exact(door.open_table(path)))
+        steps.append((what, exact))
     if unused:
         what = f"remove {unused:,} files of {path} that it has not had for"
         why = f"{RETENTION.days} days, and that no version needs which may be read"
-        steps.append((f"{what} {why}", partial(_vacuum, path, kept)))
+        vacuum = partial(compaction.vacuum, keep=kept.versions, before=kept.since, execute=True)
+        steps.append((f"{what} {why}", _worded(path, partial(vacuum, path))))
     if unused or checksums:
         steps.append(
             (
@@ -152,7 +152,8 @@ def _planned(path: UPath, spec: Pipeline, kept: Needed) -> list[Step]:
             )
         )
     if small:  # the last: a table may not be compacted, and its old files go all the same
-        steps.append((f"join {small:,} small files of {path}", partial(_compact, path, spec, by)))
+        join = _worded(path, partial(_compact, path, spec, by))
+        steps.append((f"join {small:,} small files of {path}", join))
     return steps
 
 
@@ -169,22 +170,19 @@ def _small(path: UPath, by: tuple[str, ...]) -> int:
     return compaction.small_files(path)
 
 
-def _make_exact(path: UPath) -> None:
-    with in_words(path):
-        rewrite.make_exact(door.open_table(path))
-
-
 def _compact(path: UPath, spec: Pipeline, by: tuple[str, ...]) -> None:
-    with in_words(path):
-        if by:
-            put_in_order(path, by)
-        else:
-            compaction.compact(path, written=compaction.ZSTD if spec.is_archive else None)
+    if by:
+        put_in_order(path, by)
+    else:
+        compaction.compact(path, written=compaction.ZSTD if spec.is_archive else None)
 
 
-def _vacuum(path: UPath, kept: Needed) -> None:
-    with in_words(path):
-        compaction.vacuum(path, keep=kept.versions, before=kept.since, execute=True)
+def _worded(path: UPath, work: Callable[[], object]) -> Callable[[], None]:
+    def step() -> None:
+        with in_words(path):
+            work()
+
+    return step
 
 
 def _refuse_features(path: UPath) -> None:
@@ -212,8 +210,4 @@ def in_words(path: UPath) -> Iterator[None]:
 
 
 def _refusal(path: UPath, why: str) -> MaintenanceRefused:
-    return MaintenanceRefused.needs_spark(
-        path=path,
-        why=why,
-        sql=sql_table(path),
-    )
+    return MaintenanceRefused.needs_spark(path=path, why=why, sql=sql_table(path))

@@ -85,9 +85,7 @@ def in_words(path: str) -> Iterator[None]:
         if found is None:
             raise
         raise TableContended.written_meanwhile(
-            path=path,
-            conflict=found.name,
-            error=found.text,
+            path=path, conflict=found.name, error=found.text
         ) from None
 
 
@@ -175,6 +173,18 @@ def replace(rows: DataFrame, commit: Commit) -> None:
     with marked(rows.sparkSession, commit):
         whole = rows.write.format("delta").mode("overwrite")
         whole.option("partitionOverwriteMode", "static").save(commit.path)
+
+
+def remove(spark: SparkSession, path: str, where: str, said: Mapping[str, Any]) -> bool:
+    """Remove the rows for which Spark's SQL holds, in a commit that says this. Whether any went."""
+    from delta.tables import DeltaTable  # noqa: PLC0415 - as above
+
+    stored = DeltaTable.forPath(spark, path)
+    if stored.toDF().where(where).isEmpty():
+        return False
+    with within(spark, {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(said)}):
+        stored.delete(where)
+    return True
 
 
 def newest(rows: DataFrame, keys: tuple[str, ...]) -> DataFrame:

@@ -21,6 +21,7 @@ from spark_jobs.storage.object_store import client, put_new
 from spark_jobs.storage.root.path_forms import delta_path, disk_path
 from spark_jobs.storage.root.store import is_remote
 from spark_jobs.table.arrow_rows import parquet_file
+from spark_jobs.table.entry import LOG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,7 @@ class Log(NamedTuple):
     @classmethod
     def of(cls, table: UPath) -> Log:
         """The entries now; none if there is no table."""
-        folder = table / "_delta_log"
+        folder = table / LOG
         names = [path.name for path in folder.iterdir()] if folder.exists() else []
         parts: dict[int, list[re.Match[str]]] = {}
         for match in filter(None, map(CHECKPOINT.fullmatch, names)):
@@ -202,7 +203,6 @@ def _as_written(content: Action) -> Action:
     }
 
 
-LOG = "_delta_log"
 PAGE = 100
 """Names that are handed over at a time; the store sends a thousand."""
 

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.exceptions import DeltaError
 
-from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Action, Log
 from spark_jobs.table.delta.door import untried
-from spark_jobs.table.port import Size
+from spark_jobs.table.open_version import Size
 from spark_jobs.values.own_columns import DELETED
 
 if TYPE_CHECKING:
@@ -67,14 +65,3 @@ def _name_in_log(metadata: Action) -> str:
     fields = json.loads(metadata.get("schemaString", '{"fields": []}'))["fields"]
     names = {field["name"]: field.get("metadata", {}).get(PHYSICAL) for field in fields}
     return names.get(DELETED) or DELETED
-
-
-def size_at(path: UPath, version: int) -> Size | None:
-    """Likewise of a version; None if the log no longer has it."""
-    table = door.open_table(path)
-    try:
-        if table.version() != version:
-            table.load_as_version(version)
-    except DeltaError:
-        return None
-    return size(table, path)

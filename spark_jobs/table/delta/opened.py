@@ -3,54 +3,85 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 import deltalake
+import pyarrow as pa
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from spark_jobs.storage.root.path_forms import unprefixed
+from spark_jobs.storage.root.store import opened
 from spark_jobs.table.delta import door, rewrite
-from spark_jobs.table.delta.answer import torn_named
+from spark_jobs.table.delta.answer import streamed, torn_named
 from spark_jobs.table.delta.live_rows import size
-from spark_jobs.table.port import Merge, Opened, Overtaken, Said, Size, Unwritten
+from spark_jobs.table.open_version import Merge, Opened, Overtaken, Said, Size, Unread, Unwritten
 from spark_jobs.values.own_columns import DELETED, WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyarrow.dataset import Scanner
     from upath import UPath
+
+
+ABOVE: Final = "%2E%2E/"
+IN_ORDER: Final = {"datafusion.execution.target_partitions": "1"}
 
 
 class DeltaOpened(Opened):
     """See Opened."""
 
-    def __init__(self, path: UPath) -> None:
-        self._path, self._table = path, door.open_table(path)
+    def __init__(self, path: UPath, version: int | None = None) -> None:
+        with _unread() if version is not None else nullcontext():
+            self._path, self._table = path, door.open_table(path, version)
         self.version = self._table.version()
 
+    def identifier(self) -> str:
+        return str(self._table.metadata().id)
+
+    def is_whole(self) -> bool:
+        files = self._table.file_uris()
+        return all(_file(self._path, self._table.table_uri, uri).exists() for uri in files)
+
+    def columns(self) -> pa.Schema:
+        return pa.schema(self._table.schema().to_arrow())
+
+    def ask(self, sql: str) -> pa.RecordBatchReader:
+        """See Opened. While delta-rs writes what the answer gives, no table can be opened: it would
+        wait for the thread that writes.
+        """
+        return streamed(sql, {"t": self._table}, IN_ORDER)
+
+    def read(self, columns: Iterable[str], where: str, most: int) -> pa.Table | None:
+        named = ", ".join(f'"{name.replace(chr(34), 2 * chr(34))}"' for name in columns)
+        batches, left = list[pa.RecordBatch](), most
+        with _unread():
+            found = self.ask(f"SELECT {named} FROM t WHERE {where}")
+            for batch in found:
+                left -= batch.nbytes
+                if left < 0:
+                    return None
+                batches.append(batch)
+        return pa.Table.from_batches(batches, found.schema)
+
     def number(self, by: str) -> int | None:
-        """See Opened."""
         return self._table.transaction_version(by)
 
     def size(self) -> Size | None:
-        """See Opened."""
         return size(self._table, self._path)
 
     def untried(self) -> Sequence[str]:
-        """See Opened."""
         return door.untried(self._table)
 
     def scan(self, columns: Iterable[str]) -> Scanner:
-        """See Opened."""
         return door.dataset(self._table).scanner(columns=[*columns])
 
     def overwrite(self, rows: pa.Table, where: str, said: Said) -> None:
-        """See Opened."""
         rewrite.overwrite(self._table, rows, where, commit_properties=_properties(said))
 
     def merge(self, merge: Merge, said: Said) -> None:
-        """See Opened."""
         rows, table, of = merge.rows, self._table, _properties(said)
         if not rows.num_rows:  # a merge of nothing commits nothing
             parts = table.metadata().partition_columns
@@ -73,6 +104,29 @@ class DeltaOpened(Opened):
         merger = merger.when_matched_update(anew, f'NOT new."{WHOLE}"')
         merger = merger.when_matched_update(all_, f'new."{WHOLE}"')
         merger.when_not_matched_insert(all_, f'new."{WHOLE}"').execute()
+
+
+def _file(folder: UPath, table_uri: str, uri: str) -> UPath:
+    """delta-rs escapes the folder's name, and not what is behind it; but all of a name that leads
+    upwards, as a published table's does where there are no links.
+    """
+    begins, name = unprefixed(table_uri).rstrip("/") + "/", unprefixed(uri)
+    if not name.startswith(begins):
+        return opened(name)
+    name = name.removeprefix(begins)
+    if name.startswith(ABOVE):
+        name = unquote(name)
+    while name.startswith("../"):
+        folder, name = folder.parent, name.removeprefix("../")
+    return folder / name
+
+
+@contextmanager
+def _unread() -> Iterator[None]:
+    try:
+        yield
+    except (DeltaError, pa.ArrowException) as error:
+        raise Unread(str(error).partition("\n")[0]) from None
 
 
 def _properties(said: Said) -> deltalake.CommitProperties:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from spark_jobs.spec import Pipeline
-    from spark_jobs.spec.steps.following import Following
     from spark_jobs.spec.steps.step import Step
     from spark_jobs.storage.lease_view import Held
     from spark_jobs.table.entry import OfBatch
@@ -38,8 +37,9 @@ def commit_strategy(spec: Pipeline) -> CommitStrategy:
     """The function that commits this pipeline's batches, by its last step or its output mode."""
     if spec.is_archive:
         return lambda rows, to: commit.archive(_ordered(rows, spec), to)
-    if spec.keyed:
-        return _keyed_strategy(spec.keyed)
+    if step := spec.keyed:
+        follow = resolve_name(step.commits)
+        return lambda rows, to: follow(rows, step, to)
     match spec.output_mode:
         case "append":
             return lambda rows, to: commit.append(_ordered(rows, spec), to)
@@ -55,11 +55,6 @@ def _ordered(rows: DataFrame, spec: Pipeline) -> DataFrame:
     """The rows in the order in which their files are read: a file's statistics are then narrow."""
     by = order(spec)
     return rows.sortWithinPartitions(*(f"`{name}`" for name in (*parts(spec), *by))) if by else rows
-
-
-def _keyed_strategy(step: Following) -> CommitStrategy:
-    follow = resolve_name(step.commits)
-    return lambda rows, to: follow(rows, step, to)
 
 
 def _merge_strategy(last: Step) -> CommitStrategy:

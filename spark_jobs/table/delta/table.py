@@ -12,26 +12,25 @@ import deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from spark_jobs.errors import MaintenanceRefused, TableContended
-from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES
+from spark_jobs.registry.archive_spec import ADDED_TO_ARCHIVES, RELEASED
 from spark_jobs.storage import failpoint
-from spark_jobs.storage.root.path_forms import delta_path, spark_url, sql_table
+from spark_jobs.storage.root.path_forms import spark_url, sql_table
 from spark_jobs.table import history
 from spark_jobs.table.delta import compaction, door, rewrite
-from spark_jobs.table.delta.answer import answer, reader_of, streamed
+from spark_jobs.table.delta.answer import answer, reader_of
 from spark_jobs.table.delta.care_steps import in_words, steps
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import name_invariants, untried, unwritable
-from spark_jobs.table.delta.log_entries import GENERATION, told, write_first_checksum
+from spark_jobs.table.delta.log_entries import GENERATION, told
 from spark_jobs.table.delta.table_layout import (
     add_columns,
-    parts,
-    properties,
+    make,
     refuse_other_parts,
     refuse_unfit,
     set_properties,
 )
-from spark_jobs.table.entry import Entry, OfBatch
-from spark_jobs.table.port import RELEASED, Ability, Needed, Step, Table
+from spark_jobs.table.entry import Changes, Entry, OfBatch
+from spark_jobs.table.port import Ability, Needed, Step, Table
 from spark_jobs.values.own_columns import YOUNGER
 
 if TYPE_CHECKING:
@@ -44,15 +43,11 @@ if TYPE_CHECKING:
 
     from spark_jobs.spec import Pipeline
     from spark_jobs.storage.lease_view import Held
-    from spark_jobs.table.port import Opened, Size
+    from spark_jobs.table.entry import Commit
+    from spark_jobs.table.open_version import Opened, OpenedBySpark
     from spark_jobs.values.spans import Position, Span
 
 LOG = logging.getLogger(__name__)
-CHECKPOINT_INTERVAL = "100"
-"""Commits between two checkpoints of the table's log.
-
-A checkpoint takes seconds; reading 100 small commits takes less.
-"""
 
 
 class Delta(Table):
@@ -64,26 +59,21 @@ class Delta(Table):
         self.path = path
 
     def exists(self) -> bool:
-        """See Table."""
         return door.is_table(self.path)
 
     def version(self) -> int:
-        """See Table."""
         return door.open_table(self.path).version() if self.exists() else -1
 
     def identifier(self) -> str:
-        """See Table."""
         return str(door.open_table(self.path).metadata().id)
 
     def generation(self) -> str | None:
-        """See Table."""
         if not self.exists():
             return None
         found: str | None = door.open_table(self.path).metadata().configuration.get(GENERATION)
         return found
 
     def holds_rows(self) -> bool:
-        """See Table."""
         return self.exists() and door.open_table(self.path).count() > 0
 
     def newest_batch(self, owner: str) -> int:
@@ -92,7 +82,6 @@ class Delta(Table):
         return -1 if done is None else int(done)
 
     def history(self) -> Iterator[Entry]:
-        """See Table."""
         return told(self.path)
 
     def ensure(
@@ -104,51 +93,26 @@ class Delta(Table):
         held: Held | None = None,
     ) -> int:
         """See Table. An archive that was released becomes this generation's."""
-        path = self.path
         refuse_unfit(columns.jsonValue()["fields"], spec)
         if not self.exists():
             self.make(columns, spec, generation)
         elif spec.is_archive and self.generation() == RELEASED:
-            self._set_generation(generation, held)
+            door.patiently(
+                lambda: door.set_property(
+                    door.confirmed(self.path, held, brief=True), GENERATION, generation
+                )
+            )()
         self.refuse_foreign(generation, spec.name)
         newer = ADDED_TO_ARCHIVES if spec.is_archive else YOUNGER.union(newer)
-        if added := add_columns(path, columns, newer, held):
-            LOG.warning("%s has new columns, null in older rows: %s", path, ", ".join(added))
+        if added := add_columns(self.path, columns, newer, held):
+            LOG.warning("%s has new columns, null in older rows: %s", self.path, ", ".join(added))
             failpoint.at("columns.added")
         self.refuse_changed(columns)
-        set_properties(path, spec, held)
-        return name_invariants(path)
+        set_properties(self.path, spec, held)
+        return name_invariants(self.path)
 
     def make(self, columns: StructType, spec: Pipeline, generation: str) -> None:
-        """See Table."""
-        try:
-            # The change feed shows the rows that a run wrote. For appended rows it needs the log
-            # only. An archive has no checks of rows, and removes old ones: the feed would keep
-            # those.
-            deltalake.DeltaTable.create(
-                delta_path(self.path),
-                deltalake.Schema.from_json(columns.json()),
-                name=spec.name,
-                description=spec.about,
-                configuration={
-                    **properties(spec, columns.jsonValue()["fields"]),
-                    "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
-                    "delta.checkpointInterval": CHECKPOINT_INTERVAL,
-                    GENERATION: generation,
-                },
-                partition_by=parts(spec) or None,
-                raise_if_key_not_exists=False,
-                storage_options=door.options(self.path),
-            )
-        except DeltaError:
-            if not self.exists():
-                raise
-        else:
-            write_first_checksum(self.path)
-
-    @door.patiently
-    def _set_generation(self, generation: str, held: Held | None) -> None:
-        door.set_property(door.confirmed(self.path, held, brief=True), GENERATION, generation)
+        make(self.path, columns, spec, generation)
 
     def columns(self) -> dict[str, Any]:
         """See Table. Sluice's append does not use Delta's schema enforcement: a column that the
@@ -158,24 +122,20 @@ class Delta(Table):
         return {field["name"]: field["type"] for field in schema["fields"]}
 
     def refuse_layout(self, spec: Pipeline, columns: StructType | None = None) -> None:
-        """See Table."""
         if columns is not None:
             refuse_unfit(columns.jsonValue()["fields"], spec)
         refuse_other_parts(self.path, spec)
 
     def commit(self, rows: DataFrame, spec: Pipeline, of: OfBatch, held: Held) -> None:
-        """See Table."""
         from spark_jobs.table.delta.strategy import commit_batch  # noqa: PLC0415 - a plan needs no Spark
 
         commit_batch(self.path, rows, spec, of, held)
 
     def read(self, spark: SparkSession, version: int) -> DataFrame:
-        """See Table."""
         stored = spark.read.format("delta").option("versionAsOf", version)
         return stored.load(spark_url(self.path))
 
     def written(self, spark: SparkSession, spec: Pipeline, since: int, version: int) -> DataFrame:
-        """See Table."""
         from spark_jobs.table.delta.written_rows import written_rows  # noqa: PLC0415 - as above
 
         return written_rows(spark, self, spec, since, version)
@@ -183,20 +143,17 @@ class Delta(Table):
     def within(
         self, spark: SparkSession, version: int, position: Position, spans: Sequence[Span]
     ) -> DataFrame:
-        """See Table."""
         from spark_jobs.table.delta.few_rows import few_rows  # noqa: PLC0415 - as above
 
         rows = few_rows(spark, self.path, version, position, spans)
         return super().within(spark, version, position, spans) if rows is None else rows
 
     def sum_of(self, version: int, column: str) -> int | None:
-        """See Table."""
         from spark_jobs.table.delta.added import sum_of  # noqa: PLC0415 - as above
 
         return sum_of(self.path, version, column)
 
     def added(self, version: int) -> pa.Table | None:
-        """See Table."""
         from spark_jobs.table.delta.added import added  # noqa: PLC0415 - as above
 
         return added(self.path, version)
@@ -208,29 +165,13 @@ class Delta(Table):
         beside: Mapping[str, Table] = MappingProxyType({}),
         version: int | None = None,
     ) -> pa.Table:
-        """See Table."""
         others = {each: door.open_table(table.path) for each, table in beside.items()}
         return answer(sql, {name: self._at(version), **others})
-
-    def opened(self, name: str = "t") -> Callable[[str], pa.RecordBatchReader]:
-        """See Table. While delta-rs writes what the answer gives, no table can be opened: it would
-        wait for the thread that writes.
-        """
-        in_order = {"datafusion.execution.target_partitions": "1"}
-        table = self._at(None)
-        return lambda sql: streamed(sql, {name: table}, in_order)
-
-    def arrow(self, version: int | None = None) -> pa.Schema:
-        """See Table."""
-        import pyarrow as pa  # noqa: PLC0415 - a plan with nothing new reads no table
-
-        return pa.schema(self._at(version).schema().to_arrow())
 
     def _at(self, version: int | None) -> deltalake.DeltaTable:
         return door.open_table(self.path, version)
 
     def is_whole(self, version: int) -> bool:
-        """See Table."""
         return door.version_is_whole(self.path, version)
 
     def whole(self, versions: Collection[int]) -> frozenset[int]:
@@ -240,14 +181,13 @@ class Delta(Table):
         return whole(self.path, versions)
 
     def has_version(self, version: int) -> bool:
-        """See Table."""
         return door.has_version(self.path, version)
 
     def faults(self) -> tuple[str, ...]:
         """See Table: plain Spark writes times that others misread."""
-        old = rewrite.inexact(door.open_table(self.path)) if self.exists() else ()
-        which = f"{len(old):,} files of {self.path} have INT96 times, which others misread"
-        return (which,) if old else ()
+        if not self.exists() or not (old := rewrite.inexact(door.open_table(self.path))):
+            return ()
+        return (f"{len(old):,} files of {self.path} have INT96 times, which others misread",)
 
     def care(self, spec: Pipeline, needed: Callable[[], Needed]) -> list[Step]:
         """See Table. VACUUM might remove files of a feature that was not tried, such as deletion
@@ -269,55 +209,42 @@ class Delta(Table):
                 commit_properties=door.here(dict(said) if said else None),
             )
 
-    def open(self) -> Opened:
-        """See Table."""
+    def open(self, version: int | None = None) -> Opened:
         from spark_jobs.table.delta.opened import DeltaOpened  # noqa: PLC0415 - few runs need it
 
-        return DeltaOpened(self.path)
+        return DeltaOpened(self.path, version)
 
     def at_newest(self, work: Callable[[Opened], None]) -> None:
-        """See Table."""
         from spark_jobs.table.delta.opened import at_newest  # noqa: PLC0415 - as above
 
         at_newest(self.path, work)
 
-    def touched(self, since: int, position: Position, spans: Sequence[Span]) -> bool:
-        """See Table."""
+    def at_newest_by_spark(
+        self, spark: SparkSession, commit: Commit, work: Callable[[OpenedBySpark], None]
+    ) -> None:
+        from spark_jobs.table.delta.replacing import at_newest  # noqa: PLC0415 - as above
+
+        at_newest(spark, commit, work)
+
+    def changes(self, since: int) -> Changes | None:
         from spark_jobs.table.delta.changes import changes  # noqa: PLC0415 - as above
 
         log = Log.of(self.path)
-        if not log.has(since, log.newest):
-            return True
-        later = changes(log, since, log.newest)
-        return any(each.touches(position.column, spans) for each in later)
-
-    def live_rows(self, version: int) -> Size | None:
-        """See Table."""
-        from spark_jobs.table.delta.live_rows import size_at  # noqa: PLC0415 - as above
-
-        return size_at(self.path, version)
+        told = log.newest
+        while told > since and told in log.commits:
+            told -= 1
+        return Changes(told, [*changes(log, told, log.newest)]) if told >= since else None
 
     def feed(self, version: int) -> pa.RecordBatchReader | None:
-        """See Table."""
         given = door.change_feed(self.path, version - 1, version)
         return None if given is None else reader_of(given)
 
     def remove_by_spark(self, spark: SparkSession, where: str, said: Mapping[str, Any]) -> bool:
-        """See Table."""
-        from delta.tables import DeltaTable  # noqa: PLC0415 - few tables need it
+        from spark_jobs.table.delta.commit import remove  # noqa: PLC0415 - few tables need it
 
-        from spark_jobs.table.delta.commit import within  # noqa: PLC0415 - as above
-
-        stored = DeltaTable.forPath(spark, spark_url(self.path))
-        if stored.toDF().where(where).isEmpty():
-            return False
-        note = {"spark.databricks.delta.commitInfo.userMetadata": json.dumps(said)}
-        with within(spark, note):
-            stored.delete(where)
-        return True
+        return remove(spark, spark_url(self.path), where, said)
 
     def untried(self, *, merged: bool = False) -> Sequence[str]:
-        """See Table."""
         table = door.open_table(self.path)
         return door.untried(table) if merged else door.unwritable(table)
 
@@ -330,11 +257,9 @@ class Delta(Table):
             )  # fmt: skip
 
     def restores(self, version: int) -> bool:
-        """See Table."""
         return not unwritable(door.open_table(self.path)) and self.is_whole(version)
 
     def restore(self, version: int, change: str, held: Held) -> None:
-        """See Table."""
         opened = door.confirmed(self.path, held, brief=True)
         if history.change_version(self, change, version) is not None:
             return
@@ -351,7 +276,6 @@ class Delta(Table):
                 raise LookupError(version) from None
 
     def belong(self, generation: str, held: Held, change: str = "") -> None:
-        """See Table."""
         opened = door.confirmed(self.path, held, brief=True)
         if self.generation() != generation:
             self.refuse_unrestorable("a rewind")

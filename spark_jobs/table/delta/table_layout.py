@@ -16,7 +16,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import deltalake
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from pydantic_core import PydanticCustomError
 
 from spark_jobs.errors import TableChanged
@@ -24,10 +24,12 @@ from spark_jobs.registry.archive_spec import PARTITIONED_BY, SORTED_BY
 from spark_jobs.spec import Pipeline
 from spark_jobs.spec.analysis.columns import origins_of
 from spark_jobs.spec.model import refusal
+from spark_jobs.storage.root.path_forms import delta_path
 from spark_jobs.table.added import MARK
 from spark_jobs.table.delta import door
 from spark_jobs.table.delta.delta_log import Log
 from spark_jobs.table.delta.door import confirmed, here
+from spark_jobs.table.delta.log_entries import GENERATION, write_first_checksum
 from spark_jobs.values.own_columns import DELETED, is_own
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
 
 STATISTICS: Final = "delta.dataSkippingStatsColumns"
 INDEXED: Final = "delta.dataSkippingNumIndexedCols"
+CHECKPOINT_INTERVAL: Final = "100"
+"""Commits between two checkpoints of the table's log: one takes seconds; reading 100 small commits
+takes less.
+"""
 _IN_SQL: Final = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 LOG = logging.getLogger(__name__)
 
@@ -72,6 +78,33 @@ def refuse_unfit(fields: Iterable[Mapping[str, Any]], spec: Pipeline) -> None:
 
 def _in_sql(kind: str | Mapping[str, Any]) -> str:
     return _IN_SQL.get(kind, kind) if isinstance(kind, str) else f"{kind['type']}<>"
+
+
+def make(path: UPath, columns: StructType, spec: Pipeline, generation: str) -> None:
+    """As Table.make."""
+    try:
+        # The change feed shows the rows that a run wrote. For appended rows it needs the log only.
+        # An archive has no checks of rows, and removes old ones: the feed would keep those.
+        deltalake.DeltaTable.create(
+            delta_path(path),
+            deltalake.Schema.from_json(columns.json()),
+            name=spec.name,
+            description=spec.about,
+            configuration={
+                **properties(spec, columns.jsonValue()["fields"]),
+                "delta.enableChangeDataFeed": "false" if spec.is_archive else "true",
+                "delta.checkpointInterval": CHECKPOINT_INTERVAL,
+                GENERATION: generation,
+            },
+            partition_by=parts(spec) or None,
+            raise_if_key_not_exists=False,
+            storage_options=door.options(path),
+        )
+    except DeltaError:
+        if not door.is_table(path):
+            raise
+    else:
+        write_first_checksum(path)
 
 
 def refuse_other_parts(path: UPath, spec: Pipeline) -> None:

@@ -205,11 +205,7 @@ def as_new(file: Action) -> Action:
 
 def as_removed(file: Action) -> Action:
     """The remove of a file that was added, as a change of rows."""
-    return file | {
-        "dataChange": True,
-        "deletionTimestamp": _now_ms(),
-        "extendedFileMetadata": True,
-    }
+    return file | {"dataChange": True, "deletionTimestamp": _now_ms(), "extendedFileMetadata": True}
 
 
 def no_file() -> Action:

@@ -117,9 +117,7 @@ def target(paths: Paths, judged: int) -> Target:
     log = Log.of(paths.table)
     if log.newest < judged:
         raise PublishedTableRefused.judged_version_gone(
-            table=paths.table,
-            judged=judged,
-            pipeline=paths.pipeline,
+            table=paths.table, judged=judged, pipeline=paths.pipeline
         )
     version = judged
     while version + 1 in log.commits and _rearranged(log, version + 1):
@@ -183,15 +181,12 @@ def move(
 
 
 def _shows(shown: Shown | None, wanted: Target) -> bool:
-    return (
-        shown is not None and shown.table_id == wanted.table_id and shown.version >= wanted.version
-    )
+    return bool(shown and shown.table_id == wanted.table_id and shown.version >= wanted.version)
 
 
 def versions_shown(paths: Paths, since: datetime) -> set[int]:
-    """The versions of the pipeline's table that the published table has shown from `since` on.
-
-    Of these no file may be removed: readers may be at them.
+    """The versions of the pipeline's table that the published table has shown from `since` on:
+    readers may be at them.
     """
     shown = list(_shown_since(paths, since))
     now = table_of(paths).identifier() if shown else ""
@@ -222,8 +217,7 @@ def read_since(paths: Paths, pins: Iterable[tuple[str, int]]) -> datetime | None
     for number in sorted(own.commits):
         mark = _mark(own, number)
         if mark and (mark.own_id, number) in wanted:
-            made_ms = own.commit(number)[0].get("commitInfo", {}).get("timestamp", 0)
-            return at_milliseconds(made_ms)
+            return at_milliseconds(own.commit(number)[0].get("commitInfo", {}).get("timestamp", 0))
     return None
 
 

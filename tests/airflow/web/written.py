@@ -9,7 +9,8 @@ from typing import Any
 from spark_jobs.checkpoint.identity import Identity
 from spark_jobs.checkpoint.notes.cursor import Cursor
 from spark_jobs.checkpoint.notes.published import Published
-from spark_jobs.messages.report import Account, Problem, Report, StateUse
+from spark_jobs.messages.offset_account import Account
+from spark_jobs.messages.report import Problem, Report, StateUse
 from spark_jobs.messages.state_answer import (
     Expiring,
     Expiry,

@@ -15,69 +15,22 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
-from spark_jobs.errors import CheckFailed
 from spark_jobs.launch import processes
 from spark_jobs.launch.scratch import remove_own
 from spark_jobs.launch.session import within
-from spark_jobs.launch.warm.fits import short_because
 from spark_jobs.launch.warm.inside.jvm import Jvm
+from spark_jobs.launch.warm.inside.life import ENDED, Limits
 from spark_jobs.launch.warm.inside.output import OwnLog, followed, write_all
 from spark_jobs.launch.warm.inside.reception import Job, Reception, Turn
 from spark_jobs.launch.warm.inside.surroundings import as_a_process
 from spark_jobs.launch.warm.link import Shown
 from spark_jobs.launch.warm.place import Address, log_path
 from spark_jobs.launch.warm.start import BORN
-from spark_jobs.launch.warm.stay import least_seconds
 from spark_jobs.settings.installation import Settings
 from spark_jobs.storage import failpoint
-
-ENDED: Final = (0, CheckFailed.exit_status)
-"""Exit statuses of runs that have done all that they had to. Whatever failed otherwise may have
-left something at work.
-"""
-
-
-def _stays() -> str:
-    return ""
-
-
-class Limits(NamedTuple):
-    """How long a worker may live."""
-
-    drains: int
-    idle_seconds: float
-    """Without a run. A run may ask for more behind it."""
-    memory_mb: int
-    short_because: Callable[[], str] = _stays
-    """Why one that nobody uses is to end at once; empty if it may stay."""
-
-    @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        """The installation's limits."""
-        return cls(
-            int(settings.warm_drains),
-            least_seconds(settings),
-            int(settings.warm_memory_mb),
-            partial(short_because, settings) if settings.warm == "auto" else _stays,
-        )
-
-    def end_because(self, status: int, drains: int, memory_mb: int) -> str:
-        """Why the worker ends behind a drain with this exit status; empty if it does not.
-
-        `drains`: how many it has done.
-        """
-        if status not in ENDED:
-            return f"a drain ended with exit status {status}"
-        if drains >= self.drains:
-            return f"it has done {drains} drains (SLUICE_WARM_DRAINS)"
-        if memory_mb > self.memory_mb:
-            return f"it uses {memory_mb} MB, more than {self.memory_mb} (SLUICE_WARM_MEMORY_MB)"
-        return ""
-
 
 Run = Callable[[list[str]], int]
 CLEAN_SECONDS = 30.0

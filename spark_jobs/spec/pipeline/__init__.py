@@ -1,0 +1,1 @@
+"""Pipeline: the spec of a pipeline. It declares everything in which two pipelines differ."""
